@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a configuration to an agent that can be served."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testctl_agent import collect, generators
+from testctl_agent.engine.apply import Engine, Parameter
+from testctl_agent.engine.journal import Journal
+from testctl_agent.engine.server import AgentState
+from testctl_agent.params import registry
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.switch import backend as backends
+from testctl_agent.task import Task
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """What an agent is told about the entity it serves.
+
+    devices  host: its device; switch: port ("switch:receiver") → device
+    """
+
+    name: str
+    kind: str
+    devices: Mapping[str, str]
+    workdir: Path
+    journal: Path
+    backend: str = "netem"
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
+    """A generator or a collector by the name of its file."""
+    package = {"generator": generators, "collector": collect}.get(kind)
+    names = {module.name for module in pkgutil.iter_modules(package.__path__)} if package else set()
+    if package is None or name not in names:
+        raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+    module: Any = importlib.import_module(f"{package.__name__}.{name}")
+    task: Task = module.task(options, workdir)
+    return task
+
+
+def _find(kind: str, name: str) -> Parameter | None:
+    spec = registry.find(kind, name)
+    if spec is None or spec.role != "state":
+        return None
+    module: Parameter = registry.module(kind, name)
+    return module
+
+
+def _parameters(kind: str) -> list[str]:
+    return [name for name, spec in registry.specs().get(kind, {}).items() if spec.role == "state" and not spec.pattern]
+
+
+def assemble(config: AgentConfig) -> AgentState:
+    """The state of an agent; what a crash left changed is restored first."""
+    backend = backends.load(config.backend, config.devices) if config.kind == "switch" else None
+    devices = tuple(config.devices.values())
+    entities = [Entity(name=config.name, kind=config.kind, devices=devices, backend=backend)]
+    if config.kind == "switch":
+        entities += [
+            Entity(name=port, kind="port", devices=(device,), backend=backend)
+            for port, device in config.devices.items()
+        ]
+    engine = Engine(entities, _find, Journal(config.journal))
+    engine.restore()
+    notes = dict(backend.describe()) if backend else {}
+    return AgentState(config.name, config.kind, engine, config.workdir, new_task, _parameters, notes)

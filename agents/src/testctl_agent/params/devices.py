@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One value for all devices of an entity, without forgetting what each of them had.
+
+When devices differ, the value read is "eth0=1500 eth1=9000", which `spread` takes back: no plan
+can ask for it, but a restore needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.types import Value
+
+
+def gather(entity: Entity, read: Callable[[str], Value]) -> Value:
+    """The value that every device has, or all values if they differ."""
+    values = {device: read(device) for device in (entity.devices or (entity.device,))}
+    first = next(iter(values.values()))
+    if all(value == first for value in values.values()):
+        return first
+    return " ".join(f"{device}={_plain(value)}" for device, value in values.items())
+
+
+def spread(entity: Entity, parameter: str, value: Value, apply: Callable[[str, Value], None]) -> None:
+    """Set `value` on every device.  Raises ApplyError that names the device."""
+    each = dict.fromkeys(entity.devices or (entity.device,), value)
+    if isinstance(value, str) and "=" in value:
+        each = {device: _value(text) for device, _, text in (word.partition("=") for word in value.split())}
+    for device, wanted in each.items():
+        try:
+            apply(device, wanted)
+        except ApplyError:
+            raise
+        except (TestbedError, OSError) as error:
+            raise entity.refuse(parameter, f"{_plain(wanted)} on {device}", error) from error
+
+
+def _plain(value: Value) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _value(text: str) -> Value:
+    if text in ("on", "off"):
+        return text == "on"
+    return int(text) if text.isascii() and text.isdigit() else text

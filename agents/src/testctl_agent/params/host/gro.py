@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GRO: whether packets that arrive are merged before the stack sees them (see gro_flush)."""
+
+from __future__ import annotations
+
+from testctl_agent.params.devices import gather, spread
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Switch, Value
+
+SPEC = ParamSpec(name="gro", kind="host", help="Merge received packets (generic receive offload)", type=Switch())
+
+
+def read(entity: Entity, name: str) -> Value:
+    from testctl_agent import ethtool
+
+    return gather(entity, lambda device: ethtool.feature(device, "gro"))
+
+
+def apply(entity: Entity, name: str, value: Value) -> None:
+    from testctl_agent import ethtool
+
+    spread(entity, name, value, lambda device, on: ethtool.set_feature(device, "gro", bool(on)))
+
+
+def needs(entity: Entity, name: str) -> str:
+    return "" if entity.devices else "it has no network device"

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MTU of a switch's devices."""
+
+from __future__ import annotations
+
+from testctl_agent.params.link_mtu import HELP, TYPE, apply, needs, read
+from testctl_agent.spec.param import ParamSpec
+
+__all__ = ["SPEC", "apply", "needs", "read"]
+
+SPEC = ParamSpec(name="mtu", kind="switch", help=HELP, type=TYPE, scope="path")

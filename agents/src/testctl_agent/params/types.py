@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Value types that spec/types.py does not have: a number or "none", and text of words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.spec.types import Int, Value
+
+
+@dataclass(frozen=True)
+class OrNone:
+    """A whole number, or the word none (which parses to itself)."""
+
+    of: Int
+
+    @property
+    def want(self) -> str:
+        return f"{self.of.want}, or none"
+
+    def parse(self, raw: object) -> Value:
+        if raw is None or raw == "none":
+            return "none"
+        try:
+            return self.of.parse(raw)
+        except ValueError as error:
+            raise ValueError(f"want {self.want}; got {raw!r}") from error
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.of.schema(), {"const": "none"}]}
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text of words one space apart, however many blanks it is given with.
+
+    count   how many whole numbers it has to be; 0: any printable text
+    """
+
+    count: int = 0
+
+    @property
+    def want(self) -> str:
+        return f"{self.count} whole numbers with spaces between" if self.count else "a line of text"
+
+    def parse(self, raw: object) -> Value:
+        given = isinstance(raw, str | int | float) and not isinstance(raw, bool)
+        words = str(raw).split() if given else []
+        numbers = all(re.fullmatch(r"[0-9]{1,19}", word) for word in words)
+        fits = numbers and len(words) == self.count if self.count else str(raw).isprintable() or numbers
+        if not words or not fits:
+            raise ValueError(f"want {self.want}; got {raw!r}")
+        return " ".join(words)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number"], "description": self.want}

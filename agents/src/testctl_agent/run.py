@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place where the agent starts programs: fixed argument lists, never a shell."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+Process = subprocess.Popen[bytes]
+WaitTimeout = subprocess.TimeoutExpired
+
+
+def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:
+    """Run a program to its end and return its standard output.
+
+    Raises TestbedError with the program's own words when it can't be started, fails or
+    takes longer than timeout_s.
+    """
+    try:
+        done = subprocess.run(
+            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except OSError as error:
+        raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TestbedError(f"{' '.join(argv)}: did not end within {timeout_s:g} s") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip() or "said nothing"
+        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {said}")
+    return done.stdout
+
+
+def start(argv: Sequence[str], stdout: Path | None = None, stderr: Path | None = None) -> Process:
+    """Start a program in the background; its output goes to files, or nowhere."""
+    with (stdout or Path("/dev/null")).open("ab") as out, (stderr or Path("/dev/null")).open("ab") as err:
+        try:
+            return subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        except OSError as error:
+            raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one tree of exceptions: every error says who, wanted, got and where."""
+
+from __future__ import annotations
+
+
+class TestctlError(Exception):
+    """Base of every error that is reported to a user without a traceback."""
+
+    __test__ = False  # not a test, whatever its name says to pytest
+    exit_code = 3
+
+
+class PlanError(TestctlError):
+    """The plan (or the command line) is wrong; nothing was touched."""
+
+    exit_code = 2
+
+
+class TestbedError(TestctlError):
+    """The testbed is broken, or can't do what it said it could."""
+
+    __test__ = False
+
+
+class ApplyError(TestbedError):
+    """A parameter could not be set, read back or restored on an entity."""

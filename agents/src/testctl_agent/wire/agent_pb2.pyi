@@ -1,0 +1,161 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Value(_message.Message):
+    __slots__ = ("integer", "text", "flag", "number")
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FLAG_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    integer: int
+    text: str
+    flag: bool
+    number: float
+    def __init__(self, integer: _Optional[int] = ..., text: _Optional[str] = ..., flag: _Optional[bool] = ..., number: _Optional[float] = ...) -> None: ...
+
+class Setting(_message.Message):
+    __slots__ = ("entity", "parameter", "value")
+    ENTITY_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    entity: str
+    parameter: str
+    value: Value
+    def __init__(self, entity: _Optional[str] = ..., parameter: _Optional[str] = ..., value: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
+
+class DescribeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Capability(_message.Message):
+    __slots__ = ("parameter", "entity", "missing", "value")
+    PARAMETER_FIELD_NUMBER: _ClassVar[int]
+    ENTITY_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    parameter: str
+    entity: str
+    missing: str
+    value: Value
+    def __init__(self, parameter: _Optional[str] = ..., entity: _Optional[str] = ..., missing: _Optional[str] = ..., value: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
+
+class Description(_message.Message):
+    __slots__ = ("name", "kind", "version", "kernel", "capabilities", "notes")
+    class NotesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    version: str
+    kernel: str
+    capabilities: _containers.RepeatedCompositeFieldContainer[Capability]
+    notes: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., version: _Optional[str] = ..., kernel: _Optional[str] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., notes: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class ApplyRequest(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: _containers.RepeatedCompositeFieldContainer[Setting]
+    def __init__(self, settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...
+
+class ApplyReply(_message.Message):
+    __slots__ = ("before", "after")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    before: _containers.RepeatedCompositeFieldContainer[Setting]
+    after: _containers.RepeatedCompositeFieldContainer[Setting]
+    def __init__(self, before: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...
+
+class RestoreRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RestoreReply(_message.Message):
+    __slots__ = ("restored",)
+    RESTORED_FIELD_NUMBER: _ClassVar[int]
+    restored: _containers.RepeatedCompositeFieldContainer[Setting]
+    def __init__(self, restored: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...
+
+class StartRequest(_message.Message):
+    __slots__ = ("task", "kind", "name", "options")
+    class OptionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    kind: str
+    name: str
+    options: _containers.MessageMap[str, Value]
+    def __init__(self, task: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., options: _Optional[_Mapping[str, Value]] = ...) -> None: ...
+
+class StartReply(_message.Message):
+    __slots__ = ("files",)
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    files: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, files: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WaitRequest(_message.Message):
+    __slots__ = ("task", "timeout_ns")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_NS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    timeout_ns: int
+    def __init__(self, task: _Optional[str] = ..., timeout_ns: _Optional[int] = ...) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ("task",)
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    def __init__(self, task: _Optional[str] = ...) -> None: ...
+
+class TaskStatus(_message.Message):
+    __slots__ = ("ended", "ok", "error", "result", "files")
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    OK_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    ended: bool
+    ok: bool
+    error: str
+    result: str
+    files: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, ended: _Optional[bool] = ..., ok: _Optional[bool] = ..., error: _Optional[str] = ..., result: _Optional[str] = ..., files: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class FetchRequest(_message.Message):
+    __slots__ = ("task", "file")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    file: str
+    def __init__(self, task: _Optional[str] = ..., file: _Optional[str] = ...) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("data", "sha256")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    sha256: str
+    def __init__(self, data: _Optional[bytes] = ..., sha256: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab's kernel: found in the cache, or built with the project's congestion controls."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testctl import paths
+from testctl.lab.source import Source
+from testctl.run import run, start, wait
+from testctl_agent.spec.errors import TestbedError
+
+FREE_BYTES = 4 << 30
+"""A tree and its objects take about 2.5 GB while a kernel is built."""
+
+UML_WRAPS = ("malloc", "free", "calloc")
+"""What arch/um wraps by itself; its Makefile's variable is replaced as a whole."""
+
+STEPS = 1000
+"""About how many lines a build prints: for the progress shown, nothing else."""
+
+Progress = Callable[[str, int, int], None]
+"""(what, steps done, steps in all)"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel.  `key` is of all that determines it."""
+
+    name: str
+    key: str
+    directory: Path
+
+    @property
+    def binary(self) -> Path:
+        return self.directory / "linux"
+
+    @property
+    def built(self) -> bool:
+        return self.binary.is_file()
+
+
+def _inputs() -> list[Path]:
+    """The files of the checkout that go into a kernel."""
+    lab = paths.lab()
+    return sorted([*(lab / "kernel").glob("*"), *(lab / "cc").glob("*.[ch]")])
+
+
+def locate(source: Source) -> Kernel:
+    """Where the kernel for this source lies or will lie.
+
+    The key covers the source, lab/kernel, lab/cc and the compiler.
+    """
+    digest = hashlib.sha256(source.fingerprint().encode())
+    digest.update(run(["gcc", "--version"]).encode())
+    for path in _inputs():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    key = digest.hexdigest()[:16]
+    return Kernel(source.name, key, paths.cache_dir() / "kernels" / f"{source.name}-{key}")
+
+
+def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
+    """Build a kernel into the cache; does nothing when it is there.
+
+    Raises TestbedError with the compiler's first error; what was built so far is removed.
+    """
+    kernel = locate(source)
+    with _lock(kernel.directory.with_suffix(".lock")):
+        if kernel.built:
+            return kernel
+        _check_space(kernel.directory.parent)
+        work = kernel.directory.with_name(kernel.directory.name + ".building")
+        shutil.rmtree(work, ignore_errors=True)
+        try:
+            work.mkdir(parents=True)
+            progress(f"unpack {source.origin.name}", 0, STEPS)
+            source.unpack(work / "source")
+            _prepare(work / "source")
+            _configure(work)
+            _compile(work, source.name, progress, jobs)
+            _keep(work, kernel.directory)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return kernel
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """One builder of a kernel at a time; the second finds it built."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _check_space(where: Path) -> None:
+    free = shutil.disk_usage(where).free
+    if free < FREE_BYTES:
+        raise TestbedError(
+            f"{where}: want {FREE_BYTES >> 30} GiB free to build a kernel; got {free / 2**30:.1f} GiB "
+            "(another place: set TESTCTL_CACHE)"
+        )
+
+
+def _prepare(tree: Path) -> None:
+    """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml."""
+    home = tree / "net" / "ipv4" / "testctl"
+    home.mkdir()
+    for path in _inputs():
+        if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}:
+            shutil.copy(path, home)
+    edits: list[dict[str, Any]] = yaml.safe_load((paths.lab() / "kernel" / "edits.yaml").read_text(encoding="utf-8"))
+    for edit in edits:
+        path = tree / edit["file"]
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if "append" in edit:
+            if not text:
+                raise TestbedError(f"kernel tree {tree}: no {edit['file']}, which {edit['why']}")
+            text += edit["append"] + "\n"
+        path.write_text(text.replace(edit.get("find", "\0"), edit.get("replace", "")), encoding="utf-8")
+
+
+def _make(work: Path) -> list[str]:
+    return ["make", "ARCH=um", f"O={work / 'objects'}"]
+
+
+def _configure(work: Path) -> None:
+    """defconfig, the fragment, and a check that nothing asked for was dropped."""
+    tree, objects = work / "source", work / "objects"
+    fragment = paths.lab() / "kernel" / "fragment.config"
+    objects.mkdir()
+    run([*_make(work), "defconfig"], cwd=tree, timeout_s=300)
+    config = objects / ".config"
+    merge = [str(tree / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(objects), str(config), str(fragment)]
+    run(merge, cwd=tree, timeout_s=300)
+    run([*_make(work), "olddefconfig"], cwd=tree, timeout_s=300)
+    have = set(config.read_text(encoding="utf-8").splitlines())
+    wanted = [line for line in fragment.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
+    if lost := [line for line in wanted if line not in have]:
+        raise TestbedError(f"{fragment}: this tree can't have {', '.join(lost)}")
+
+
+def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
+    log = work / "build.log"
+    names = (paths.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
+    wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
+    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}"]
+    process = start(argv, log=log, env=os.environ, cwd=work / "source")
+    try:
+        while process.poll() is None:
+            progress(f"build kernel {name}", min(_lines(log), STEPS - 1), STEPS)
+            wait(process, 0.5)
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        first = next((line for line in said if "error:" in line or "undefined reference" in line), said[-1])
+        raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(said[-12:]))
+    progress(f"build kernel {name}", STEPS, STEPS)
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def _keep(work: Path, where: Path) -> None:
+    """Move what is needed to run and to explain the kernel into the cache, at once."""
+    fresh = where.with_suffix(".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    binary = work / "objects" / "linux"
+    run(["strip", "--strip-debug", "-o", str(fresh / "linux"), str(binary)])
+    shutil.copy(work / "objects" / ".config", fresh / "config")
+    shutil.copy(work / "build.log", fresh / "build.log")
+    release = (work / "objects" / "include" / "config" / "kernel.release").read_text(encoding="ascii")
+    (fresh / "release").write_text(release, encoding="ascii")
+    fresh.rename(where)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One lab: a User-Mode-Linux process in virtual time that runs one point and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from testctl import paths
+from testctl.run import Process, interact, start, wait
+from testctl_agent.spec.errors import TestbedError
+
+BOOT_NS = 1_700_000_000 * 10**9
+"""The virtual time at which every lab boots."""
+
+T0_NS = BOOT_NS + 20 * 10**9
+"""The virtual time at which every point's traffic time starts: setting up takes less, and
+waiting for it costs nothing."""
+
+MEMORY_MB = 1024
+LAST_WORDS = 25  # lines
+
+
+def run_point(point: dict[str, Any], kernel: Path, workdir: Path, wall_limit_s: float) -> dict[str, Any]:
+    """Boot a lab, run a point in it, and return the outcome (see testbeds/point.py).
+
+    Raw files are written below `workdir`.  Raises TestbedError with the lab's last words
+    when it crashes, says nothing or runs for longer than wall_limit_s.
+    """
+    with _directory() as home:
+        outcome = home / "outcome.json"
+        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"))
+        log = home / "console.log"
+        process = start(argv, log=log, env=_environment(home))
+        try:
+            ended = wait(process, wall_limit_s)
+        finally:
+            _end(process)
+        if not ended:
+            raise TestbedError(f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(log)}")
+        if not outcome.is_file():
+            raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
+        result: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+        return result
+
+
+def shell(point: dict[str, Any], kernel: Path) -> int:
+    """A shell at the user's terminal, inside a lab with the point's topology."""
+    with _directory() as home:
+        spec = _spec(home, point, home / "raw", home / "outcome.json", "shell")
+        return interact(_command(home, kernel, spec, console="fd:0,fd:1"), env=_environment(home))
+
+
+def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str) -> Path:
+    spec = {
+        "mode": mode,
+        "workdir": str(workdir),
+        "outcome": str(outcome),
+        "t0_ns": T0_NS,
+        "seed": point["seed"],
+        "point": point,
+    }
+    path = home / "lab.json"
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    return path
+
+
+@contextmanager
+def _directory() -> Iterator[Path]:
+    """A directory for the lab's memory, sockets and console, gone afterwards."""
+    fast = Path("/dev/shm")
+    base = fast if os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * MEMORY_MB << 20 else None
+    home = Path(tempfile.mkdtemp(prefix="testctl-lab-", dir=base))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"TMPDIR": str(home), "HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TERM": os.environ.get("TERM", "dumb")}
+
+
+def _command(home: Path, kernel: Path, spec: Path, console: str = "fd:0,fd:1") -> list[str]:
+    """The kernel and its command line; it dies with the process that starts it."""
+    init = home / "init"
+    script = paths.lab() / "boot" / "init.py"
+    init.write_text(f"#!/bin/sh\nexec {_quote(sys.executable)} {_quote(str(script))}\n", encoding="utf-8")
+    init.chmod(0o755)
+    return [
+        "setpriv", "--pdeathsig", "KILL",
+        str(kernel),
+        f"mem={MEMORY_MB}M",
+        "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
+        f"init={init}",
+        f"con0={console}", "con=null", "quiet", "panic=-1",
+        f"uml_dir={home}", "umid=lab",
+        "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
+        "testctl_random.seed=1",
+        f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={paths.root()}", "PYTHONHASHSEED=0",
+    ]  # fmt: skip
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _end(process: Process) -> None:
+    """Whatever is left of a lab ends now."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _words(log: Path) -> str:
+    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if not said:
+        return "; it said nothing"
+    return "; its last words:\n  " + "\n  ".join(said[-LAST_WORDS:])

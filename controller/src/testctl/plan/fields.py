@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the fields of a mapping: known names, needed ones, numbers and words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as List
+
+from testctl.plan.document import Mapping, Node, Scalar, Sequence, what
+from testctl.plan.place import Problems, show, suggest
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+LONGEST_NAME = 15  # a Linux device name; ports are called like their neighbour
+
+
+class Fields:
+    """The entries of a mapping; whatever is wrong goes to `problems`, under the name `who`."""
+
+    def __init__(self, node: Node | None, who: str, known: List[str], problems: Problems, needed: List[str] = ()) -> None:
+        self.problems = problems
+        self.who = f"{who}: " if who else ""
+        self.node = node
+        self.found: dict[str, Node] = {}
+        self.ok = isinstance(node, Mapping)
+        if not isinstance(node, Mapping):
+            if node is not None:
+                problems.add(node.place, f"{self.who}want a mapping of {', '.join(known)}; got {what(node)}")
+            return
+        for key, value in node.entries:
+            if key.text in known:
+                self.found[key.text] = value
+            else:
+                hint = suggest(key.text, known) or f"; want one of {', '.join(known)}"
+                problems.add(key.place, f"{self.who}no field named {show(key.text)}{hint}")
+        for name in needed:
+            if name not in self.found:
+                self.ok = False
+                problems.add(node.place, f"{self.who}want a field {name}; got none")
+
+    def refuse(self, node: Node, name: str, want: str) -> None:
+        self.problems.add(node.place, f"{self.who}{name}: want {want}; got {what(node)}")
+
+    def integer(self, name: str, least: int, most: int, default: int) -> int:
+        node = self.found.get(name)
+        if node is None:
+            return default
+        return integer(node, f"{self.who}{name}", least, most, self.problems, default)
+
+    def text(self, name: str, default: str = "") -> str:
+        """One line of free text."""
+        node = self.found.get(name)
+        if node is None:
+            return default
+        if not isinstance(node, Scalar) or node.empty:
+            self.refuse(node, name, "text")
+            return default
+        return node.text
+
+    def choice(self, name: str, words: List[str], default: str) -> str:
+        node = self.found.get(name)
+        if node is None:
+            return default
+        if not isinstance(node, Scalar) or node.text not in words:
+            self.refuse(node, name, f"one of {', '.join(words)}")
+            return default
+        return node.text
+
+
+def integer(node: Node, who: str, least: int, most: int, problems: Problems, default: int) -> int:
+    """A whole number in [least, most], or a problem and the default."""
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        problems.add(node.place, f"{who}: want a whole number from {least} to {most}; got {what(node)}")
+        return default
+    return value
+
+
+def name_of(node: Node, what_it_is: str, problems: Problems, longest: int = LONGEST_NAME) -> str | None:
+    """A name such as h3, or a problem and None."""
+    text = node.text if isinstance(node, Scalar) else ""
+    if not NAME.fullmatch(text) or len(text) > longest:
+        problems.add(
+            node.place,
+            f"{what_it_is}: want a name of a-z, 0-9 and _ that begins with a letter and has at most {longest} characters; "
+            f"got {what(node)}",
+        )
+        return None
+    return text
+
+
+def words_of(node: Node, who: str, problems: Problems) -> list[Scalar]:
+    """The words of a list (or one word by itself)."""
+    items = node.items if isinstance(node, Sequence) else (node,)
+    words = []
+    for item in items:
+        if isinstance(item, Scalar) and not item.empty:
+            words.append(item)
+        else:
+            problems.add(item.place, f"{who}: want a word; got {what(item)}")
+    return words

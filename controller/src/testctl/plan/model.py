@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan is once it is read, and what a point of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from testctl.plan.place import Place
+from testctl.plan.topology import Topology
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Value
+
+Levels = tuple[int, ...]
+"""For every assignment of a plan the index of the value it has."""
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Traffic from one host to another."""
+
+    name: str
+    source: str
+    sink: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Target:
+    """One entity that an assignment sets, the parameter's full name, and its value at every level."""
+
+    entity: str
+    kind: str
+    param: str
+    spec: ParamSpec
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A tuple of the plan.  With more than one value it is a factor.
+
+    texts     the values as written, one a level
+    targets   what it sets; targets that a more specific tuple sets are left out
+    rank      how specific it is: 0 a group, 1 a switch for its ports, 2 the entity itself; 10 more for --set
+    """
+
+    entity: str
+    param: str
+    place: Place
+    texts: tuple[str, ...]
+    targets: tuple[Target, ...]
+    rank: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.entity}.{self.param}"
+
+
+Condition = Mapping[int, frozenset[int]]
+"""Assignment index -> levels; met by a point whose level is among them for every index."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a metric has to be.  Numbers are in the metric's own unit.
+
+    `at_least` and `at_most` are ratios to the same metric at the point where `than`
+    (assignment index -> level) is replaced.
+    """
+
+    least: Number | None = None
+    most: Number | None = None
+    equals: Number | str | None = None
+    tolerance: Number = 0
+    relative: bool = False
+    at_least: Number | None = None
+    at_most: Number | None = None
+    than: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A condition on a metric, over the points that meet `when` and the flows named."""
+
+    name: str
+    metric: str
+    flows: tuple[str, ...]
+    bounds: Bounds
+    when: Condition
+    quantifier: Literal["every", "some"]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which points: the full product (strength 0), or an array that covers every `strength` values together."""
+
+    strength: int = 0
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One test.
+
+    id           12 hex digits of a hash over what determines the point
+    tuples       (entity, parameter, value) as written, each with one value
+    settings     entity -> {parameter: value} for hosts, switches and ports, in base units
+    flows        as the testbed gets them: name, from, to, generator, server_port, client_port,
+                 parallel, options
+    duration_ns  when the last flow should be over
+    levels       which value of every tuple of the plan this is (not part of the identity)
+    """
+
+    id: str
+    tuples: tuple[tuple[str, str, str], ...]
+    settings: Mapping[str, Mapping[str, Value]]
+    flows: tuple[Mapping[str, Any], ...]
+    topology: Mapping[str, Any]
+    duration_ns: int
+    seed: int
+    repeat: int
+    levels: Levels
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "tuples": [list(item) for item in self.tuples],
+            "settings": {entity: dict(values) for entity, values in self.settings.items()},
+            "flows": [{**flow, "options": dict(flow["options"])} for flow in self.flows],
+            "topology": dict(self.topology),
+            "duration_ns": self.duration_ns,
+            "seed": self.seed,
+            "repeat": self.repeat,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that has passed every check, with its points.
+
+    text       the file as given
+    overrides  the --set words
+    defaults   entity -> {parameter: value} where the plan says nothing
+    """
+
+    name: str
+    file: str
+    text: str
+    about: str
+    testbed: str
+    overrides: tuple[str, ...]
+    topology: Topology
+    flows: tuple[Flow, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    assignments: tuple[Assignment, ...]
+    defaults: Mapping[str, Mapping[str, Value]]
+    design: Design
+    repeat: int
+    seed: int
+    excludes: tuple[Condition, ...]
+    expectations: tuple[Expectation, ...] = ()
+    points: tuple[Point, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(a.texts) for a in self.assignments)
+
+    @property
+    def factors(self) -> tuple[Assignment, ...]:
+        """The tuples that are swept."""
+        return tuple(a for a in self.assignments if len(a.texts) > 1)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words a plan may use for entities: hosts, switches, ports, flows and groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Node, Scalar, what
+from testctl.plan.fields import name_of, words_of
+from testctl.plan.model import Flow
+from testctl.plan.place import Problems, show, suggest
+from testctl.plan.topology import Topology
+
+BUILTIN = ("hosts", "switches", "flows", "all")
+MOST_FLOWS = 200
+_LONGEST = 31
+
+
+@dataclass(frozen=True)
+class Names:
+    """What every word means."""
+
+    topology: Topology
+    flows: tuple[Flow, ...]
+    groups: Mapping[str, tuple[str, ...]]
+
+    def kind(self, word: str) -> str:
+        """host, switch, port, flow or group; "" for a word that means nothing."""
+        if word in self.topology.hosts:
+            return "host"
+        if word in self.topology.switches:
+            return "switch"
+        if word in self.topology.all_ports:
+            return "port"
+        if any(word == flow.name for flow in self.flows):
+            return "flow"
+        return "group" if word in self.groups else ""
+
+    def members(self, word: str) -> tuple[str, ...]:
+        return self.groups.get(word, (word,))
+
+    @property
+    def known(self) -> list[str]:
+        flows = [flow.name for flow in self.flows]
+        return [*self.topology.hosts, *self.topology.switches, *self.topology.all_ports, *flows, *self.groups]
+
+    def unknown(self, word: str) -> str:
+        """The complaint about a word that means nothing."""
+        switch, _, neighbour = word.partition(":")
+        if neighbour and switch in self.topology.switches:
+            ports = ", ".join(self.topology.ports(switch))
+            return f"switch {switch} has no port toward {show(neighbour)}; its ports are {ports}"
+        hint = suggest(word, self.known) or f"; topology {self.topology.name} has {_some(self.topology)}"
+        return f"no host, switch, port, flow or group named {show(word)}{hint}"
+
+
+def _some(topology: Topology) -> str:
+    names = [*topology.hosts, *topology.switches]
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+
+
+def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tuple[Flow, ...]:
+    """`flows: {NAME: HOST -> HOST}`."""
+    flows: list[Flow] = []
+    if not isinstance(node, MappingNode) or not node.entries:
+        if node is not None:
+            problems.add(node.place, f"flows: want at least one, such as {{bulk: sender -> receiver}}; got {what(node)}")
+        return ()
+    for key, value in node.entries:
+        if name_of(key, "flow", problems, _LONGEST) is None:
+            continue
+        if key.text in (*topology.hosts, *topology.switches, *topology.groups, *BUILTIN):
+            problems.add(key.place, f"flow {key.text}: the name is taken by a host, switch or group")
+            continue
+        ends = [end.strip() for end in value.text.split("->")] if isinstance(value, Scalar) else []
+        if len(ends) != 2:
+            problems.add(value.place, f"flow {key.text}: want HOST -> HOST; got {what(value)}")
+            continue
+        for end in ends:
+            if end not in topology.hosts:
+                kind = f"{end} is a switch" if end in topology.switches else f"no host named {show(end)}"
+                hint = suggest(end, topology.hosts) or f"; the hosts are {', '.join(list(topology.hosts)[:12])}"
+                problems.add(value.place, f"flow {key.text}: {kind}{hint}")
+        if ends[0] == ends[1]:
+            problems.add(value.place, f"flow {key.text}: want two different hosts; got {show(ends[0])} twice")
+        if all(end in topology.hosts for end in ends):
+            flows.append(Flow(key.text, ends[0], ends[1], key.place))
+    if len(flows) > MOST_FLOWS:
+        problems.add(node.place, f"flows: want at most {MOST_FLOWS}; got {len(flows)}")
+        del flows[MOST_FLOWS:]
+    return tuple(flows)
+
+
+def read_names(node: Node | None, topology: Topology, flows: tuple[Flow, ...], problems: Problems) -> Names:
+    """All names, with the groups of the topology, the builtin ones and `groups: {NAME: [MEMBER, …]}`.
+
+    A member may be a group that stands above it.
+    """
+    groups: dict[str, tuple[str, ...]] = {
+        "hosts": tuple(topology.hosts),
+        "switches": topology.switches,
+        "flows": tuple(flow.name for flow in flows),
+        "all": (*topology.hosts, *topology.switches),
+        **topology.groups,
+    }
+    names = Names(topology, flows, groups)
+    if node is not None and not isinstance(node, MappingNode):
+        problems.add(node.place, f"groups: want a mapping such as {{ends: [sender, receiver]}}; got {what(node)}")
+        return names
+    for key, value in node.entries if node else ():
+        if name_of(key, "group", problems, _LONGEST) is None:
+            continue
+        if names.kind(key.text):
+            problems.add(key.place, f"group {key.text}: the name is taken by a {names.kind(key.text)}")
+            continue
+        members: list[str] = []
+        for word in words_of(value, f"group {key.text}", problems):
+            if names.kind(word.text):
+                members += [m for m in names.members(word.text) if m not in members]
+            else:
+                problems.add(word.place, f"group {key.text}: {names.unknown(word.text)}")
+        if not members:
+            problems.add(value.place, f"group {key.text}: want at least one member; got none")
+        groups[key.text] = tuple(members)
+    return names

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where something stands in the user's file, and the list of what is wrong there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from testctl_agent.spec.errors import PlanError
+
+MOST_PROBLEMS = 20
+_LONGEST_LINE = 400
+_LONGEST_WORD = 60
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A file, line and column (both from 1); line 0 means the source as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass
+class Problems:
+    """Collects errors, so that a user sees all of them at once."""
+
+    lines: list[str] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, place: Place, text: str) -> None:
+        line = f"{place}: {text}"
+        if len(line) > _LONGEST_LINE:
+            line = line[: _LONGEST_LINE - 1] + "…"
+        if line in self.lines:
+            return
+        if len(self.lines) < MOST_PROBLEMS:
+            self.lines.append(line)
+        else:
+            self.more += 1
+
+    def __bool__(self) -> bool:
+        return bool(self.lines)
+
+    def check(self) -> None:
+        """Raise a PlanError with every problem so far, if there is any."""
+        if self.lines:
+            tail = [f"… and {self.more} more"] if self.more else []
+            raise PlanError("\n".join(self.lines + tail))
+
+
+def show(word: str) -> str:
+    """A word of the user's file as an error shows it: short, and never with control characters."""
+    clipped = word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+    return clipped if clipped.isprintable() and clipped.strip() else repr(clipped)
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """"; did you mean X?", or nothing when no known word is near."""
+    near = difflib.get_close_matches(word[:_LONGEST_WORD], sorted(set(known)), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the loader needs to know of parameters and metrics, however they are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Value
+from testctl_agent.spec.units import Quantity
+
+KINDS = ("host", "switch", "port", "flow")
+_SHORT_SYSCTL = re.compile(r"(tcp|ip|udp|icmp)_[a-z0-9_]+")
+
+
+class Registry(Protocol):
+    """The parameters there are; the module testctl_agent.params.registry is one."""
+
+    def specs(self) -> Mapping[str, Mapping[str, ParamSpec]]:
+        """Kind -> name -> spec."""
+
+    def find(self, kind: str, name: str) -> ParamSpec | None:
+        """The parameter that this name means for entities of that kind; families are matched by pattern."""
+
+
+class MetricInfo(Protocol):
+    """What is needed of a metric: its unit ("bit/s", "ns", "" for a ratio, …)."""
+
+    @property
+    def unit(self) -> str: ...
+
+
+def default_registry() -> Registry:
+    """The parameter files of the agents."""
+    from testctl_agent.params import registry
+
+    return registry
+
+
+def look_up(registry: Registry, kind: str, word: str) -> tuple[str, ParamSpec] | None:
+    """The full name and the spec of what a plan's word means for this kind, if it has it.
+
+    A short name of a sysctl is one of net.ipv4: tcp_ecn is net.ipv4.tcp_ecn.
+    """
+    spec = registry.find(kind, word)
+    if spec is None and _SHORT_SYSCTL.fullmatch(word):
+        spec = registry.find(kind, f"net.ipv4.{word}")
+    if spec is None:
+        return None
+    if not spec.pattern:
+        return spec.name, spec
+    return (f"net.ipv4.{word}" if _SHORT_SYSCTL.fullmatch(word) else word), spec
+
+
+def printed(value: Value) -> str:
+    """A value as a user writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def plain(value: Value) -> Value:
+    """A value as JSON has it: a quantity as an integer in its base unit."""
+    return int(value) if isinstance(value, Quantity) else value

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads lab/topologies/NAME.yaml and fills in its parameters.
+
+    about: one line
+    parameters: {senders: {default: 1, least: 1, most: 100}}
+    nodes:
+      sender: {kind: host, count: senders, group: senders}     # sender1, sender2, …; alone: sender
+      left: {kind: switch}
+    links:
+      - each: [sender, left]     # every one of a node to one other
+      - zip: [h, s]              # the first to the first, the second to the second, …
+      - chain: s                 # each to the next
+      - link: [left, right]      # two that there is one of
+
+A count is a number, a parameter, or a parameter + a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl.plan.document import Node, Scalar, parse, what
+from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Sequence as SequenceNode
+from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
+from testctl.plan.place import Place, Problems, show, suggest
+from testctl.plan.topology import Topology
+from testctl_agent.spec.errors import PlanError
+
+MOST_NODES = 250
+_COUNT = re.compile(r"([a-z][a-z0-9_]*)(?: *\+ *([0-9]{1,3}))?")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a plan may give; where it says nothing, the default."""
+
+    name: str
+    default: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class TopologyFile:
+    """A topology before its parameters have values."""
+
+    name: str
+    about: str
+    parameters: tuple[Parameter, ...]
+    nodes: Node
+    links: Node
+
+    def resolve(self, values: Mapping[str, int]) -> Topology:
+        """With these parameters (the others at their defaults).  Raises PlanError in terms of the file."""
+        problems = Problems()
+        filled = {p.name: values.get(p.name, p.default) for p in self.parameters}
+        names, kinds, groups = _nodes(self.nodes, filled, problems)
+        problems.check()
+        links = _links(self.links, names, problems)
+        problems.check()
+        hosts = [n for node, found in names.items() if kinds[node] == "host" for n in found]
+        switches = [n for node, found in names.items() if kinds[node] == "switch" for n in found]
+        _check_tree(hosts, switches, links, self.links.place)
+        addresses = {host: f"10.0.0.{index}" for index, host in enumerate(hosts, start=1)}
+        return Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups)
+
+
+def read_topology(path: Path) -> TopologyFile:
+    """The topology of a file.  Raises PlanError with places."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PlanError(f"{path}: {error.strerror or error}") from error
+    problems = Problems()
+    fields = Fields(
+        parse(data, str(path)), "", ("about", "parameters", "nodes", "links"), problems, needed=("nodes", "links")
+    )
+    parameters = _parameters(fields.found.get("parameters"), problems)
+    problems.check()
+    return TopologyFile(path.stem, fields.text("about"), parameters, fields.found["nodes"], fields.found["links"])
+
+
+def _parameters(node: Node | None, problems: Problems) -> tuple[Parameter, ...]:
+    found = []
+    for key, value in _entries(node, "parameters", problems):
+        fields = Fields(value, key.text, ("default", "least", "most"), problems, needed=("default",))
+        if fields.ok and name_of(key, "parameter", problems, 31):
+            least = fields.integer("least", 0, MOST_NODES, 1)
+            most = fields.integer("most", least, MOST_NODES, MOST_NODES)
+            found.append(Parameter(key.text, fields.integer("default", least, most, least), least, most))
+    return tuple(found)
+
+
+def _entries(node: Node | None, name: str, problems: Problems) -> tuple[tuple[Scalar, Node], ...]:
+    if node is None:
+        return ()
+    if not isinstance(node, MappingNode):
+        problems.add(node.place, f"{name}: want a mapping; got {what(node)}")
+        return ()
+    return node.entries
+
+
+Nodes = tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, tuple[str, ...]]]
+
+
+def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
+    """Per node its names and its kind; and the groups."""
+    names: dict[str, tuple[str, ...]] = {}
+    kinds: dict[str, str] = {}
+    groups: dict[str, tuple[str, ...]] = {}
+    taken: set[str] = set()
+    for key, value in _entries(node, "nodes", problems):
+        fields = Fields(value, key.text, ("kind", "count", "group"), problems, needed=("kind",))
+        if not fields.ok or name_of(key, "node", problems) is None:
+            continue
+        count = _count(fields.found.get("count"), key.text, filled, problems)
+        found = (key.text,) if count == 1 else tuple(f"{key.text}{i}" for i in range(1, count + 1))
+        for name in found:
+            if len(name) > LONGEST_NAME or name in taken:
+                fault = f"has more than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else "is there twice"
+                problems.add(key.place, f"{key.text}: the name {name} {fault}")
+        taken.update(found)
+        names[key.text] = found
+        kinds[key.text] = fields.choice("kind", ("host", "switch"), "host")
+        group = fields.found.get("group")
+        if group is not None and name_of(group, "group", problems, 31):
+            groups[fields.text("group")] = groups.get(fields.text("group"), ()) + found
+    if len(taken) > MOST_NODES:
+        problems.add(node.place, f"nodes: want at most {MOST_NODES}; got {len(taken)}")
+    return names, kinds, groups
+
+
+def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Problems) -> int:
+    if node is None:
+        return 1
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_NODES:
+        return value
+    match = _COUNT.fullmatch(value) if isinstance(value, str) else None
+    if match and match[1] in filled:
+        return filled[match[1]] + int(match[2] or 0)
+    problems.add(node.place, f"{who}, count: want a number, a parameter, or a parameter + a number; got {what(node)}")
+    return 1
+
+
+def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems) -> list[tuple[str, str]]:
+    links: list[tuple[str, str]] = []
+    if not isinstance(node, SequenceNode):
+        problems.add(node.place, f"links: want a list; got {what(node)}")
+        return links
+    for item in node.items:
+        if not isinstance(item, MappingNode) or len(item.entries) != 1:
+            problems.add(item.place, f"links: want one of link, each, zip or chain; got {what(item)}")
+            continue
+        how, value = item.entries[0]
+        ends: list[tuple[str, ...]] = []
+        for word in words_of(value, how.text, problems):
+            if word.text in names:
+                ends.append(names[word.text])
+            else:
+                problems.add(word.place, f"{how.text}: no node named {show(word.text)}{suggest(word.text, names)}")
+        match (how.text, [len(end) for end in ends]):
+            case ("link", [1, 1]) | ("each", [_, 1]):
+                links += [(name, ends[1][0]) for name in ends[0]]
+            case ("zip", [m, n]) if m == n:
+                links += zip(ends[0], ends[1], strict=True)
+            case ("chain", [_]):
+                links += zip(ends[0][:-1], ends[0][1:], strict=True)
+            case (text, counts):
+                want = "link: [one, one], each: [some, one], zip: [some, as many] or chain: some"
+                problems.add(how.place, f"want {want}; got {show(text)} of {', '.join(map(str, counts)) or 'nothing'}")
+    return links
+
+
+def _check_tree(hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place) -> None:
+    """Every host on one switch, and one way only between any two."""
+    for host in hosts:
+        ends = [a if b == host else b for a, b in links if host in (a, b)]
+        if len(ends) != 1 or ends[0] not in switches:
+            raise PlanError(f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends) or 'none'}")
+    parent = {name: name for name in (*hosts, *switches)}
+
+    def top(name: str) -> str:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    for a, b in links:
+        if top(a) == top(b):
+            raise PlanError(f"{place}: the link {a} - {b} closes a loop; want one way between any two")
+        parent[top(a)] = top(b)
+    apart = sorted({top(name) for name in parent})
+    if len(apart) > 1:
+        raise PlanError(f"{place}: {apart[0]} and {apart[1]} are not linked; want one way between any two")

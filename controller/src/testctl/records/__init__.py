@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records: one schema for packets, tcp_info samples and counters, whatever the source."""
+
+from testctl.records.digest import digest_of
+from testctl.records.errors import RecordsError
+from testctl.records.schema import PACKETS, TCP_INFO
+from testctl.records.store import Records, load_raw
+
+__all__ = ["PACKETS", "TCP_INFO", "Records", "RecordsError", "digest_of", "load_raw"]

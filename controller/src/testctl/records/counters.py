@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the counters of an entity counted while a point ran: after less before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testctl.records.errors import RecordsError
+
+_LEVELS = ("backlog", "qlen")  # a state, not a count: the value after
+_NAMES = ("device", "kind", "handle", "parent")
+
+
+def read_counters(entity: Path) -> dict[str, Any]:
+    """Differences of counters_before.json and counters_after.json in a directory; {} if there are none.
+
+    Returns {"snmp": {name: n}, "device": {device: {name: n}}, "qdisc": [{"device", "kind",
+    "handle", "parent", "bytes", …, "extra"}]}; `backlog` and `qlen` are those after.
+    """
+    before, after = entity / "counters_before.json", entity / "counters_after.json"
+    if not (before.exists() and after.exists()):
+        return {}
+    return difference(_read(before), _read(after))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RecordsError(path, f"can't be read as JSON: {error}") from error
+    if not isinstance(loaded, dict):
+        raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
+    return loaded
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """`after` less `before`; what was not there before counts from 0."""
+    old = {tuple(q.get(n, "") for n in _NAMES): q for q in before.get("qdisc", [])}
+    return {
+        "snmp": _less(before.get("snmp", {}), after.get("snmp", {})),
+        "device": {d: _less(before.get("device", {}).get(d, {}), c) for d, c in after.get("device", {}).items()},
+        "qdisc": [_less(old.get(tuple(q.get(n, "") for n in _NAMES), {}), q) for q in after.get("qdisc", [])],
+    }
+
+
+def _less(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in after.items():
+        if isinstance(value, Mapping):
+            old = before.get(name, {})
+            out[name] = _less(old if isinstance(old, Mapping) else {}, value)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and name not in _LEVELS:
+            old = before.get(name, 0)
+            out[name] = value - (old if isinstance(old, int | float) else 0)
+        else:
+            out[name] = value
+    return out

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The digest of records: the same for two runs of a point that went the same way.
+
+It covers the packets and the tcp_info samples.  Left out is what a kernel draws at random (the
+offset of TCP timestamps; ports, ISNs and MAC addresses are not in records), and counters, which
+also count what is not the point's traffic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.records.schema import PACKETS, TCP_INFO, codes_of, numbers_of
+
+_RANDOM = frozenset({"tsval", "tsecr"})
+
+
+def digest_of(packets: pa.Table, tcp_info: pa.Table) -> str:
+    """sha256 (hex) of the columns, in the schema's order and types, little-endian."""
+    total = hashlib.sha256()
+    for label, table, schema in (("packets", packets, PACKETS), ("tcp_info", tcp_info, TCP_INFO)):
+        total.update(f"{label} {table.num_rows}\n".encode())
+        for field in schema:
+            if field.name in _RANDOM:
+                continue
+            total.update(f"{field.name} {field.type}\n".encode())
+            if pa.types.is_dictionary(field.type):
+                codes, names = codes_of(table, field.name)
+                order = np.argsort(np.array(names, object), kind="stable")
+                rank = np.empty(len(names), np.int16)
+                rank[order] = np.arange(len(names), dtype=np.int16)
+                total.update("\0".join(sorted(names)).encode() + b"\n")
+                column = rank[codes] if len(codes) else codes
+            else:
+                column = numbers_of(table, field.name)
+            total.update(np.ascontiguousarray(column.astype(column.dtype.newbyteorder("<"), copy=False)).data)
+    return total.hexdigest()

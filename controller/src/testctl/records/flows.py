@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maps packets and sockets to the flows of a point by server port, client ports and addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testctl.records.schema import Array
+
+
+@dataclass(frozen=True)
+class FlowMap:
+    """The flows of a point as arrays indexed by flow number (their order in point.json).
+
+    hosts: names with an address, sorted; addresses: packed address -> index into hosts.
+    source, sink: host index of `from` and `to`.  by_port: server port -> flow number, -1 none.
+    """
+
+    names: list[str]
+    hosts: list[str]
+    addresses: dict[bytes, int]
+    source: Array
+    sink: Array
+    client_port: Array
+    parallel: Array
+    by_port: Array
+
+    @classmethod
+    def of(cls, point: Mapping[str, Any], outcome: Mapping[str, Any]) -> FlowMap:
+        flows: Sequence[Mapping[str, Any]] = point.get("flows", [])
+        given: Mapping[str, str | list[str]] = outcome.get("addresses", {})
+        hosts = sorted(given)
+        addresses = {}
+        for number, host in enumerate(hosts):
+            texts = given[host]
+            for text in [texts] if isinstance(texts, str) else texts:
+                addresses[ipaddress.ip_address(text.partition("/")[0]).packed] = number
+        by_port = np.full(1 << 16, -1, np.int16)
+        for number, flow in enumerate(flows):
+            by_port[int(flow["server_port"])] = number
+        index = {host: number for number, host in enumerate(hosts)}
+        return cls(
+            names=[str(flow["name"]) for flow in flows],
+            hosts=hosts,
+            addresses=addresses,
+            source=np.array([index.get(flow["from"], -2) for flow in flows], np.int16),
+            sink=np.array([index.get(flow["to"], -2) for flow in flows], np.int16),
+            client_port=np.array([int(flow["client_port"]) for flow in flows], np.int32),
+            parallel=np.array([int(flow.get("parallel", 1)) for flow in flows], np.int32),
+            by_port=by_port,
+        )
+
+    def of_ports(self, sport: Array, dport: Array) -> tuple[Array, Array]:
+        """(flow number, conn) of every pair of ports in either order; flow -1 where none has it."""
+        if not self.names:
+            return np.full(len(sport), -1, np.int16), np.zeros(len(sport), np.int16)
+        flow = self.by_port[dport]
+        turned = flow < 0
+        client = sport.astype(np.int32)
+        if turned.any():
+            flow = np.where(turned, self.by_port[sport], flow)
+            client = np.where(turned, dport, client)
+        conn = client - self.client_port[flow]
+        flow = np.where((conn >= 0) & (conn < self.parallel[flow]), flow, np.int16(-1))
+        return flow, conn.astype(np.int16)
+
+    def direction(self, flow: Array, src: Array, dst: Array) -> Array:
+        """0 where a packet goes `from` -> `to` of its flow, 1 the other way, -1 neither."""
+        if not self.names:
+            return np.full(len(flow), -1, np.int8)
+        source, sink = self.source[flow], self.sink[flow]
+        forward = (src == source) & (dst == sink)
+        reverse = (src == sink) & (dst == source)
+        return np.where(forward, 0, np.where(reverse, 1, -1)).astype(np.int8)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one schema of records: packets and tcp_info samples, whatever they came from.
+
+Times are ns relative to T0, the instant a point's traffic time starts.  Sequence and
+acknowledgement numbers are relative to the connection's first data byte and never wrap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NAMES = pa.dictionary(pa.int16(), pa.string())
+
+SACK_EDGES = tuple(f"sack{n}_{edge}" for n in range(1, 5) for edge in ("start", "end"))
+
+PACKETS = pa.schema(
+    [
+        ("time_ns", pa.int64()),  # relative to T0
+        ("where", NAMES),  # the entity that captured it
+        ("flow", NAMES),
+        ("conn", pa.int16()),  # client port - the flow's first client port
+        ("direction", pa.int8()),  # 0: from -> to of the flow, 1: the other
+        ("seq", pa.int64()),  # first data byte of the direction is 0, the SYN is -1
+        ("ack", pa.int64()),  # relative to the other direction; -1 without the ACK flag
+        ("length", pa.int32()),  # TCP payload, bytes
+        ("segs", pa.int16()),  # packets on the wire that this record stands for
+        ("wire_bytes", pa.int32()),  # payload and all headers from Ethernet on, of all segs
+        ("flags", pa.uint8()),  # TCP flags byte
+        ("ecn", pa.uint8()),  # IP ECN field: 0 none, 1 ECT(1), 2 ECT(0), 3 CE
+        ("window", pa.int64()),  # bytes, scaled
+        ("tsval", pa.int64()),  # -1: no timestamp option
+        ("tsecr", pa.int64()),
+        *((edge, pa.int64()) for edge in SACK_EDGES),  # relative like ack; -1: no such block
+        ("retrans", pa.bool_()),  # below the highest byte seen here before
+        ("queue_bytes", pa.int32()),  # -1: unknown
+        ("fate", pa.uint8()),  # 0 none, 1 drop, 2 mark, 3 delay
+        ("out", pa.bool_()),  # leaving `where` (True) or arriving
+    ]
+)
+
+FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = (1 << bit for bit in range(8))
+CE = 3
+
+# struct tcp_info, include/uapi/linux/tcp.h: name, offset, bytes.  Bit fields: see TCP_INFO_BITS.
+_U8 = ("state", "ca_state", "retransmits", "probes", "backoff", "options")
+_U32_A = (
+    "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
+    "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space "
+    "total_retrans"
+).split()
+_U64_A = ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")
+_U32_B = ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")
+_U64_B = ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")
+_U32_C = ("delivered", "delivered_ce")
+_U64_C = ("bytes_sent", "bytes_retrans")
+_U32_D = ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")
+
+
+def _layout() -> tuple[tuple[str, int, int], ...]:
+    fields: list[tuple[str, int, int]] = []
+    at = 0
+
+    def put(names: tuple[str, ...] | list[str], size: int) -> None:
+        nonlocal at
+        for name in names:
+            fields.append((name, at, size))
+            at += size
+
+    put(_U8, 1)
+    at += 2  # the bit fields
+    for names, size in ((_U32_A, 4), (_U64_A, 8), (_U32_B, 4), (_U64_B, 8), (_U32_C, 4), (_U64_C, 8), (_U32_D, 4)):
+        put(list(names), size)
+    put(["total_rto", "total_rto_recoveries"], 2)
+    put(["total_rto_time"], 4)
+    return tuple(fields)
+
+
+TCP_INFO_FIELDS = _layout()
+TCP_INFO_BITS = (  # name, byte, shift, mask (little-endian bit fields)
+    ("snd_wscale", 6, 0, 0xF),
+    ("rcv_wscale", 6, 4, 0xF),
+    ("delivery_rate_app_limited", 7, 0, 0x1),
+    ("fastopen_client_fail", 7, 1, 0x3),
+)
+
+TCP_INFO = pa.schema(
+    [
+        ("time_ns", pa.int64()),
+        ("where", NAMES),
+        ("flow", NAMES),
+        ("conn", pa.int16()),
+        *((name, pa.int64()) for name, *_ in TCP_INFO_FIELDS),
+        *((name, pa.int64()) for name, *_ in TCP_INFO_BITS),
+    ]
+)
+
+
+def names_column(codes: Array, names: list[str]) -> pa.DictionaryArray:
+    """A dictionary column of `codes` into `names` (order kept, so that it is deterministic)."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int16)), pa.array(names, pa.string()))
+
+
+def codes_of(table: pa.Table, column: str) -> tuple[Array, list[str]]:
+    """The codes and names of a dictionary column; the inverse of names_column."""
+    chunk = table.column(column).combine_chunks()
+    if isinstance(chunk, pa.ChunkedArray):
+        chunk = chunk.chunk(0) if chunk.num_chunks else names_column(np.empty(0, np.int16), [])
+    return np.asarray(chunk.indices), chunk.dictionary.to_pylist()
+
+
+def numbers_of(table: pa.Table, column: str) -> Array:
+    """A column of numbers or booleans as a numpy array (no copy where Arrow allows it)."""
+    return np.asarray(table.column(column).to_numpy())

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of a point: made from raw output, saved as Parquet, loaded again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from testctl.records.counters import read_counters
+from testctl.records.digest import digest_of
+from testctl.records.errors import RecordsError
+from testctl.records.packets import read_packets
+from testctl.records.schema import PACKETS, TCP_INFO, Array, codes_of, numbers_of
+from testctl.records.tcp_info import read_tcp_info
+
+_TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
+_DOCUMENTS = ("counters", "outcome", "point")
+
+
+@dataclass
+class Records:
+    """All that metrics may read of a point.
+
+    packets, tcp_info: tables of schema PACKETS and TCP_INFO; counters: {entity: differences};
+    outcome, point: the JSON documents; notes: what a reader should know (truncated captures, …).
+    `memo` keeps what was computed from them; nothing may be changed after the first metric.
+    """
+
+    packets: pa.Table
+    tcp_info: pa.Table
+    counters: dict[str, Any]
+    outcome: dict[str, Any]
+    point: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def column(self, name: str) -> Array:
+        """A numeric column of packets, converted once."""
+        return self._memo(("packets", name), lambda: numbers_of(self.packets, name))
+
+    def codes(self, name: str) -> tuple[Array, list[str]]:
+        """Codes and names of `where` or `flow` of packets."""
+        found: tuple[Array, list[str]] = self._memo(("codes", name), lambda: codes_of(self.packets, name))
+        return found
+
+    def _memo(self, key: Any, make: Any) -> Any:
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the point's flows, in their order."""
+        return [str(flow["name"]) for flow in self.point.get("flows", [])]
+
+    def digest(self) -> str:
+        return digest_of(self.packets, self.tcp_info)
+
+    def save(self, directory: Path) -> None:
+        """Write packets.parquet, tcp_info.parquet (zstd) and records.json."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, _ in _TABLES:
+            pq.write_table(getattr(self, name), directory / f"{name}.parquet", compression="zstd", compression_level=1)
+        documents = {name: getattr(self, name) for name in (*_DOCUMENTS, "notes")}
+        (directory / "records.json").write_text(json.dumps(documents, indent=1, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, directory: Path) -> Records:
+        """Read what `save` wrote; raises RecordsError when it is missing or of another schema."""
+        documents = _json(directory / "records.json")
+        tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
+        return cls(**tables, **{name: documents[name] for name in (*_DOCUMENTS, "notes")})
+
+
+def load_raw(pointdir: Path) -> Records:
+    """Records of POINTDIR/point.json and POINTDIR/raw/.
+
+    Raises RecordsError, naming the file (and the byte), when something can't be read.
+    """
+    raw = pointdir / "raw"
+    point, outcome = _json(pointdir / "point.json"), _json(raw / "outcome.json")
+    entities = sorted(path for path in raw.iterdir() if path.is_dir())
+    packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome)
+    tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
+    counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
+    return Records(packets, tcp_info, counters, outcome, point, notes + more)
+
+
+def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
+    return {entity.name: entity / name for entity in entities if (entity / name).exists()}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RecordsError(path, f"can't be read as JSON: {error}") from error
+    if not isinstance(loaded, dict):
+        raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
+    return loaded
+
+
+def _table(path: Path, schema: pa.Schema) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise RecordsError(path, f"can't be read as Parquet: {error}") from error
+    if table.schema.names != schema.names:
+        raise RecordsError(path, f"want the columns {', '.join(schema.names)}; got {', '.join(table.schema.names)}")
+    return table.cast(schema).combine_chunks()

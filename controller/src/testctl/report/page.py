@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes report.html: one file that needs nothing else, offline, with everything a plan said escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from testctl.report.factors import Factor, describe, factors
+from testctl.report.payload import as_script, payload
+from testctl.report.series import Series, read_series
+from testctl.report.style import ACK, DATA, LANES, RETRANS, STALL, VERDICT_LOOKS, show_metric, show_time
+from testctl.results import Run, RunPoint
+from testctl.results.atomic import told, write_text
+from testctl.results.layout import REPORT, VERDICTS
+
+KEY_METRICS = (
+    ("throughput_bps", "throughput"),
+    ("saturation", "saturation"),
+    ("stability_cv_10ms", "cv 10 ms"),
+    ("stalls", "stalls"),
+    ("timeouts", "timeouts"),
+    ("retransmissions", "retrans."),
+    ("latency_p99_ns", "latency p99"),
+)
+"""Metrics of the table of points: those of them that the run has, with a short heading."""
+
+
+def render_report(run: Run, series: Mapping[str, Series | None] | None = None) -> str:
+    """The page of a run.  `series` by point id, where the caller has read them already."""
+    varying = factors(run.points)
+    blocks = []
+    for point in run.points:
+        drawn = series[point.id] if series is not None and point.id in series else read_series(point)
+        blocks.append({"id": point.id, "data": Markup(as_script(payload(drawn))) if drawn else None})
+    environment = Environment(
+        loader=PackageLoader("testctl.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("report.html")
+    return template.render(
+        run=run,
+        plan=run.summary.get("plan", run.name.partition("-")[2] or run.name),
+        about=run.summary.get("about", ""),
+        counts=_counts(run),
+        expectations=_expectations(run),
+        reproduce=f"testctl run {run.summary.get('plan', 'PLAN')}.yaml",
+        versions=_flat(run.versions),
+        looks=VERDICT_LOOKS,
+        columns=_columns(run.points),
+        varying=varying,
+        points=[_point(point, varying, block["data"]) for point, block in zip(run.points, blocks, strict=True)],
+        plan_text=run.plan_text,
+        index=Markup(as_script(_index(run, varying))),
+        css=Markup(_own("report.css")),
+        script=Markup(_own("report.js")),
+        plotly=Markup(_plotly()),
+    )
+
+
+def write_page(run: Run, series: Mapping[str, Series | None] | None = None, out: Path | None = None) -> Path:
+    """Write report.html into the run's directory (or to `out`) at once; returns its path."""
+    path = out or run.path / REPORT
+    with told(path, "the report was not written; the results are kept"):
+        write_text(path, render_report(run, series))
+    return path
+
+
+def _counts(run: Run) -> list[tuple[str, int]]:
+    return [(verdict, sum(point.verdict == verdict for point in run.points)) for verdict in VERDICTS]
+
+
+def _expectations(run: Run) -> list[dict[str, Any]]:
+    names = {point.id: describe(point, factors(run.points)) for point in run.points}
+    return [
+        {
+            "name": str(item.get("name", "")),
+            "verdict": str(item.get("verdict", "")),
+            "detail": str(item.get("detail", "")),
+            "points": [(point, names[point]) for point in item.get("points", []) if point in names],
+        }
+        for item in run.summary.get("expectations", [])
+    ]
+
+
+def _columns(points: Sequence[RunPoint]) -> list[tuple[str, str]]:
+    there = {metric for point in points for values in point.metrics.values() for metric in values}
+    return [(metric, heading) for metric, heading in KEY_METRICS if metric in there]
+
+
+def _point(point: RunPoint, varying: Sequence[Factor], data: Markup | None) -> dict[str, Any]:
+    return {
+        "id": point.id,
+        "name": describe(point, varying),
+        "verdict": point.verdict,
+        "reason": point.reason,
+        "digest": point.digest,
+        "wall": show_time(point.wall_s * 1e9),
+        "virtual": show_time(point.virtual_s * 1e9),
+        "tuples": point.tuples,
+        "values": [factor.of[point.id] for factor in varying],
+        "cells": [_cell(point, metric) for metric, _ in _columns([point])],
+        "cell": {metric: _cell(point, metric) for metric, _ in KEY_METRICS},
+        "metrics": _metric_table(point),
+        "captures": sorted(point.captures()),
+        "figure": (point.path.parents[1] / "figures" / f"{point.id}.png").exists(),
+        "data": data,
+    }
+
+
+def worst(point: RunPoint, metric: str) -> float | None:
+    """A metric of a point in one number: point-wide if there is one, else of its first flow that has it."""
+    for flow in ("*", *(name for name in point.metrics if name != "*")):
+        value = point.metrics.get(flow, {}).get(metric)
+        if isinstance(value, int | float):
+            return float(value)
+    return None
+
+
+def _cell(point: RunPoint, metric: str) -> tuple[str, str]:
+    value = worst(point, metric)
+    return ("" if value is None else repr(value), show_metric(metric, value))
+
+
+def _metric_table(point: RunPoint) -> dict[str, Any]:
+    flows = list(point.metrics)
+    names = sorted({metric for values in point.metrics.values() for metric in values})
+    rows = [(name, [show_metric(name, point.metrics[flow].get(name)) for flow in flows]) for name in names]
+    return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
+
+
+def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
+    """What the matrix and the drawing code need to know of all points."""
+    return {
+        "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
+        "points": [
+            {
+                "id": point.id,
+                "verdict": point.verdict,
+                "at": [factor.of[point.id] for factor in varying],
+                "text": describe(point, varying),
+                "metrics": {
+                    metric: [worst(point, metric), show_metric(metric, worst(point, metric))]
+                    for metric, _ in _columns([point])
+                },
+            }
+            for point in run.points
+        ],
+        "metrics": [list(column) for column in _columns(run.points)],
+        "looks": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
+        "colours": {"lanes": list(LANES), "data": DATA, "retrans": RETRANS, "ack": ACK, "stall": STALL},
+    }
+
+
+def _flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, value in versions.items():
+        rows += _flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
+    return rows
+
+
+def _own(name: str) -> str:
+    return resources.files("testctl.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """plotly.js as the plotly package carries it (MIT licence), safe inside a script element."""
+    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def json_text(value: Any) -> str:
+    """JSON for reading."""
+    return json.dumps(value, indent=1, ensure_ascii=False)

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of a run: matrix, sorting, and the figures of a point once it is opened.
+// All text from a plan goes in through textContent, or through escaped() where Plotly reads markup.
+"use strict";
+(() => {
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const index = read("index");
+  const root = document.documentElement;
+  const drawn = new Map(); // plot element -> function that gives its traces and layout
+
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  };
+  const escaped = (text) =>
+    String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+  const lane = (i) => index.colours.lanes[i % index.colours.lanes.length];
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  // ---- light and dark
+  const isDark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const redraw = () => { for (const [element, figure] of drawn) draw(element, figure); };
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    redraw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+  // ---- the matrix
+  const axisX = document.getElementById("axis-x");
+  const axisY = document.getElementById("axis-y");
+  const show = document.getElementById("matrix-show");
+  const options = (select, labels, chosen) => {
+    labels.forEach((label, i) => select.append(make("option", { value: i }, label)));
+    select.value = chosen;
+  };
+  const labels = index.factors.map((factor) => factor.label);
+  options(axisX, labels.length ? labels : ["–"], 0);
+  options(axisY, labels.length ? labels : ["–"], Math.min(1, Math.max(labels.length - 1, 0)));
+  options(show, ["verdict", ...index.metrics.map((metric) => metric[1])], 0);
+
+  const cell = (point, metric) => {
+    const [colour, sign] = index.looks[point.verdict];
+    const value = metric && point.metrics[metric];
+    const text = `${point.verdict}: ${point.text}` +
+      index.metrics.map(([name, title]) => point.metrics[name] ? `\n${title} ${point.metrics[name][1]}` : "").join("");
+    const link = make("a", { class: `cell ${point.verdict}`, href: `#p-${point.id}`, title: text, "aria-label": text },
+      value ? `${sign} ${value[1]}` : sign);
+    link.style.background = colour;
+    return link;
+  };
+  const matrix = () => {
+    const [x, y] = [Number(axisX.value), Number(axisY.value)];
+    const none = { label: "", values: [undefined] };
+    const across = index.factors[x] || none;
+    const down = index.factors.length > 1 && y !== x ? index.factors[y] : none;
+    const metric = show.value > 0 ? index.metrics[show.value - 1][0] : null;
+    const head = make("tr", {}, make("th", {}, down.label ? `${down.label} ↓   ${across.label} →` : `${across.label} →`),
+      ...across.values.map((value) => make("th", { scope: "col" }, String(value ?? ""))));
+    const rows = down.values.map((low) => make("tr", {}, make("th", { scope: "row" }, String(low ?? "")),
+      ...across.values.map((wide) => make("td", {}, make("div", {}, ...index.points
+        .filter((p) => (across === none || p.at[x] === wide) && (down === none || p.at[y] === low))
+        .map((p) => cell(p, metric)))))));
+    document.getElementById("matrix").replaceChildren(
+      make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+  };
+  document.getElementById("matrix-form").addEventListener("change", matrix);
+  matrix();
+
+  // ---- sorting
+  const table = document.getElementById("table");
+  const heads = [...table.querySelectorAll("thead th")];
+  heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    heads.forEach((other) => other.hasAttribute("aria-sort") && other.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const key = (row) => row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();
+    const compare = (a, b) => {
+      const [p, q] = [key(a), key(b)];
+      if (p === "" || q === "") return (p === "") - (q === ""); // no value: last, both ways
+      const order = p - q;
+      const by = Number.isNaN(order) ? p.localeCompare(q, "en", { numeric: true }) : order;
+      return up ? by : -by;
+    };
+    const body = table.tBodies[0];
+    body.append(...[...body.rows].sort(compare));
+  }));
+
+  // ---- figures
+  const draw = (element, figure) => {
+    const { traces, layout } = figure();
+    const axis = { gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
+    const base = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
+      font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
+      margin: { l: 56, r: 14, t: 12, b: 42 }, showlegend: traces.length > 1,
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
+    };
+    const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
+    Plotly.react(element, traces, full, { responsive: true, displaylogo: false, displayModeBar: "hover",
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+    drawn.set(element, figure);
+  };
+  const seconds = (duration) => ({ title: { text: "time (s)" }, range: [0, duration] });
+  const named = (trace, line, i) => ({ ...trace, name: escaped(line.name), line: { color: lane(i), width: 1.4, ...trace.line } });
+  const lines = (list, trace = {}) =>
+    list.map((line, i) => named({ type: "scatter", mode: "lines", x: line.x, y: line.y, ...trace }, line, i));
+
+  const throughput = (data, bin) => () => ({
+    traces: data.throughput.bins[bin].lines.map((line, i) => named({
+      type: "scatter", mode: "lines", x: line.x, x0: line.x0, dx: line.dx, y: line.y,
+      line: { shape: "hv" }, hovertemplate: `%{y:.4~g} ${data.throughput.unit} at %{x} s<extra></extra>`,
+    }, line, i)),
+    layout: { xaxis: seconds(data.duration), yaxis: { title: { text: `throughput (${data.throughput.unit})` }, rangemode: "tozero" } },
+  });
+
+  const sequence = (data, which) => () => {
+    const one = data.sequence[which];
+    const hover = (what) => `${what} %{y:,d} at %{x:.6f} s<extra></extra>`;
+    const traces = [
+      { type: "scatter", mode: "markers", name: "data (last byte)", ...one.data, marker: { color: index.colours.data, size: 3 }, hovertemplate: hover("data to") },
+      { type: "scatter", mode: "lines", name: "ACK", ...one.ack, line: { color: index.colours.ack, width: 1.2, shape: "hv" }, hovertemplate: hover("ACK") },
+    ];
+    if (one.retrans.x.length) traces.push({ type: "scatter", mode: "markers", name: "retransmission", ...one.retrans,
+      marker: { color: index.colours.retrans, size: 9, symbol: "x-thin", line: { width: 2.5, color: index.colours.retrans } }, hovertemplate: hover("retransmitted to") });
+    const longest = one.stalls.length > 6 ? [...one.stalls].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 6) : one.stalls;
+    return { traces, layout: {
+      xaxis: seconds(data.duration),
+      yaxis: { title: { text: "sequence number (bytes)" }, tickformat: "~s", rangemode: "tozero" },
+      shapes: one.stalls.map((stall) => ({ type: "rect", x0: stall.from, x1: stall.to, y0: 0, y1: 1, yref: "paper",
+        fillcolor: index.colours.stall, opacity: 0.22, line: { width: 0 }, layer: "below" })),
+      annotations: longest.map((stall) => ({ x: (stall.from + stall.to) / 2, y: 0.02, yref: "paper", yanchor: "bottom", textangle: -90,
+        text: escaped(stall.text), showarrow: false, font: { size: 11 } })),
+    } };
+  };
+
+  const overTime = (part, title, unit, duration, trace) => () => ({
+    traces: lines(part, { hovertemplate: `%{y:.4~g} ${unit} at %{x:.6f} s<extra></extra>`, ...trace }),
+    layout: { xaxis: seconds(duration), yaxis: { title: { text: `${title} (${unit})` }, rangemode: "tozero" } },
+  });
+
+  const latency = (part) => () => ({
+    traces: part.lines.map((line, i) => named({ type: "scatter", mode: "lines", x: line.x, y: part.y,
+      hovertemplate: `%{y:.3%} within %{x} ${part.unit}<extra></extra>` }, line, i)),
+    layout: { xaxis: { title: { text: `one-way latency (${part.unit})` }, rangemode: "tozero" },
+      yaxis: { title: { text: "share of packets" }, range: [0, 1.01], tickformat: ".0%" } },
+  });
+
+  const panel = (into, title, figure, { wide = false, choices = null } = {}) => {
+    const plot = make("div", { class: "plot", role: "img", "aria-label": title });
+    const heading = make("h3", {}, title);
+    into.append(make("div", { class: wide ? "figure wide" : "figure" }, heading, plot));
+    if (choices && choices.labels.length > 1) {
+      const buttons = choices.labels.map((label, i) => {
+        const button = make("button", { type: "button", "aria-pressed": i === choices.first }, label);
+        button.addEventListener("click", () => {
+          buttons.forEach((other) => other.setAttribute("aria-pressed", other === button));
+          draw(plot, figure(i));
+        });
+        return button;
+      });
+      heading.append(make("span", { class: "buttons", role: "group", "aria-label": `${title}: choose` }, ...buttons));
+    }
+    draw(plot, choices ? figure(choices.first) : figure);
+  };
+
+  const proof = (stall) => {
+    const rows = [];
+    stall.proof.forEach(([time, where, text, after], i) => {
+      if (after && (i === 0 || !stall.proof[i - 1][3])) {
+        rows.push(make("tr", { class: "gap" }, make("td", { colspan: 3 }, `silence of ${stall.length}`)));
+      }
+      rows.push(make("tr", {}, make("td", {}, `${time} s`), make("td", {}, where), make("td", {}, text)));
+    });
+    return make("details", {}, make("summary", {}, "packets"),
+      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "packets" },
+        make("table", { class: "proof" }, make("tbody", {}, ...rows))));
+  };
+
+  const stallList = (stalls) => {
+    const head = ["at (s)", "flow", "length", "cause", "what was owed", "proof"].map((text) => make("th", {}, text));
+    const rows = stalls.map((stall) => make("tr", {}, make("td", { class: "number" }, stall.from),
+      make("td", {}, stall.conn ? `${stall.flow} #${stall.conn}` : stall.flow), make("td", { class: "number" }, stall.length),
+      make("td", {}, stall.cause), make("td", {}, stall.label), make("td", {}, stall.proof.length ? proof(stall) : "")));
+    return make("div", { class: "figure wide" }, make("h3", {}, `Stalls (${stalls.length})`),
+      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Stalls" },
+        make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))));
+  };
+
+  const open = (details) => {
+    const into = details.querySelector(".figures");
+    if (!into || into.childElementCount) return;
+    const data = read(`d-${details.dataset.point}`);
+    const bins = data.throughput.bins.map((bin) => bin.label);
+    if (bins.length) panel(into, "Throughput", (i) => throughput(data, i), { wide: true, choices: { labels: bins, first: Math.min(1, bins.length - 1) } });
+    if (data.lanes.length) panel(into, "Sequence number", (i) => sequence(data, i), { wide: true, choices: { labels: data.lanes, first: 0 } });
+    if (data.left_out) into.append(make("p", { class: "note" }, `${data.left_out} more connections are not drawn.`));
+    if (data.stalls.length) into.append(stallList(data.stalls));
+    if (data.cwnd.length) panel(into, "Congestion window", overTime(data.cwnd, "cwnd", "segments", data.duration, { line: { shape: "hv" } }));
+    if (data.rtt) panel(into, "Smoothed RTT", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, {}));
+    if (data.queue) panel(into, "Queue", overTime(data.queue.lines, "queue", data.queue.unit, data.duration, {}));
+    if (data.latency) panel(into, "Latency, one way", latency(data.latency));
+  };
+  const points = [...document.querySelectorAll("details.point")];
+  points.forEach((details) => details.addEventListener("toggle", () => details.open && open(details)));
+  const follow = () => {
+    const details = points.find((one) => `#${one.id}` === location.hash);
+    if (!details) return;
+    details.open = true;
+    open(details);
+    details.scrollIntoView();
+    details.querySelector("summary").focus({ preventScroll: true });
+  };
+  addEventListener("hashchange", follow);
+  follow();
+})();

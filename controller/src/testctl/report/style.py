@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colours, signs and units that the page, the figures and the terminal share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Okabe and Ito's palette, told apart with any colour vision ("Color Universal Design", 2008).
+BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+SKY, PURPLE, GREY, BROWN = "#56b4e9", "#cc79a7", "#8a8f98", "#8c6d31"
+
+LANES: Sequence[str] = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY)
+"""Colours of flows and connections, in order."""
+
+DATA, RETRANS, ACK, STALL = BLUE, VERMILION, GREEN, ORANGE
+"""Colours of a time-sequence figure."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a verdict looks: never by colour alone."""
+
+    colour: str
+    sign: str
+    rich: str
+
+
+VERDICT_LOOKS = {
+    "pass": Look(GREEN, "✓", "green"),
+    "fail": Look(VERMILION, "✗", "red"),
+    "invalid": Look(ORANGE, "?", "yellow"),
+    "skip": Look(GREY, "–", "bright_black"),
+    "broken": Look(PURPLE, "!", "magenta"),
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit and what one of it is in the base unit (bit/s, s, ns or B)."""
+
+    name: str
+    size: float
+
+
+def rate_unit(most_bps: float) -> Unit:
+    """The unit in which a rate reads well."""
+    return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)), least=0.1)
+
+
+def time_unit(most_ns: float) -> Unit:
+    """The unit in which a time in ns reads well."""
+    return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)), least=1.0)
+
+
+def byte_unit(most_bytes: float) -> Unit:
+    """The unit in which a size reads well."""
+    return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)), least=1.0)
+
+
+def _pick(most: float, units: Sequence[Unit], least: float) -> Unit:
+    for unit in units:
+        if most >= least * unit.size:
+            return unit
+    return units[-1]
+
+
+def show_time(ns: float) -> str:
+    """A time for reading, three digits: "200 ms", "1.25 s", "20 µs"."""
+    if abs(ns) < 1000:
+        return f"{ns:.3g} ns"
+    unit = time_unit(abs(ns))
+    return f"{_digits(ns / unit.size)} {unit.name}"
+
+
+def show_rate(bps: float) -> str:
+    """A rate for reading, three digits: "1.91 Gb/s"."""
+    unit = rate_unit(abs(bps))
+    return f"{_digits(bps / unit.size)} {unit.name}"
+
+
+def show_metric(name: str, value: float | None) -> str:
+    """A metric's value for reading; the unit is the suffix of its name (_bps, _ns, _us, _ms, _s, _bytes)."""
+    if value is None:
+        return "–"
+    if name.endswith("_bps"):
+        return show_rate(value)
+    for suffix, ns in (("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)):
+        if name.endswith(suffix):
+            return show_time(value * ns)
+    if name.endswith("_bytes"):
+        unit = byte_unit(abs(value))
+        return f"{value / unit.size:.3g} {unit.name}"
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value)}"
+    return f"{value:.3g}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results directory: written whole or not at all, never changed, read back with SQL."""
+
+from testctl.results.atomic import check_place
+from testctl.results.layout import IN_PROGRESS, LATEST, VERDICTS, run_digest, run_name
+from testctl.results.point import PointResult, find_finished, reuse_point, set_verdict, write_point
+from testctl.results.reader import Run, RunPoint, load_point, load_run
+from testctl.results.sql import connect
+from testctl.results.summary import build_summary
+from testctl.results.versions import collect_versions, git_commit
+from testctl.results.writer import RunWriter
+
+__all__ = [
+    "IN_PROGRESS",
+    "LATEST",
+    "VERDICTS",
+    "PointResult",
+    "Run",
+    "RunPoint",
+    "RunWriter",
+    "build_summary",
+    "check_place",
+    "collect_versions",
+    "connect",
+    "find_finished",
+    "git_commit",
+    "load_point",
+    "load_run",
+    "reuse_point",
+    "run_digest",
+    "run_name",
+    "set_verdict",
+    "write_point",
+]

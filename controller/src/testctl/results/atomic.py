@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and directories that are there whole or not at all, and errors that say what was lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.spec.units import Bytes
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def told(where: Path, lost: str) -> Iterator[None]:
+    """Turn an OSError inside into a TestbedError that says where, why and what was lost."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise TestbedError(f"{where}: no space left on the device; {lost}") from error
+        if error.errno in _DENIED:
+            raise TestbedError(f"{where}: not writable ({error.strerror}); {lost}") from error
+        raise TestbedError(f"{where}: {error.strerror or error}; {lost}") from error
+
+
+def check_place(directory: Path, need: int) -> None:
+    """Refuse, before anything starts, a directory that can't take `need` bytes.
+
+    Looks at the nearest parent that exists; makes nothing.  Raises PlanError.
+    """
+    place = directory
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise PlanError(f"{directory}: want a directory for results; got {place}, which is a file")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PlanError(f"{directory}: want a writable directory for results; {place} is not writable")
+    free = shutil.disk_usage(place).free
+    if free < need:
+        raise PlanError(f"{directory}: want {_size(need)} free for results; got {_size(free)} on {place}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file under a temporary name and rename it over `path`.  Raises OSError, leaving no trace."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write JSON that is valid everywhere: no NaN, keys in the order given."""
+    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: paths and enums as text, NaN and infinity as null."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if abs(value) < float("inf") else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if hasattr(value, "item"):  # a numpy scalar
+        return plain(value.item())
+    return str(value)
+
+
+def put_file(source: Path, target: Path) -> None:
+    """Place a file at `target`: a hard link where possible, else a copy.  Raises OSError."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
+            raise
+        shutil.copyfile(source, target)
+
+
+def point_to(link: Path, target: str) -> None:
+    """Make `link` a symbolic link to `target`, replacing an older one at once.  Raises OSError."""
+    temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    try:
+        temporary.replace(link)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _size(count: int) -> str:
+    for unit in ("GB", "MB", "kB"):
+        size = Bytes.units[unit]
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"

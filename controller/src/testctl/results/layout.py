@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies where in a run's directory, how a run is named, and its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+
+IN_PROGRESS = ".in-progress"
+LATEST = "latest"
+
+PLAN = "plan.yaml"
+EXPANDED = "plan.expanded.json"
+VERSIONS = "versions.json"
+SUMMARY = "summary.json"
+REPORT = "report.html"
+POINTS = "points"
+FIGURES = "figures"
+
+POINT = "point.json"
+OUTCOME = "outcome.json"
+STATE_BEFORE = "state_before.json"
+STATE_AFTER = "state_after.json"
+METRICS = "metrics.json"
+VERDICT = "verdict.json"
+PACKETS = "packets.parquet"
+TCP_INFO = "tcp_info.parquet"
+STALLS = "stalls.parquet"
+CAPTURES = "captures"
+
+VERDICTS = ("pass", "fail", "invalid", "skip", "broken")
+"""Every verdict, in the order in which they are counted and shown."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def run_name(plan: str, now: datetime | None = None) -> str:
+    """`<UTC time>-<plan>`, such as 20260131T120500Z-dctcp_htb."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{safe_name(plan, 'plan')}"
+
+
+def safe_name(name: str, what: str) -> str:
+    """The name, if it can be a file's name everywhere; else PlanError."""
+    if not _NAME.fullmatch(name):
+        raise PlanError(f"{what}: want a name of letters, digits, '.', '_', '+' and '-' (at most 100); got {name!r}")
+    return name
+
+
+def run_digest(points: Iterable[tuple[str, str]]) -> str:
+    """Digest of a run: sha256 over its (point id, digest) pairs, sorted, one a line."""
+    whole = hashlib.sha256()
+    for point_id, digest in sorted(points):
+        whole.update(f"{point_id} {digest}\n".encode())
+    return whole.hexdigest()
+
+
+def capture_name(host: str) -> str:
+    """The file of a host's capture."""
+    return f"{host}.pcap"
+
+
+def point_dir(run: Path, point_id: str) -> Path:
+    """The directory of a point in a run."""
+    return run / POINTS / safe_name(point_id, "point id")

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run back: points and metrics at once, records when asked for, SQL over all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from testctl_agent.spec.errors import PlanError
+
+from testctl.results import layout
+
+
+@dataclass(frozen=True)
+class RunPoint:
+    """One point of a run on disk.
+
+    tuples   [(entity, parameter, value)] as in the plan's point
+    metrics  {"<flow>" or "*": {metric: number or None}}
+    """
+
+    path: Path
+    id: str
+    tuples: tuple[tuple[str, str, Any], ...]
+    verdict: str
+    reason: str
+    digest: str
+    wall_s: float
+    virtual_s: float
+    metrics: Mapping[str, Mapping[str, float | None]]
+    said: Mapping[str, Any]
+
+    @cached_property
+    def point(self) -> Mapping[str, Any]:
+        """What was asked."""
+        return read_json(self.path / layout.POINT)
+
+    @cached_property
+    def outcome(self) -> Mapping[str, Any]:
+        """What the testbed says happened."""
+        return read_json(self.path / layout.OUTCOME)
+
+    def state(self, when: str) -> Mapping[str, Any]:
+        """{entity: {parameter: value}}; `when` is "before" or "after"."""
+        return read_json(self.path / (layout.STATE_BEFORE if when == "before" else layout.STATE_AFTER))
+
+    def packets(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """The packets' records, read now; None if the point has none."""
+        return _table(self.path / layout.PACKETS, columns)
+
+    def tcp_info(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """The samples of tcp_info, read now; None if the point has none."""
+        return _table(self.path / layout.TCP_INFO, columns)
+
+    def stalls(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """The stalls, read now; None if the point has none."""
+        return _table(self.path / layout.STALLS, columns)
+
+    def captures(self) -> dict[str, Path]:
+        """The capture file of each host."""
+        return {path.stem: path for path in sorted((self.path / layout.CAPTURES).glob("*.pcap"))}
+
+    def summary(self) -> dict[str, Any]:
+        """The point's entry of summary.json."""
+        entry = {
+            "id": self.id,
+            "tuples": [list(item) for item in self.tuples],
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "digest": self.digest,
+            "wall_s": self.wall_s,
+            "virtual_s": self.virtual_s,
+            "metrics": {flow: dict(values) for flow, values in self.metrics.items()},
+        }
+        if "reused_from" in self.said:
+            entry["reused_from"] = self.said["reused_from"]
+        return entry
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk; `summary` is {} while it is in progress."""
+
+    path: Path
+    summary: Mapping[str, Any]
+    points: tuple[RunPoint, ...]
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.path.name.removesuffix(layout.IN_PROGRESS)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run was finished."""
+        return not self.path.name.endswith(layout.IN_PROGRESS)
+
+    @cached_property
+    def plan_text(self) -> str:
+        """The plan as given ("" if it was not kept)."""
+        path = self.path / layout.PLAN
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    @cached_property
+    def versions(self) -> Mapping[str, Any]:
+        """The versions of kernel, code and tools."""
+        path = self.path / layout.VERSIONS
+        return read_json(path) if path.exists() else {}
+
+    @property
+    def digest(self) -> str:
+        """The run's digest, of summary.json or of the points so far."""
+        said = self.summary.get("digest")
+        return str(said) if said else layout.run_digest((point.id, point.digest) for point in self.points)
+
+    def point(self, start: str) -> RunPoint:
+        """The point whose id starts so.  Raises PlanError: none, or more than one."""
+        found = [point for point in self.points if point.id.startswith(start)]
+        if len(found) != 1:
+            got = ", ".join(point.id for point in found[:5]) if found else "none"
+            raise PlanError(f"{self.path}: want the id of one point; {start!r} names {got}")
+        return found[0]
+
+
+def load_run(path: Path) -> Run:
+    """Open a run's directory (complete, in progress, or a link such as results/latest).
+
+    Raises PlanError when there is no run or it can't be read.
+    """
+    path = path.resolve()
+    if not (path / layout.POINTS).is_dir():
+        raise PlanError(f"{path}: want the directory of a run (with {layout.POINTS}/); there is none")
+    summary_path = path / layout.SUMMARY
+    summary = read_json(summary_path) if summary_path.exists() else {}
+    place = {entry["id"]: index for index, entry in enumerate(summary.get("points", []))}
+    points = sorted(load_points(path), key=lambda point: (place.get(point.id, len(place)), point.id))
+    return Run(path, summary, tuple(points))
+
+
+def load_points(run: Path) -> Iterator[RunPoint]:
+    """Every finished point of a run, sorted by id."""
+    for path in sorted((run / layout.POINTS).iterdir()):
+        if not path.name.startswith("."):
+            yield load_point(path)
+
+
+def load_point(path: Path) -> RunPoint:
+    """Open the directory of one point.  Raises PlanError when it can't be read."""
+    said = read_json(path / layout.VERDICT)
+    point = read_json(path / layout.POINT)
+    try:
+        return RunPoint(
+            path=path,
+            id=str(said["id"]),
+            tuples=tuple((str(e), str(p), v) for e, p, v in point.get("tuples", [])),
+            verdict=str(said["verdict"]),
+            reason=str(said.get("reason", "")),
+            digest=str(said.get("digest", "")),
+            wall_s=float(said.get("wall_s", 0.0)),
+            virtual_s=float(said.get("virtual_s", 0.0)),
+            metrics=read_json(path / layout.METRICS),
+            said=said,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"{path}: want a point as testctl writes it; got {error!r}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of a JSON file.  Raises PlanError with the file's name."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{path}: can't read it: {error}") from error
+    if not isinstance(value, dict):
+        raise PlanError(f"{path}: want a JSON object; got {type(value).__name__}")
+    return value
+
+
+def _table(path: Path, columns: Sequence[str] | None) -> pa.Table | None:
+    if not path.exists():
+        return None
+    try:
+        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+    except (OSError, pa.ArrowException) as error:
+        raise PlanError(f"{path}: can't read the records: {error}") from error

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""summary.json: what a run found, in the form that DESIGN.md fixes, built from the points on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from testctl.results import layout
+from testctl.results.reader import load_points
+
+
+def build_summary(
+    run: Path,
+    *,
+    plan: str,
+    started: datetime,
+    wall_s: float,
+    versions: Mapping[str, Any],
+    expectations: Sequence[Mapping[str, Any]] = (),
+    order: Sequence[str] = (),
+    about: str = "",
+) -> dict[str, Any]:
+    """The summary of a run's points as they lie on disk.
+
+    order         ids of the points as the plan expands them (else sorted by id)
+    expectations  [{"name", "verdict", "detail", "points": [ids]}]
+    """
+    place = {point_id: index for index, point_id in enumerate(order)}
+    points = sorted(load_points(run), key=lambda point: (place.get(point.id, len(place)), point.id))
+    counts = Counter(point.verdict for point in points)
+    return {
+        "plan": plan,
+        "about": about,
+        "run": run.name.removesuffix(layout.IN_PROGRESS),
+        "digest": layout.run_digest((point.id, point.digest) for point in points),
+        "started": started.astimezone(UTC).isoformat(timespec="seconds"),
+        "wall_s": round(wall_s, 3),
+        "counts": {verdict: counts[verdict] for verdict in layout.VERDICTS},
+        "expectations": [dict(expectation) for expectation in expectations],
+        "versions": dict(versions),
+        "points": [point.summary() for point in points],
+    }

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a run: in progress under a name that says so, complete by one rename, never changed afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.results import layout
+from testctl.results.atomic import check_place, point_to, told, write_json, write_text
+
+ROOM = 500_000_000
+"""Bytes that must be free before a run starts, when the caller has no better estimate."""
+
+
+@dataclass(frozen=True)
+class RunWriter:
+    """A run that is being written; picklable, so that workers can hold it too.
+
+    path    the directory while in progress, `<name>.in-progress`
+    final   the directory once complete
+    latest  the symbolic link to set when complete, or None
+    """
+
+    path: Path
+    final: Path
+    latest: Path | None
+
+    @classmethod
+    def create(cls, results_dir: Path, plan: str, *, need: int = ROOM, now: datetime | None = None) -> RunWriter:
+        """Start `results_dir/<UTC time>-<plan>`.  Raises PlanError: exists, no space, not writable."""
+        return cls._start(results_dir / layout.run_name(plan, now), results_dir / layout.LATEST, need)
+
+    @classmethod
+    def create_at(cls, final: Path, *, need: int = ROOM) -> RunWriter:
+        """Start a run in a directory of the user's choice (`--out`); no `latest` link."""
+        return cls._start(final, None, need)
+
+    @classmethod
+    def _start(cls, final: Path, latest: Path | None, need: int) -> RunWriter:
+        path = final.with_name(final.name + layout.IN_PROGRESS)
+        for there in (final, path):
+            if there.exists() or there.is_symlink():
+                raise PlanError(f"{there}: the result directory exists already; results are never overwritten")
+        if latest is not None and latest.exists() and not latest.is_symlink():
+            raise PlanError(f"{latest}: want a symbolic link to the newest run; got something else")
+        check_place(final.parent, need)
+        try:
+            path.mkdir(parents=True)
+            (path / layout.POINTS).mkdir()
+        except OSError as error:
+            raise PlanError(f"{path}: can't make the result directory: {error.strerror}") from error
+        return cls(path, final, latest)
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.final.name
+
+    def write_plan(self, text: str, expanded: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Keep the plan as given (its bytes, comments too) and as expanded."""
+        with told(self.path, "the plan was not kept; nothing was run"):
+            write_text(self.path / layout.PLAN, text)
+            write_json(self.path / layout.EXPANDED, expanded)
+
+    def write_versions(self, versions: Mapping[str, Any]) -> None:
+        """Keep the versions of kernel, code and tools."""
+        with told(self.path, "the versions were not kept"):
+            write_json(self.path / layout.VERSIONS, versions)
+
+    def finish(self, summary: Mapping[str, Any]) -> Path:
+        """Write summary.json, check that nothing is missing, rename, set `latest`; returns the final directory.
+
+        Raises TestbedError; the run then stays as it is, in progress.
+        """
+        listed = {str(point["id"]) for point in summary["points"]}
+        written = {item.name for item in (self.path / layout.POINTS).iterdir() if not item.name.startswith(".")}
+        if listed != written:
+            odd = ", ".join(sorted(listed ^ written)[:5])
+            raise TestbedError(f"{self.path}: want the same points in summary.json and points/; not in both: {odd}")
+        kept = f"the finished points are kept in {self.path.name}, `--resume` uses them"
+        with told(self.path, f"the run is not complete; {kept}"):
+            write_json(self.path / layout.SUMMARY, summary)
+            for left in (self.path / layout.POINTS).glob(".*"):
+                shutil.rmtree(left)
+            if self.final.exists():
+                raise TestbedError(f"{self.final}: the result directory appeared while the run went on; {kept}")
+            os.rename(self.path, self.final)
+            if self.latest is not None:
+                point_to(self.latest, self.final.name)
+        return self.final
+
+    def discard(self) -> None:
+        """Remove a run that has no finished point (nothing half-written stays); else keep it for `--resume`."""
+        points = self.path / layout.POINTS
+        if self.path.is_dir() and not any(not item.name.startswith(".") for item in points.glob("*")):
+            shutil.rmtree(self.path, ignore_errors=True)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place where the controller starts programs: fixed argument lists, never a shell."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+Process = subprocess.Popen[bytes]
+
+
+def run(
+    argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: Path | None = None
+) -> str:
+    """Run a program to its end and return its standard output.
+
+    Raises TestbedError with the program's own words when it can't be started, fails or
+    takes longer than timeout_s.
+    """
+    try:
+        done = subprocess.run(
+            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd
+        )
+    except OSError as error:
+        raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TestbedError(f"{argv[0]}: did not end within {timeout_s:g} s") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip() or "said nothing"
+        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {said}")
+    return done.stdout
+
+
+def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> Process:
+    """Start a program in a session of its own; all it prints goes to a file."""
+    with log.open("wb") as out:
+        try:
+            return subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
+
+
+def interact(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
+    """Run a program at the user's terminal and return its exit code."""
+    return subprocess.run(list(argv), env=dict(env), check=False).returncode
+
+
+def wait(process: Process, timeout_s: float) -> bool:
+    """Whether a program ended within a time."""
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One point on a testbed: set up, exercised, measured and put back.
+
+Knows agents only by their gRPC address, so the lab, namespaces and a rack are the same
+to it.  Everything it imports is light: in the lab it runs inside the virtual time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import agent_pb2_grpc as rpc
+from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
+
+CALL_S = 120.0
+GRACE_NS = 60 * 10**9
+"""How long after a flow's nominal end it may still be draining."""
+
+Json = dict[str, Any]
+
+
+class Skip(Exception):
+    """The testbed can't have this point; the text says why."""
+
+
+@contextmanager
+def _words_of(name: str) -> Iterator[None]:
+    """A refused call as a TestbedError with the agent's own words."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise TestbedError(f"agent {name}: {error.details() or error.code().name}") from error
+
+
+class Agents:
+    """The agents of a point, called one by one or all at once."""
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        self._channels = {
+            name: grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
+            for name, address in addresses.items()
+        }
+        self.stubs = {name: rpc.AgentStub(channel) for name, channel in self._channels.items()}
+        self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
+
+    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
+        with _words_of(name):
+            return getattr(self.stubs[name], method)(request, timeout=timeout_s)
+
+    def all(self, method: str, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """One request an agent, in parallel; raises the first error after all have ended."""
+        futures = {n: self._pool.submit(self.call, n, method, request) for n, request in requests.items()}
+        errors = [error for future in futures.values() if (error := future.exception())]
+        if errors:
+            raise errors[0]
+        return {name: future.result() for name, future in futures.items()}
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        for channel in self._channels.values():
+            channel.close()
+
+
+def owner(entity: str) -> str:
+    """The agent that has an entity: a port belongs to its switch."""
+    return entity.partition(":")[0]
+
+
+class PointRun:
+    """The life of one point.
+
+    `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
+    every way out goes through Restore on all agents.  It raises Skip when a parameter
+    can't be had, TestbedError when the testbed failed.
+    """
+
+    def __init__(
+        self,
+        point: Json,
+        agents: Agents,
+        *,
+        t0_ns: int | None = None,
+        before_traffic: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._point = point
+        self._agents = agents
+        self._t0_ns = t0_ns
+        self._before_traffic = before_traffic
+        self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
+        self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None}
+
+    def run(self) -> Json:
+        self._describe()
+        try:
+            self._apply()
+            self._collect()
+            t0_ns = self._settle_t0()
+            self._traffic(t0_ns)
+            self._end_collectors()
+        finally:
+            self._stop_all()
+            self._agents.all("Restore", {name: pb.RestoreRequest() for name in self._agents.stubs})
+        return self.outcome
+
+    def _settings(self) -> dict[str, list[pb.Setting]]:
+        """The state parameters of the point, by agent."""
+        by_agent: dict[str, list[pb.Setting]] = {name: [] for name in self._agents.stubs}
+        for entity, values in self._point["state"].items():
+            by_agent[owner(entity)] += [
+                pb.Setting(entity=entity, parameter=p, value=to_wire(v)) for p, v in values.items()
+            ]
+        return by_agent
+
+    def _describe(self) -> None:
+        settings = self._settings()
+        wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
+        for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
+            missing = {(c.entity, c.parameter): c.missing for c in said.capabilities if c.missing}
+            self.outcome["entities"][name] = {"kind": said.kind}
+            self.outcome["kernel"] = said.kernel
+            self.outcome["notes"] |= {f"{name}: {key}": text for key, text in said.notes.items()}
+            for what in wanted[name]:
+                if what in missing:
+                    raise Skip(f"{what[0]}, {what[1]}: {missing[what]}")
+
+    def _apply(self) -> None:
+        requests = {name: pb.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
+        for name, reply in self._agents.all("Apply", requests).items():
+            entity = self.outcome["entities"][name]
+            for when, settings in (("before", reply.before), ("after", reply.after)):
+                entity[when] = {f"{s.entity} {s.parameter}": from_wire(s.value) for s in settings}
+
+    def _start(self, agent: str, task: str, kind: str, name: str, options: Json) -> None:
+        request = pb.StartRequest(task=task, kind=kind, name=name, options=options_to_wire(options))
+        self._tasks.append((agent, task))
+        self._agents.call(agent, "Start", request)
+
+    def _collect(self) -> None:
+        for agent, collectors in self._point["collect"].items():
+            for name, options in collectors.items():
+                self._start(agent, name, "collector", name, options)
+
+    def _settle_t0(self) -> int:
+        t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
+        if time.time_ns() > t0_ns:
+            raise TestbedError(f"setting up took {(time.time_ns() - t0_ns) / 1e9:.3f} s longer than it may")
+        self.outcome["t0_ns"] = t0_ns
+        return t0_ns
+
+    def _traffic(self, t0_ns: int) -> None:
+        flows = self._point["flows"]
+        for flow in flows:
+            self._start(flow["to"], f"{flow['name']}-server", "generator", flow["generator"],
+                        self._options(flow, t0_ns, "server"))
+        time.sleep(max((t0_ns - 10**8 - time.time_ns()) / 1e9, 0.0))
+        self._before_traffic()
+        for flow in flows:
+            self._start(flow["from"], f"{flow['name']}-client", "generator", flow["generator"],
+                        self._options(flow, t0_ns, "client"))
+        self.outcome["end_ns"] = t0_ns
+        for flow in flows:
+            result = {"client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
+                      "server": self._ended(flow["to"], f"{flow['name']}-server", flow, t0_ns)}
+            self.outcome["flows"][flow["name"]] = result
+        self.outcome["end_ns"] = time.time_ns()
+
+    def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
+        start_ns = t0_ns + flow["start_ns"]
+        address = self._point["topology"]["hosts"][flow["to"]]
+        options = {name: value for name, value in flow["options"].items() if value is not None}
+        return options | {
+            "side": side,
+            "address": address,
+            "bind": self._point["topology"]["hosts"][flow["from" if side == "client" else "to"]],
+            "server_port": flow["server_port"],
+            "client_port": flow["client_port"],
+            "parallel": flow["parallel"],
+            "start_ns": start_ns,
+            "end_ns": start_ns + flow["duration_ns"] if flow["duration_ns"] else 0,
+            "seed": self._point["seed"],
+        }
+
+    def _ended(self, agent: str, task: str, flow: Json, t0_ns: int) -> Json:
+        """Wait for one end of a flow; its result."""
+        limit_ns = t0_ns + flow["start_ns"] + (flow["duration_ns"] or self._point["limit_ns"]) + GRACE_NS
+        wait_ns = max(limit_ns - time.time_ns(), 10**9)
+        status = self._agents.call(agent, "Wait", pb.WaitRequest(task=task, timeout_ns=wait_ns), wait_ns / 1e9 + CALL_S)
+        if not status.ended:
+            raise TestbedError(f"flow {flow['name']}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
+        if not status.ok:
+            raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}")
+        self._tasks.remove((agent, task))
+        result: Json = json.loads(status.result)
+        return result
+
+    def _end_collectors(self) -> None:
+        for agent, task in reversed(self._tasks):
+            status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
+            if not status.ok:
+                raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
+            self.outcome["notes"][f"{agent}: {task}"] = status.result
+        self._tasks.clear()
+
+    def _stop_all(self) -> None:
+        """After a failure: nothing goes on running.  Errors here must not hide the first one."""
+        for agent, task in reversed(self._tasks):
+            try:
+                self._agents.call(agent, "Stop", pb.StopRequest(task=task))
+            except TestbedError as error:
+                self.outcome["notes"][f"{agent}: {task}"] = str(error)
+
+
+def write_outcome(outcome: Json, path: Path) -> None:
+    """The outcome as JSON, whole or not at all."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(outcome, indent=1, sort_keys=True), encoding="utf-8")
+    fresh.replace(path)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Repeatable random numbers for the virtual-time lab.
+ *
+ * Congestion controls (BBR's probing phase, CDG's back-off), qdiscs (netem's
+ * loss) and the stack (initial sequence numbers, ports, hash keys) draw random
+ * numbers from the kernel.  In the lab they are drawn from one seeded stream,
+ * so that a point of a plan gives the same packets every time.  The linker
+ * sends every call from outside drivers/char/random.c here (--wrap), which
+ * needs no change to the kernel's sources.
+ *
+ * The stream is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
+ * number generators", OOPSLA 2014).  It is not secret, and need not be.
+ *
+ * Seed: testctl_random.seed=N on the command line, or written at run time to
+ * /sys/module/testctl_random/parameters/seed, which restarts the stream.
+ */
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX "testctl_random."
+
+static u64 state;
+
+
+module_param_named(seed, state, ullong, 0600);
+
+static u64 next64(void)
+{
+	unsigned long flags;
+	u64 z;
+
+	local_irq_save(flags);	/* UML has one processor: this is the lock */
+	z = (state += 0x9e3779b97f4a7c15ULL);
+	local_irq_restore(flags);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+void __wrap_get_random_bytes(void *buf, size_t len);
+u8 __wrap_get_random_u8(void);
+u16 __wrap_get_random_u16(void);
+u32 __wrap_get_random_u32(void);
+u64 __wrap_get_random_u64(void);
+u32 __wrap___get_random_u32_below(u32 ceil);
+ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags);
+
+void __wrap_get_random_bytes(void *buf, size_t len)
+{
+	u8 *p = buf;
+
+	while (len) {
+		u64 v = next64();
+		size_t n = min(len, sizeof(v));
+
+		memcpy(p, &v, n);
+		p += n;
+		len -= n;
+	}
+}
+
+u8 __wrap_get_random_u8(void)
+{
+	return next64() >> 56;
+}
+
+u16 __wrap_get_random_u16(void)
+{
+	return next64() >> 48;
+}
+
+u32 __wrap_get_random_u32(void)
+{
+	return next64() >> 32;
+}
+
+u64 __wrap_get_random_u64(void)
+{
+	return next64();
+}
+
+/* Uniform in [0, ceil) for ceil > 0, by multiplication (bias below 2^-32). */
+u32 __wrap___get_random_u32_below(u32 ceil)
+{
+	return ((u64)__wrap_get_random_u32() * ceil) >> 32;
+}
+
+/* What the kernel would ask of the host to seed itself. */
+ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	__wrap_get_random_bytes(buf, len);
+	return len;
+}
