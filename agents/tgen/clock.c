@@ -27,11 +27,12 @@
 static atomic_bool stop_asked;
 static __thread timer_t alarm_timer;
 static __thread int64_t alarm_ns = FOREVER;
+static __thread volatile sig_atomic_t interrupted;
 
 static struct timespec timespec_of(int64_t time_ns)
 {
-	return (struct timespec){ .tv_sec = time_ns / NS_PER_S,
-				  .tv_nsec = time_ns % NS_PER_S };
+	return (struct timespec){.tv_sec = time_ns / NS_PER_S,
+				 .tv_nsec = time_ns % NS_PER_S};
 }
 
 int64_t now_ns(void)
@@ -59,13 +60,14 @@ int wake_signal(void)
 
 static void woken(int number)
 {
-	(void)number; /* its only use is that a blocked call returns */
+	(void)number;
+	interrupted = 1; /* and a blocked call returns */
 }
 
 /* Timers to the nanosecond, and a signal that interrupts calls and does no more. */
 void clock_init(void)
 {
-	struct sigaction action = { .sa_handler = woken };
+	struct sigaction action = {.sa_handler = woken};
 	sigset_t set;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -86,8 +88,8 @@ void wake_signal_unblock(void)
 
 void alarm_init(void)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
-				  .sigev_signo = wake_signal() };
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+				 .sigev_signo = wake_signal()};
 
 	event.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_REALTIME, &event, &alarm_timer) < 0) {
@@ -98,7 +100,7 @@ void alarm_init(void)
 
 void alarm_at(int64_t time_ns)
 {
-	struct itimerspec when = { { 0, 0 }, { 0, 0 } };
+	struct itimerspec when = {{0, 0}, {0, 0}};
 
 	if (time_ns == alarm_ns)
 		return;
@@ -110,9 +112,13 @@ void alarm_at(int64_t time_ns)
 	timer_settime(alarm_timer, TIMER_ABSTIME, &when, NULL);
 }
 
+/* Reads the clock only after a signal. */
 bool alarm_is_due(void)
 {
-	return alarm_ns != FOREVER && now_ns() >= alarm_ns;
+	if (!interrupted || alarm_ns == FOREVER)
+		return false;
+	interrupted = 0;
+	return now_ns() >= alarm_ns;
 }
 
 bool sleep_until(int64_t time_ns)

@@ -17,6 +17,8 @@
 
 #include "tgen.h"
 
+#define LONGEST_NS (1000000 * NS_PER_S) /* so that no sum of times overflows */
+
 /* Reads a number that `after` follows; moves *text behind both. */
 static bool take(const char **text, const char *after, uint64_t least, uint64_t *value)
 {
@@ -38,7 +40,7 @@ static bool take_ns(const char **text, const char *after, uint64_t least, int64_
 {
 	uint64_t number;
 
-	if (!take(text, after, least, &number))
+	if (!take(text, after, least, &number) || number > (uint64_t)LONGEST_NS)
 		return false;
 	*value = (int64_t)number;
 	return true;
@@ -102,7 +104,7 @@ bool pattern_parse(const char *text, struct pattern *pattern)
 bool pattern_phase(const struct pattern *pattern, int64_t start_ns, uint64_t n,
 		   int64_t before_ns, struct phase *phase)
 {
-	*phase = (struct phase){ start_ns, FOREVER, UNLIMITED };
+	*phase = (struct phase){start_ns, FOREVER, UNLIMITED};
 	switch (pattern->kind) {
 	case GREEDY:
 		return n == 0;

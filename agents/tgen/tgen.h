@@ -29,10 +29,10 @@ enum pattern_kind { GREEDY, ON_OFF, STALL_BYTES, STALL_TIME, SCHEDULE };
 
 struct pattern {
 	enum pattern_kind kind;
-	int64_t a_ns; /* ON_OFF: on; STALL_TIME: when */
-	int64_t b_ns; /* ON_OFF: off; STALL_*: for how long */
+	int64_t a_ns;	/* ON_OFF: on; STALL_TIME: when */
+	int64_t b_ns;	/* ON_OFF: off; STALL_*: for how long */
 	uint64_t bytes; /* STALL_BYTES: after how much; SCHEDULE: the sum */
-	int writes; /* SCHEDULE */
+	int writes;	/* SCHEDULE */
 	int64_t at_ns[SCHEDULE_MAX];
 	uint64_t write_bytes[SCHEDULE_MAX];
 };
@@ -54,12 +54,12 @@ struct options {
 	bool server;
 	const char *out;
 	struct endpoint address; /* serve: bind here; send: connect there */
-	struct endpoint bind; /* send: the local address */
+	struct endpoint bind;	 /* send: the local address */
 	uint64_t server_port;
 	uint64_t client_port; /* of connection 0; 0: the kernel chooses */
 	uint64_t parallel;
 	uint64_t start_ns;
-	uint64_t end_ns; /* stop writing */
+	uint64_t end_ns;   /* stop writing */
 	uint64_t limit_ns; /* give up whatever has not ended */
 	uint64_t seed;
 	uint64_t bytes; /* per connection; 0: no limit */
@@ -69,7 +69,7 @@ struct options {
 	uint64_t burst;
 	uint64_t write_size;
 	uint64_t nodelay;
-	uint64_t keepalive; /* ns */
+	uint64_t keepalive;    /* ns */
 	uint64_t user_timeout; /* ns */
 	uint64_t blocking;
 	uint64_t reverse;
@@ -82,10 +82,10 @@ struct options {
 
 struct conn {
 	const struct options *opt; /* not owned */
-	int index; /* client port - client_port; -1 until known */
-	int listener; /* not owned; -1 at a client */
-	int fd; /* owned; -1 when there is none */
-	int poller; /* owned; epoll of a non-blocking connection, or -1 */
+	int index;		   /* client port - client_port; -1 until known */
+	int listener;		   /* not owned; -1 at a client */
+	int fd;			   /* owned; -1 when there is none */
+	int poller;		   /* owned; epoll of a non-blocking connection, or -1 */
 	uint16_t local_port;
 	uint16_t remote_port;
 	uint64_t bytes_sent;
@@ -95,7 +95,7 @@ struct conn {
 	int64_t connect_ns; /* handshake done */
 	int64_t first_byte_ns;
 	int64_t last_byte_ns;
-	int64_t closed_ns; /* the peer's end of file was read */
+	int64_t closed_ns;  /* the peer's end of file was read */
 	int64_t bad_offset; /* first wrong byte, or NO_OFFSET */
 	bool complete;
 	int send_buffer; /* as the kernel says, twice what was asked for */
@@ -125,9 +125,9 @@ void json_string(FILE *to, const char *text);
 FILE *open_whole(const char *path);
 int close_whole(FILE *file, const char *path);
 void fail(char error[ERROR_SIZE], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3)));
 void fail_errno(char error[ERROR_SIZE], int number, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 /* pattern.c */
 bool pattern_parse(const char *text, struct pattern *pattern);

@@ -187,3 +187,23 @@ def _keep(work: Path, where: Path) -> None:
     release = (work / "objects" / "include" / "config" / "kernel.release").read_text(encoding="ascii")
     (fresh / "release").write_text(release, encoding="ascii")
     fresh.rename(where)
+
+
+def name_file(name: str) -> Path:
+    """Where the key of a kernel that was built from a tree of the user's is remembered."""
+    return paths.cache_dir() / "kernels" / f"{name}.name"
+
+
+def remember(kernel: Kernel) -> None:
+    """Let a plan's `kernel` tuple find a kernel built from a tree of the user's by its name."""
+    name_file(kernel.name).write_text(kernel.directory.name, encoding="utf-8")
+
+
+def by_name(name: str) -> Kernel | None:
+    """The kernel that was built under this name from a tree of the user's, if any."""
+    try:
+        directory = name_file(name).read_text(encoding="utf-8")
+    except OSError:
+        return None
+    kernel = Kernel(name, directory.removeprefix(f"{name}-"), name_file(name).parent / directory)
+    return kernel if kernel.built else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from testctl.records.options import Options, join_sacks, walk_options
-from testctl.records.pcap import RECORD_HEADER, Capture
+from testctl.records.pcap import RECORD_HEADER, Capture, check_headers
 from testctl.records.schema import Array, Bools, Ints
 
 _WIDTH = RECORD_HEADER + 144  # 14 + 2 * 4 + 60 + 60, rounded up
@@ -59,14 +59,15 @@ def decode(capture: Capture, addresses: Mapping[bytes, int]) -> Segments:
 
     addresses: packed IPv4 or IPv6 address -> index.  IP fragments after the first, IPv6
     extension headers and packets cut before the end of the fixed TCP header are ignored.
+    Raises RecordsError, with the offset, for a damaged record.
     """
     windows = np.lib.stride_tricks.sliding_window_view(capture.data, _WIDTH)
     parts: list[dict[str, Array]] = []
     for first in range(0, len(capture.offsets), _BLOCK):
         block = windows[capture.offsets[first : first + _BLOCK]]
-        parts.append(_decode_block(block, capture, addresses))
+        parts.append(_decode_block(block, first, capture, addresses))
     if not parts:
-        parts.append(_decode_block(np.empty((0, _WIDTH), np.uint8), capture, addresses))
+        parts.append(_decode_block(np.empty((0, _WIDTH), np.uint8), 0, capture, addresses))
     at = np.cumsum([0] + [len(part["time_ns"]) for part in parts])
     for part, start in zip(parts, at, strict=False):
         part["sack_row"] = part["sack_row"] + start
@@ -79,9 +80,10 @@ def _be(rows: Array, at: int, size: int) -> Array:
     return np.asarray(rows[:, at : at + size].view(f">u{size}")[:, 0].astype(f"u{size}"))
 
 
-def _decode_block(rows: Array, capture: Capture, addresses: Mapping[bytes, int]) -> dict[str, Array]:
+def _decode_block(rows: Array, first: int, capture: Capture, addresses: Mapping[bytes, int]) -> dict[str, Array]:
     order = ">u4" if capture.big_endian else "<u4"
     head = rows[:, :RECORD_HEADER].view(order).astype(np.int64)
+    check_headers(capture, first, head)
     time_ns = head[:, 0] * 10**9 + head[:, 1] * capture.fraction_ns
     frames = rows[:, RECORD_HEADER:]
     groups = []
@@ -138,7 +140,13 @@ def _layouts(frames: Array, captured: Ints) -> list[tuple[Bools, int, int, int]]
 
 
 def _decode_tcp(
-    frames: Array, captured: Ints, original: Ints, ip_at: int, version: int, ip_size: int, addresses: Mapping[bytes, int]
+    frames: Array,
+    captured: Ints,
+    original: Ints,
+    ip_at: int,
+    version: int,
+    ip_size: int,
+    addresses: Mapping[bytes, int],
 ) -> dict[str, Array]:
     """The columns of packets of one layout; `row` says which of `frames` they are."""
     at = ip_at + ip_size

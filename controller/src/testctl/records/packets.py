@@ -183,8 +183,8 @@ def _sack_columns(joined: _Joined, wire_ack: Array, ack: Ints, order: Ints) -> d
     columns = {}
     for number, name in enumerate(SACK_EDGES):
         there = joined.sack_edges[:, number] >= 0
-        edge = (joined.sack_edges[there, number] - wire_ack[rows[there]].astype(np.int64)).astype(np.uint32).view(np.int32)
+        ahead = joined.sack_edges[there, number] - wire_ack[rows[there]].astype(np.int64)
         column = np.full(count, -1, np.int64)
-        column[rank[rows[there]]] = ack[rows[there]] + edge
+        column[rank[rows[there]]] = ack[rows[there]] + ahead.astype(np.uint32).view(np.int32)
         columns[name] = pa.array(column)
     return columns

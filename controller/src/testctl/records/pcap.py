@@ -28,7 +28,7 @@ PAD = 256  # zero bytes behind the file, so that fixed-width header reads never 
 ETHERNET = 1
 MAX_SNAPLEN = 262144
 _MAGICS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # -> ns per unit of the fraction
-_CHAINS = 1024
+_CHAINS = 2048
 _SEQUENTIAL_BELOW = 1 << 20  # bytes
 
 
@@ -57,13 +57,13 @@ def read_pcap(path: Path) -> Capture:
         with path.open("rb") as file:
             size = path.stat().st_size
             data = np.zeros(size + PAD, np.uint8)
-            got = file.readinto(memoryview(data)[:size])
+            got = file.readinto(data.data[:size])
     except OSError as error:
         raise RecordsError(path, f"can't be read: {error.strerror}") from error
     if got != size or size < FILE_HEADER:
         raise RecordsError(path, f"want a pcap file header of {FILE_HEADER} bytes; got a file of {got} bytes")
     for order in "<>":
-        magic, _, _, _, _, snaplen, link = struct.unpack_from(order + "IHHiIII", data)
+        magic, _, _, _, _, snaplen, link = struct.unpack_from(order + "IHHiIII", data.data)
         if magic in _MAGICS:
             break
     else:
@@ -89,7 +89,6 @@ class _Finder:
         offsets = self._together() if self.size >= _SEQUENTIAL_BELOW else None
         if offsets is None:
             offsets = self._one_by_one()
-        self._check(offsets)
         last = int(offsets[-1]) + RECORD_HEADER + int(self._word(offsets[-1:], 8)[0]) if len(offsets) else FILE_HEADER
         return offsets, last != self.size
 
@@ -159,13 +158,19 @@ class _Finder:
         offsets = grid[grid >= 0]
         return offsets[:-1] if at[-1] > self.size else offsets
 
-    def _check(self, offsets: Ints) -> None:
-        bad = np.flatnonzero(self._word(offsets, 4) >= self.fractions)
-        if len(bad):
-            at = int(offsets[bad[0]])
-            got = int(self._word(offsets[bad[:1]], 4)[0])
-            raise RecordsError(self.path, f"want a fraction of a second below {self.fractions}; got {got}", at)
-        bad = np.flatnonzero(self._word(offsets, 8) > self._word(offsets, 12))
-        if len(bad):
-            at = int(offsets[bad[0]])
-            raise RecordsError(self.path, "want a captured length up to the packet's length; got a longer one", at)
+
+def check_headers(capture: Capture, first: int, head: Ints) -> None:
+    """Refuse damaged records: head is (n, 4), the record headers from record `first` on.
+
+    Raises RecordsError with the offset of the first one.
+    """
+    fractions = 10**9 // capture.fraction_ns
+    bad = (head[:, 1] >= fractions) | (head[:, 2] > head[:, 3])
+    if bad.any():
+        row = int(np.argmax(bad))
+        _, fraction, captured, original = (int(field) for field in head[row])
+        if fraction >= fractions:
+            what = f"want a fraction of a second below {fractions}; got {fraction}"
+        else:
+            what = f"want a captured length up to the packet's {original}; got {captured}"
+        raise RecordsError(capture.path, what, int(capture.offsets[first + row]))

@@ -52,10 +52,31 @@ CE = 3
 # struct tcp_info, include/uapi/linux/tcp.h: name, offset, bytes.  Bit fields: see TCP_INFO_BITS.
 _U8 = ("state", "ca_state", "retransmits", "probes", "backoff", "options")
 _U32_A = (
-    "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
-    "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space "
-    "total_retrans"
-).split()
+    "rto",
+    "ato",
+    "snd_mss",
+    "rcv_mss",
+    "unacked",
+    "sacked",
+    "lost",
+    "retrans",
+    "fackets",
+    "last_data_sent",
+    "last_ack_sent",
+    "last_data_recv",
+    "last_ack_recv",
+    "pmtu",
+    "rcv_ssthresh",
+    "rtt",
+    "rttvar",
+    "snd_ssthresh",
+    "snd_cwnd",
+    "advmss",
+    "reordering",
+    "rcv_rtt",
+    "rcv_space",
+    "total_retrans",
+)
 _U64_A = ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")
 _U32_B = ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")
 _U64_B = ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")
@@ -68,7 +89,7 @@ def _layout() -> tuple[tuple[str, int, int], ...]:
     fields: list[tuple[str, int, int]] = []
     at = 0
 
-    def put(names: tuple[str, ...] | list[str], size: int) -> None:
+    def put(names: tuple[str, ...], size: int) -> None:
         nonlocal at
         for name in names:
             fields.append((name, at, size))
@@ -77,9 +98,9 @@ def _layout() -> tuple[tuple[str, int, int], ...]:
     put(_U8, 1)
     at += 2  # the bit fields
     for names, size in ((_U32_A, 4), (_U64_A, 8), (_U32_B, 4), (_U64_B, 8), (_U32_C, 4), (_U64_C, 8), (_U32_D, 4)):
-        put(list(names), size)
-    put(["total_rto", "total_rto_recoveries"], 2)
-    put(["total_rto_time"], 4)
+        put(names, size)
+    put(("total_rto", "total_rto_recoveries"), 2)
+    put(("total_rto_time",), 4)
     return tuple(fields)
 
 

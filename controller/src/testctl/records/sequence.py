@@ -96,4 +96,4 @@ def sent_before(series: Series, seq: Ints, length: Array, flags: Array) -> Bools
     known = np.zeros(len(seq), np.bool_)
     known[series.order[1:]] = starts[1:] < ends[:-1]
     known[series.order[series.first]] = False
-    return known & (end > seq)
+    return np.asarray(known & (end > seq))

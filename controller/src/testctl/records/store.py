@@ -42,7 +42,8 @@ class Records:
 
     def column(self, name: str) -> Array:
         """A numeric column of packets, converted once."""
-        return self._memo(("packets", name), lambda: numbers_of(self.packets, name))
+        found: Array = self._memo(("packets", name), lambda: numbers_of(self.packets, name))
+        return found
 
     def codes(self, name: str) -> tuple[Array, list[str]]:
         """Codes and names of `where` or `flow` of packets."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from testctl_agent import netlink as nl
 from testctl_agent.params.entity import Entity
+from testctl_agent.params.types import OrNone
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.param import ParamSpec
-from testctl_agent.spec.types import Value
-from testctl_agent.params.types import OrNone
-from testctl_agent.spec.types import Int
+from testctl_agent.spec.types import Int, Value
 
 SPEC = ParamSpec(
     name="initcwnd",
@@ -23,6 +22,7 @@ SPEC = ParamSpec(
 
 _RTMSG = struct.Struct("=8BI")
 _MAIN_TABLE, _UNICAST, _CLONED = 254, 1, 0x200
+_KEPT_FLAGS = 0x4  # RTNH_F_ONLINK; the others say how the link is and can't be set
 _RTA_OIF, _RTA_METRICS, _RTA_CACHEINFO = 4, 8, 12
 _RTAX_INITCWND = 11
 
@@ -49,7 +49,8 @@ class _Route:
         kept = [nl.attr(kind, data) for kind, data in self.attributes if kind not in (_RTA_METRICS, _RTA_CACHEINFO)]
         if metrics:
             kept.append(nl.attr(_RTA_METRICS, b"".join(nl.attr(kind, data) for kind, data in metrics.items())))
-        return self.header + b"".join(kept)
+        fields = _RTMSG.unpack(self.header)
+        return _RTMSG.pack(*fields[:8], fields[8] & _KEPT_FLAGS) + b"".join(kept)
 
 
 def _routes(entity: Entity) -> list[_Route]:

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PLAN ?= plans/dctcp_htb.yaml
+BIN := .venv/bin
+
+.PHONY: help setup run test check bench gen format clean
+
+help: ## Say what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
+	@tools/setup 6.12
+
+run: setup ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
+	@$(BIN)/testctl run $(PLAN) --jobs $(JOBS)
+
+test: ## All tests: unit, lab and, as root, namespace tests
+	@tools/setup --test 6.12 6.1
+	@$(BIN)/python -m pytest
+
+check: ## Formatting, lint, types, import rules, generated files
+	@tools/check
+
+bench: ## Speed: ratios and figures of one run
+	@tools/setup 6.12
+	@$(BIN)/python tools/bench.py
+
+gen: ## Regenerate what is generated: gRPC stubs, schema, docs
+	@tools/gen
+
+format: ## Format the whole tree
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+	@clang-format -i agents/tgen/*.[ch]
+
+clean: ## Remove what was built in the checkout (results and built kernels stay)
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache agents/tgen/tgen
+	@find . -name __pycache__ -prune -exec rm -rf {} +

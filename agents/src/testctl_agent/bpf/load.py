@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load BPF programs by the bpf(2) system call: no libbpf, no tc, no process started.
+
+Everything the kernel gives out is a file descriptor, which the caller closes (or holds for as long
+as a program is to stay).  Source: include/uapi/linux/bpf.h, union bpf_attr.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import struct
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import TestbedError
+
+SOCKET_FILTER, SCHED_CLS = 1, 3
+
+_MAP_CREATE, _LOOKUP, _UPDATE, _PROG_LOAD = 0, 1, 2, 5
+_PROG_BY_ID, _MAP_BY_ID, _INFO = 13, 14, 15
+_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
+_ATTR_BYTES = 128
+_LOG_BYTES = 1 << 16
+_INSTRUCTION_BYTES = 8
+_PSEUDO_MAP_FD = 1
+_LICENSE = b"GPL\0"
+_MOST_MAPS = 8
+
+
+def _bpf(command: int, attributes: bytes, doing: str) -> tuple[int, bytes]:
+    """One system call: (its result, the attributes as the kernel left them)."""
+    machine = platform.machine()
+    if machine not in _SYSCALL:
+        raise TestbedError(f"bpf(2) on {machine}: want one of {', '.join(_SYSCALL)}")
+    held = ctypes.create_string_buffer(attributes.ljust(_ATTR_BYTES, b"\0"), _ATTR_BYTES)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    got = call(
+        ctypes.c_long(_SYSCALL[machine]), ctypes.c_long(command), ctypes.byref(held), ctypes.c_ulong(_ATTR_BYTES)
+    )
+    if got < 0:
+        raise TestbedError(f"{doing}: {os.strerror(ctypes.get_errno())}")
+    return int(got), held.raw
+
+
+def _at(buffer: ctypes.Array[ctypes.c_char]) -> int:
+    return ctypes.addressof(buffer)
+
+
+def create_map(kind: int, key_bytes: int, value_bytes: int, entries: int) -> int:
+    return _bpf(_MAP_CREATE, struct.pack("=4I", kind, key_bytes, value_bytes, entries), "make a BPF map")[0]
+
+
+def read_array(map_fd: int, value_bytes: int) -> bytes:
+    """The first value of an array map."""
+    key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(value_bytes)
+    _bpf(_LOOKUP, struct.pack("=I4xQQQ", map_fd, _at(key), _at(value), 0), "read a BPF map")
+    return value.raw
+
+
+def write_array(map_fd: int, data: bytes) -> None:
+    """Set the first value of an array map."""
+    key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(data, len(data))
+    _bpf(_UPDATE, struct.pack("=I4xQQQ", map_fd, _at(key), _at(value), 0), "write a BPF map")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The committed form of a compiled source (see extract.py)."""
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+def instructions(program: dict[str, Any], maps: dict[str, int]) -> bytes:
+    """A program's instructions with the maps' file descriptors put in."""
+    code = bytearray.fromhex(program["hex"])
+    for at, name in program["maps"].items():
+        where = int(at) * _INSTRUCTION_BYTES
+        code[where + 1] = (code[where + 1] & 0x0F) | (_PSEUDO_MAP_FD << 4)
+        struct.pack_into("<i", code, where + 4, maps[name])
+    return bytes(code)
+
+
+def load_program(kind: int, name: str, code: bytes) -> int:
+    """Hand a program to the kernel's verifier; TestbedError carries the end of its log."""
+    held = ctypes.create_string_buffer(code, len(code))
+    licence = ctypes.create_string_buffer(_LICENSE)
+    log = ctypes.create_string_buffer(_LOG_BYTES)
+    head = struct.pack("=IIQQ", kind, len(code) // _INSTRUCTION_BYTES, _at(held), _at(licence))
+    tail = struct.pack("=II16s", 0, 0, name.encode()[:15])
+    try:
+        return _bpf(_PROG_LOAD, head + struct.pack("=IIQ", 0, 0, 0) + tail, "")[0]
+    except TestbedError as first:
+        with_log = struct.pack("=IIQ", 1, _LOG_BYTES, _at(log))
+        try:
+            return _bpf(_PROG_LOAD, head + with_log + tail, "")[0]
+        except TestbedError:
+            said = log.value.decode(errors="replace").strip().splitlines()[-4:]
+            raise TestbedError(f"load BPF program {name}{first}; {' / '.join(said) or 'no log'}") from first
+
+
+def program_maps(program_id: int) -> list[int]:
+    """File descriptors of the maps that a loaded program uses."""
+    program, _ = _bpf(_PROG_BY_ID, struct.pack("=I", program_id), f"open BPF program {program_id}")
+    try:
+        ids = ctypes.create_string_buffer(4 * _MOST_MAPS)
+        # struct bpf_prog_info: nr_map_ids at 52, map_ids at 56
+        info = ctypes.create_string_buffer(struct.pack("=52xIQ", _MOST_MAPS, _at(ids)), 64)
+        _bpf(_INFO, struct.pack("=IIQ", program, 64, _at(info)), f"read BPF program {program_id}")
+        (count,) = struct.unpack_from("=52xI", info.raw)
+        found = struct.unpack_from(f"={min(count, _MOST_MAPS)}I", ids.raw)
+    finally:
+        os.close(program)
+    return [_bpf(_MAP_BY_ID, struct.pack("=I", one), f"open BPF map {one}")[0] for one in found]

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The back end of a switch: a plan asks for it, a testbed starts it, an agent can only confirm it."""
+
+from __future__ import annotations
+
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Choice, Value
+from testctl_agent.switch.backend import names
+
+SPEC = ParamSpec(
+    name="backend",
+    kind="switch",
+    help="What forwards and models the ports: the kernel with netem, …",
+    type=Choice(names()),
+)
+
+
+def read(entity: Entity, name: str) -> Value:
+    return entity.backend.name if entity.backend else "none"
+
+
+def apply(entity: Entity, name: str, value: Value) -> None:
+    running = read(entity, name)
+    if value != running:
+        raise entity.refuse(name, value, f"got {running}")
+
+
+def needs(entity: Entity, name: str) -> str:
+    return "" if entity.backend else "its agent was started without a back end"

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What values the well-known sysctls of net.ipv4 take; the others take any line of text.
+
+Source: Documentation/networking/ip-sysctl.rst and net/ipv4/sysctl_net_ipv4.c of Linux 6.1 and 6.12.
+"""
+
+from __future__ import annotations
+
+from testctl_agent.params.types import Words
+from testctl_agent.spec.types import Choice, Int, ValueType
+
+_ON_OFF = Choice((0, 1))
+_THREE = Words(count=3)
+_INT = Int(0, 2**31 - 1)
+_UINT = Int(0, 2**32 - 1)
+
+KNOWN: dict[str, ValueType] = {
+    "tcp_abort_on_overflow": _ON_OFF,
+    "tcp_adv_win_scale": Int(-31, 31),
+    "tcp_app_win": Int(0, 31),
+    "tcp_autocorking": _ON_OFF,
+    "tcp_backlog_ack_defer": _ON_OFF,
+    "tcp_base_mss": _INT,
+    "tcp_challenge_ack_limit": _INT,
+    "tcp_comp_sack_delay_ns": _INT,
+    "tcp_comp_sack_nr": Int(0, 255),
+    "tcp_comp_sack_slack_ns": _INT,
+    "tcp_dsack": _ON_OFF,
+    "tcp_early_retrans": Choice((0, 1, 2, 3, 4)),
+    "tcp_ecn": Choice((0, 1, 2)),
+    "tcp_ecn_fallback": _ON_OFF,
+    "tcp_fack": _ON_OFF,
+    "tcp_fastopen": _INT,
+    "tcp_fin_timeout": Int(1, 2**31 // 1000),
+    "tcp_frto": Choice((0, 1, 2)),
+    "tcp_invalid_ratelimit": _INT,
+    "tcp_keepalive_intvl": Int(1, 32767),
+    "tcp_keepalive_probes": Int(1, 127),
+    "tcp_keepalive_time": Int(1, 32767),
+    "tcp_limit_output_bytes": _INT,
+    "tcp_max_reordering": _INT,
+    "tcp_min_rtt_wlen": Int(0, 86400),
+    "tcp_min_tso_segs": Int(1, 65535),
+    "tcp_moderate_rcvbuf": _ON_OFF,
+    "tcp_mtu_probing": Choice((0, 1, 2)),
+    "tcp_no_metrics_save": _ON_OFF,
+    "tcp_no_ssthresh_metrics_save": _ON_OFF,
+    "tcp_notsent_lowat": _UINT,
+    "tcp_pacing_ca_ratio": Int(0, 1000),
+    "tcp_pacing_ss_ratio": Int(0, 1000),
+    "tcp_recovery": Int(0, 7),
+    "tcp_reordering": Int(1, 2**31 - 1),
+    "tcp_retrans_collapse": _ON_OFF,
+    "tcp_retries1": Int(1, 255),
+    "tcp_retries2": Int(1, 2**31 - 1),
+    "tcp_rmem": _THREE,
+    "tcp_rto_min_us": Int(1, 2**31 - 1),
+    "tcp_sack": _ON_OFF,
+    "tcp_slow_start_after_idle": _ON_OFF,
+    "tcp_syn_linear_timeouts": Int(0, 127),
+    "tcp_syn_retries": Int(1, 127),
+    "tcp_synack_retries": Int(0, 255),
+    "tcp_syncookies": Choice((0, 1, 2)),
+    "tcp_thin_linear_timeouts": _ON_OFF,
+    "tcp_timestamps": Choice((0, 1, 2)),
+    "tcp_tso_rtt_log": Int(0, 255),
+    "tcp_tso_win_divisor": _INT,
+    "tcp_tw_reuse": Choice((0, 1, 2)),
+    "tcp_window_scaling": _ON_OFF,
+    "tcp_wmem": _THREE,
+    "tcp_workaround_signed_windows": _ON_OFF,
+}
+"""Name below net.ipv4 -> type.  These names may be written without "net.ipv4."."""

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switch ports modelled by the kernel's netem: rate, delay and buffer of each port's egress.
+
+netem sends a packet when the one before it has been sent (rate), and hands it over `delay` later:
+first serialisation, then propagation, so its one queue holds both.  Its limit is in packets, so
+the buffer in bytes becomes
+
+    limit = ceil((buffer + rate * delay) / packet) + 1,   packet = MTU + 14 bytes
+
+(the packets that wait, those under way, and the one being sent).  The bytes asked for are noted
+beside it in the kernel, where netem keeps the correlation of a jitter that is not used.  Reading the
+buffer gives those bytes if the limit in force is the one they lead to, and the limit itself if not.
+
+Source: net/sched/sch_netem.c of Linux 6.1 and 6.12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from testctl_agent import netlink, qdisc
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.switch.backend import PORT_PARAMETERS
+
+_HANDLE = 0x10000
+_ETHERNET_HEADER = 14
+_NO_BUFFER_LIMIT = 1_000_000
+"""Packets when no buffer is set: more than any test has under way."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A port: rate in bit/s (0: none), delay in ns, buffer in bytes (0: none)."""
+
+    rate: int = 0
+    delay: int = 0
+    buffer: int = 0
+
+
+def packet_limit(model: Model, mtu: int) -> int:
+    """netem's limit for a port with this MTU; see the head of the file for the formula."""
+    if not model.buffer or not model.rate:
+        return _NO_BUFFER_LIMIT
+    under_way = -(-model.rate * model.delay // (8 * 10**9))
+    return min(-(-(model.buffer + under_way) // (mtu + _ETHERNET_HEADER)) + 1, 2**32 - 1)
+
+
+def _in_force(port: str) -> tuple[Model, int]:
+    """The port's model and packet limit; ApplyError when its root qdisc is somebody else's."""
+    root = qdisc.root(port)
+    if root is None:
+        return Model(), _NO_BUFFER_LIMIT
+    if root.kind != "netem" or root.handle != _HANDLE:
+        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
+        raise ApplyError(f"port {port}: want the kernel's default or our own root qdisc; got {shown}")
+    rate, delay, limit, note = qdisc.parse_netem(root.options)
+    return Model(rate, delay, note), limit
+
+
+class NetemBackend:
+    """The back end `netem`: a bridge forwards, netem models each port."""
+
+    name = "netem"
+
+    def __init__(self, ports: tuple[str, ...]) -> None:
+        self.ports = ports
+        self._missing: str | None = None
+
+    def can(self, what: str) -> str:
+        if what not in PORT_PARAMETERS:
+            return f"a port has no {what}"
+        if what == "ecn_threshold":
+            return "netem can't mark at a queue length"
+        if self._missing is None:
+            self._missing = qdisc.missing("netem")
+        return self._missing
+
+    def read(self, port: str, what: str) -> Value:
+        model, limit = _in_force(port)
+        if what == "buffer":
+            derived = packet_limit(model, netlink.mtu(port))
+            return model.buffer or "none" if limit == derived else f"{limit} packets"
+        return {"rate": model.rate or "none", "delay": model.delay, "ecn_threshold": "none"}[what]
+
+    def apply(self, port: str, what: str, value: Value) -> None:
+        if what == "ecn_threshold" and value == "none":
+            return
+        if reason := self.can(what):
+            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+        model = replace(_in_force(port)[0], **{what: 0 if value == "none" else int(value)})
+        try:
+            self._put(port, model)
+        except (TestbedError, ValueError) as error:
+            raise ApplyError(f"port {port}, {what}: want {value}; {error}") from error
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "forwarding": "the kernel's bridge",
+            "buffer": "counted in packets of MTU size, also when they are smaller; without a rate it has no effect",
+            "ecn_threshold": self.can("ecn_threshold"),
+        }
+
+    def counters(self) -> list[dict[str, object]]:
+        return [row for port in self.ports for row in qdisc.counters(port)]
+
+    def _put(self, port: str, model: Model) -> None:
+        if model != Model():
+            limit = packet_limit(model, netlink.mtu(port))
+            options = qdisc.netem_options(model.rate, model.delay, limit, model.buffer)
+            qdisc.put_qdisc(port, "netem", _HANDLE, qdisc.ROOT, options)
+        elif qdisc.root(port) is not None:
+            qdisc.delete_qdisc(port, _HANDLE, qdisc.ROOT)
+
+
+def open_backend(ports: tuple[str, ...]) -> NetemBackend:
+    return NetemBackend(ports)

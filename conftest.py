@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: who may run what, and how a script is run inside the lab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Root tests are skipped, with the reason, for those who aren't root."""
+    if os.geteuid() == 0:
+        return
+    for item in items:
+        if item.get_closest_marker("root"):
+            item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
+
+
+@pytest.fixture(scope="session", params=["6.12", "6.1"])
+def kernel(request: pytest.FixtureRequest) -> Path:
+    """The lab's kernel binary, each that the project builds in turn."""
+    from testctl.testbeds.lab import built
+
+    found = built(request.param)
+    if found is None:
+        pytest.fail(f"kernel {request.param} is not built: tools/setup {request.param}")
+    return found.binary
+
+
+@pytest.fixture
+def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
+    """Run a Python script as the only program of a lab; returns what it printed.
+
+    The script starts with /proc, /sys, /run and /tmp mounted, in a network namespace that
+    is the first one.  A non-zero end or an exception fails the test with the lab's words.
+    """
+
+    def run(script: str, timeout_s: float = 120.0) -> str:
+        body = tmp_path / "script.py"
+        body.write_text(textwrap.dedent(script), encoding="utf-8")
+        out = tmp_path / "out.txt"
+        init = tmp_path / "init"
+        init.write_text(
+            "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t tmpfs run /run\n"
+            "mkdir /run/bpf; mount -t bpf bpf /run/bpf\nmount -t tmpfs tmp /tmp\n"
+            f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTCTL_ROOT={ROOT}\n"
+            f"{sys.executable} {body} > {out} 2>&1\necho exit $? >> {out}\n"
+            f"sync\nexec {sys.executable} -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'\n",
+            encoding="utf-8",
+        )
+        init.chmod(0o755)
+        argv = [str(kernel), "mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", f"init={init}",
+                "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={tmp_path}", "time-travel=inf-cpu",
+                "time-travel-start=1700000000000000000"]  # fmt: skip
+        env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, env=env, check=False
+        )
+        said = out.read_text(encoding="utf-8") if out.exists() else ""
+        assert said.endswith("exit 0\n"), f"{said}\n{done.stdout}{done.stderr}"
+        return said.removesuffix("exit 0\n")
+
+    return run

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `testctl`.  Each command's body lives in a file of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from testctl.cli import info, labs, runs, shows
+from testctl_agent.spec.errors import TestctlError
+
+app = typer.Typer(
+    help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for module in (runs, shows, info):
+    module.add_to(app)
+app.add_typer(labs.app, name="lab")
+
+
+def main() -> None:
+    """Run a command; 0 pass, 1 an expectation failed, 2 bad plan or usage, 3 broken or invalid."""
+    try:
+        app()
+    except TestctlError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl plan, testctl run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from testctl.plan import Plan, load_plan
+from testctl_agent.spec.errors import PlanError
+
+TESTBEDS = ("lab",)
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
+KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
+MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+Bed = Annotated[str, typer.Option("--testbed", metavar="lab", help="where the points run")]
+
+
+def _load(file: Path, testbed: str, sets: list[str] | None, kernel: str | None, max_points: int) -> Plan:
+    from testctl.metrics import metric_names
+
+    if testbed not in TESTBEDS:
+        raise PlanError(f"--testbed: want one of {', '.join(TESTBEDS)}; got {testbed!r}")
+    overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel else [])]
+    return load_plan(file, metrics=metric_names(), testbed=testbed, overrides=overrides, max_points=max_points)
+
+
+def plan(
+    file: PlanFile,
+    testbed: Bed = "lab",
+    sets: Sets = None,
+    kernel: KernelName = None,
+    max_points: MaxPoints = 10_000,
+    as_json: AsJson = False,
+) -> None:
+    """Dry run: points, interaction coverage, time estimate, what would be set.  Touches nothing."""
+    from testctl.cli.dry_run import print_dry_run
+
+    print_dry_run(_load(file, testbed, sets, kernel, max_points), as_json)
+
+
+def run(
+    file: PlanFile,
+    testbed: Bed = "lab",
+    sets: Sets = None,
+    kernel: KernelName = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")] = None,
+    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
+    wall_limit: Annotated[float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")] = None,
+    max_points: MaxPoints = 10_000,
+    as_json: AsJson = False,
+) -> None:
+    """Run every point of a plan, judge it, and write results and a report."""
+    chosen = _load(file, testbed, sets, kernel, max_points)
+
+    from testctl.execute import Options, exit_code, run_plan
+    from testctl.report import Progress, print_summary
+    from testctl.testbeds.lab import LabTestbed
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    bed = LabTestbed.for_points(chosen.points, wall_limit)
+    progress = Progress(Console(stderr=True))
+    done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress)
+    if as_json:
+        print(json.dumps(done.summary, indent=1))
+    else:
+        print_summary(done, Console())
+    sys.exit(exit_code(done))
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(plan)
+    app.command()(run)

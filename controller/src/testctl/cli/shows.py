@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl show, series, report, compare."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.units import Duration
+
+RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+
+
+def show(run: RunDir, as_json: AsJson = False) -> None:
+    """Print what a run found."""
+    from testctl.report import print_summary
+    from testctl.results import load_run
+
+    found = load_run(run)
+    if as_json:
+        print(json.dumps(found.summary, indent=1))
+    else:
+        print_summary(found, Console())
+
+
+def series(
+    run: RunDir,
+    point: Annotated[str, typer.Argument(help="the point's id, or how it starts")],
+    flow: Annotated[str, typer.Option("--flow", help="the flow's name")],
+    metric: Annotated[str, typer.Option("--metric", help="throughput, cwnd, rtt, latency, seq, queue")] = "throughput",
+    bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
+) -> None:
+    """Print a metric of one flow over time."""
+    from testctl.metrics import series as compute
+    from testctl.records import Records
+    from testctl.results import load_run
+
+    try:
+        width_ns = Duration.parse(bin_width)
+    except ValueError as error:
+        raise PlanError(f"--bin: {error}") from error
+    if width_ns < 1:
+        raise PlanError(f"--bin: want at least 1ns; got {bin_width!r}")
+    chosen = load_run(run).point(point)
+    table = compute(Records.load(chosen.path), flow, metric, int(width_ns))
+    if as_csv:
+        writer = csv.writer(sys.stdout)
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    else:
+        for row in table.to_pylist():
+            print("  ".join(f"{name} {value}" for name, value in row.items()))
+
+
+def report(run: RunDir) -> None:
+    """Say where a run's report is; write it if the run has none."""
+    from testctl.report import write_report
+    from testctl.results import load_run
+    from testctl.results.layout import REPORT
+
+    found = load_run(run)
+    page = found.path / REPORT
+    if not page.exists():
+        write_report(found.path, found.summary)
+    print(page)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A")],
+    second: Annotated[Path, typer.Argument(metavar="B")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs point by point; in the lab any difference is real.  Exit 1 when they differ."""
+    from testctl.compare import compare_runs, print_comparison
+    from testctl.results import load_run
+
+    found = compare_runs(load_run(first), load_run(second))
+    if as_json:
+        print(json.dumps(found.to_json(), indent=1))
+    else:
+        print_comparison(found, Console())
+    sys.exit(1 if found.differs else 0)
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (show, series, report, compare):
+        app.command()(command)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan from its points to a finished run: scheduling, analysis, verdicts, summary, report."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from testctl.plan import Plan, Point, evaluate
+from testctl.results import PointResult, Run, RunWriter, load_run
+from testctl.results import layout
+from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
+from testctl.results.summary import build_summary
+from testctl.results.versions import collect_versions
+from testctl_agent.spec.errors import TestbedError, TestctlError
+
+PR_SET_PDEATHSIG = 1
+SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
+"""About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
+
+
+class Testbed(Protocol):
+    """Where points are run.  Must be picklable."""
+
+    __test__ = False
+
+    def code_key(self, point: Point) -> str: ...
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+
+class Progress(Protocol):
+    """What is told while a run goes on."""
+
+    def start(self, total: int) -> None: ...
+
+    def point(self, point: Point, verdict: str, reason: str, wall_s: float) -> None: ...
+
+    def step(self, text: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is run.
+
+    out     the run's directory; None: a new one below results_dir
+    resume  take finished points from earlier runs below results_dir
+    """
+
+    results_dir: Path
+    out: Path | None = None
+    jobs: int = 1
+    resume: bool = False
+    keep_captures: bool = True
+
+
+def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress) -> Run:
+    """Run every point of a plan and return the finished run.
+
+    Raises PlanError before anything is started when the result directory can't be made; on
+    Ctrl-C or a failure of the machine finished points are kept for --resume.
+    """
+    started, clock = datetime.now(UTC), time.monotonic()
+    need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
+    writer = (
+        RunWriter.create_at(options.out, need=need)
+        if options.out
+        else RunWriter.create(options.results_dir, plan.name, need=need)
+    )
+    try:
+        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
+        progress.start(len(plan.points))
+        _points(plan, testbed, options, writer, progress)
+        progress.step("judge")
+        expectations = _judge(plan, writer.path)
+        versions = collect_versions(kernels=_kernels(writer.path))
+        writer.write_versions(versions)
+        summary = build_summary(
+            writer.path,
+            plan=plan.name,
+            started=started,
+            wall_s=time.monotonic() - clock,
+            versions=versions,
+            expectations=expectations,
+            order=[point.id for point in plan.points],
+            about=plan.about,
+        )
+        progress.step("report")
+        _report(writer, summary)
+        return load_run(writer.finish(summary))
+    except BaseException:
+        writer.discard()
+        raise
+    finally:
+        shutil.rmtree(writer.path / ".work", ignore_errors=True)
+        progress.stop()
+
+
+def _report(writer: RunWriter, summary: Mapping[str, Any]) -> None:
+    from testctl.report import write_report
+
+    write_report(writer.path, summary)
+
+
+def _points(plan: Plan, testbed: Testbed, options: Options, writer: RunWriter, progress: Progress) -> None:
+    """Run what is not finished yet, `jobs` at a time; a broken point does not stop the others."""
+    waiting = []
+    for point in plan.points:
+        done = find_finished(options.results_dir, point.id, testbed.code_key(point)) if options.resume else None
+        if done is None:
+            waiting.append(point)
+            continue
+        reuse_point(writer.path, done)
+        progress.point(point, "pass", "finished before", 0.0)
+    with _pool(min(options.jobs, len(waiting))) as pool:
+        running = {pool.submit(run_one, testbed, point, writer.path, options.keep_captures): point for point in waiting}
+        try:
+            for future in as_completed(running):
+                point = running[future]
+                verdict, reason, wall_s = _ended(future, point, writer.path)
+                progress.point(point, verdict, reason, wall_s)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _kill(pool)
+            raise
+
+
+def _ended(future: Future[tuple[str, str, float]], point: Point, run: Path) -> tuple[str, str, float]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise TestbedError(f"point {point.id}: its worker was killed from outside (out of memory?)") from error
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Workers that die with this process, whatever ends it, and their labs with them."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=_die_with_parent) as pool:
+        yield pool
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+
+
+def run_one(testbed: Testbed, point: Point, run: Path, keep_captures: bool) -> tuple[str, str, float]:
+    """Run, analyse and write one point; (verdict so far, reason, wall seconds)."""
+    clock = time.monotonic()
+    workdir = run / ".work" / point.id
+    raw = workdir / "raw"
+    raw.mkdir(parents=True)
+    try:
+        asked, outcome = testbed.run(point, raw)
+        result = _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+    except TestctlError as error:
+        result = PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
+    write_point(run, result)
+    shutil.rmtree(workdir, ignore_errors=True)
+    return result.verdict, result.reason, result.wall_s
+
+
+def _analyse(
+    asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
+) -> PointResult:
+    """From raw files to records, metrics and a first verdict."""
+    from testctl.metrics import analyse, instruments_agree
+    from testctl.records import load_raw
+    from testctl.results.atomic import write_json
+
+    for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
+        if reason:
+            return PointResult(
+                point=asked, verdict=verdict, reason=reason, outcome=outcome, wall_s=time.monotonic() - clock
+            )
+    write_json(workdir / "point.json", asked)
+    write_json(workdir / "raw" / "outcome.json", outcome)
+    records = load_raw(workdir)
+    analysis = analyse(records)
+    doubts = instruments_agree(records)
+    captures = {path.parent.name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
+    return PointResult(
+        point=asked,
+        verdict="invalid" if doubts else "pass",
+        reason="; ".join(doubts),
+        digest=records.digest(),
+        code_key=code_key,
+        wall_s=round(time.monotonic() - clock, 3),
+        virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
+        outcome=outcome,
+        metrics=analysis.metrics,
+        packets=records.packets,
+        tcp_info=records.tcp_info,
+        stalls=analysis.stalls,
+        captures=captures if keep_captures else {},
+    )
+
+
+def _judge(plan: Plan, run: Path) -> Sequence[Mapping[str, Any]]:
+    """Hold the points against the plan's `expect` and write each verdict down."""
+    found = {point.id: point for point in load_run(run).points}
+    results = {i: {"verdict": point.verdict, "metrics": point.metrics} for i, point in found.items()}
+    verdicts, expectations = evaluate(plan, results)
+    for said in verdicts:
+        if (said.verdict, said.reason) != (found[said.point].verdict, found[said.point].reason) and said.reason:
+            set_verdict(run, said.point, said.verdict, said.reason)
+    return [e.to_json() for e in expectations]
+
+
+def _kernels(run: Path) -> dict[str, str]:
+    """The full releases of the kernels that ran."""
+    points = load_run(run).points
+    releases = {str(p.outcome.get("kernel")) for p in points if p.outcome.get("kernel")}
+    return {".".join(release.split(".")[:2]): release for release in sorted(releases)}
+
+
+def exit_code(run: Run) -> int:
+    """0 all passed or were skipped, 1 some expectation failed, 3 some point is broken or invalid."""
+    verdicts = {point.verdict for point in run.points}
+    if verdicts & {"broken", "invalid"}:
+        return 3
+    failed = any(e["verdict"] == "fail" for e in run.summary.get("expectations", []))
+    return 1 if failed or "fail" in verdicts else 0
+
+
+__all__ = ["Options", "Progress", "Testbed", "exit_code", "layout", "run_plan"]

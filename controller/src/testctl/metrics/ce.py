@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion marks: CE on data that reached the receiver, ECE on ACKs that reached the sender."""
+
+from __future__ import annotations
+
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import view
+from testctl.records import Records
+from testctl.records.schema import CE, ECE
+
+SPEC = MetricSpec(
+    name="ce",
+    help="congestion marks on data and on ACKs",
+    values=(
+        MetricInfo("ce_marks", "", "data packets that reached the receiver with CE"),
+        MetricInfo("ce_fraction", "", "ce_marks / data packets that reached the receiver"),
+        MetricInfo("ece_fraction", "", "ACKs with ECE / ACKs that reached the sender"),
+    ),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    segs = seen.arrived["segs"]
+    marks, packets = int(segs[seen.arrived["ecn"] == CE].sum()), int(segs.sum())
+    echoes = seen.acks_in["flags"] & ECE > 0
+    return {
+        "ce_marks": marks,
+        "ce_fraction": marks / packets if packets else NAN,
+        "ece_fraction": float(echoes.mean()) if len(echoes) else NAN,
+    }

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one-way latency of every data packet, and which packets were lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.matching import wire
+from testctl.metrics.core.view import FlowView
+from testctl.records.schema import Bools, Ints
+
+
+def latencies(flow: FlowView) -> tuple[Ints, Ints]:
+    """(departure, latency) in ns of every packet on the wire that arrived, in order of departure."""
+    found = wire(flow)
+    there = found.arrival >= 0
+    left = flow.sent["time_ns"][found.row[there]]
+    return left, flow.arrived["time_ns"][found.arrival[there]] - left
+
+
+def lost_packets(flow: FlowView) -> Bools:
+    """Which entries of `wire(flow)` never arrived.
+
+    Packets that could still be under way when the receiver's capture ended are not counted: those
+    that left within four times the longest latency before its last packet.
+    """
+    found = wire(flow)
+    missing = found.arrival < 0
+    if not len(flow.arrived) or not missing.any():
+        return np.zeros(len(missing), np.bool_) if not len(flow.arrived) else missing
+    left, latency = latencies(flow)
+    last = max(int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows))
+    sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
+    delivered = int(left.max()) if len(left) else 0
+    departed = flow.sent["time_ns"][found.row]
+    return np.asarray(missing & ((departed <= sure) | (departed < delivered)))

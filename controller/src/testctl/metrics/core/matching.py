@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which arrival is the arrival of which departure, over losses, retransmissions and merging.
+
+A departure matches the arrival that covers its last byte.  Bytes that left once and arrived once
+(nearly all) need one search.  For bytes that left k times and arrived k times the n-th departure
+is the n-th arrival.  Otherwise some were lost: each departure takes the earliest later arrival
+with its own TCP timestamp, or failing that any; of departures that take the same arrival of
+one byte the latest keeps it, and the others were lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.metrics.core.view import FlowView, Rows
+from testctl.records.schema import Array, Bools, Ints
+
+_PAIRS_AT_ONCE = 5_000_000
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Departures packet by packet: a record of merged packets is as many entries.
+
+    row: position in FlowView.sent; start, end: bytes on the flow's axis; arrival: position in
+    FlowView.arrived, -1 when it never arrived; once: its last byte left only once.
+    """
+
+    row: Ints
+    start: Ints
+    end: Ints
+    arrival: Ints
+    once: Bools
+
+
+def wire(flow: FlowView) -> Wire:
+    """The departures of a flow and their arrivals, made once."""
+    key = ("wire", flow.name)
+    if key not in flow.records.memo:
+        flow.records.memo[key] = _wire(flow)
+    found: Wire = flow.records.memo[key]
+    return found
+
+
+def _wire(flow: FlowView) -> Wire:
+    sent, arrived = flow.sent, flow.arrived
+    row, start, end = _split(sent)
+    once = _disjoint(start, end)
+    if once is None:
+        once = _covering(start, end, end - 1) == 1
+    if not len(arrived):
+        return Wire(row, start, end, np.full(len(row), -1, np.int64), once)
+    time_ns, tsval = sent["time_ns"][row], sent["tsval"][row]
+    arrival = match((start, end, time_ns, tsval), (arrived.start, arrived.end, arrived["time_ns"], arrived["tsval"]))
+    return Wire(row, start, end, arrival, once)
+
+
+def _split(sent: Rows) -> tuple[Ints, Ints, Ints]:
+    """(row, start, end) of every packet on the wire; the last of a merged record may be shorter."""
+    segs, start, end = sent["segs"], sent.start, sent.end
+    if not len(sent) or int(segs.max()) == 1:
+        return np.arange(len(sent)), start, end
+    row = np.repeat(np.arange(len(sent)), segs)
+    first = np.cumsum(segs) - segs
+    ordinal = np.arange(len(row)) - first[row]
+    mss = -(-sent["length"] // segs)[row].astype(np.int64)
+    begins = np.minimum(start[row] + ordinal * mss, end[row])
+    return row, begins, np.minimum(begins + mss, end[row])
+
+
+def _disjoint(start: Ints, end: Ints) -> Bools | None:
+    """All true when the intervals, in their order, do not overlap; None when that is not sure."""
+    return np.ones(len(start), np.bool_) if len(start) < 2 or bool((start[1:] >= end[:-1]).all()) else None
+
+
+def _covering(start: Ints, end: Ints, byte: Ints) -> Ints:
+    """How many intervals cover each byte."""
+    begun = np.searchsorted(np.sort(start), byte, side="right")
+    over = np.searchsorted(np.sort(end), byte, side="right")
+    return np.asarray(begun - over)
+
+
+Columns = tuple[Ints, Ints, Ints, Array]
+"""start, end, time_ns, tsval"""
+
+
+def match(sent: Columns, arrived: Columns) -> Ints:
+    """The position in `arrived` of each of `sent`, -1 for none; both in order of time."""
+    start, end, time_ns, _ = sent
+    into_start, into_end, into_time, _ = arrived
+    byte = end - 1
+    result = np.full(len(end), -1, np.int64)
+    ordered = _disjoint(into_start, into_end) is not None
+    by_end = np.arange(len(into_end)) if ordered else np.argsort(into_end, kind="stable")
+    at = np.searchsorted(into_end if ordered else into_end[by_end], byte, side="right")
+    inside = at < len(by_end)
+    candidate = by_end[np.where(inside, at, 0)]
+    single = inside & (into_start[candidate] <= byte) & (into_time[candidate] >= time_ns)
+    if _disjoint(start, end) is None:
+        single &= _covering(start, end, byte) == 1
+    if not ordered:
+        single &= _covering(into_start, into_end, byte) == 1
+    result[single] = candidate[single]
+    rest = np.flatnonzero(~single)
+    if len(rest):
+        rest = rest[_covering(into_start, into_end, byte[rest]) > 0]
+    if len(rest):
+        _match_repeated(result, rest, sent, arrived)
+    return result
+
+
+def _match_repeated(result: Ints, rest: Ints, sent: Columns, arrived: Columns) -> None:
+    """Fill in `result` for bytes that left or arrived more than once."""
+    into_start, into_end = arrived[0], arrived[1]
+    by_start = np.argsort(into_start, kind="stable")
+    starts = into_start[by_start]
+    longest = int((into_end - into_start).max())
+    byte = sent[1][rest] - 1
+    low = np.searchsorted(starts, byte - longest, side="right")
+    high = np.searchsorted(starts, byte, side="right")
+    # All departures of one byte must be seen together: chunks end between bytes.
+    order = np.argsort(byte, kind="stable")
+    rest, byte, low, high = rest[order], byte[order], low[order], high[order]
+    cost = np.cumsum(high - low)
+    begin = 0
+    while begin < len(rest):
+        spent = cost[begin - 1] if begin else 0
+        stop = int(np.searchsorted(cost, spent + _PAIRS_AT_ONCE, side="right"))
+        stop = max(stop, begin + 1)
+        stop = int(np.searchsorted(byte, byte[stop - 1], side="right"))
+        part = slice(begin, stop)
+        _match_chunk(result, rest[part], byte[part], by_start, low[part], high[part], sent, arrived)
+        begin = stop
+
+
+def _match_chunk(
+    result: Ints, rest: Ints, byte: Ints, by_start: Ints, low: Ints, high: Ints, sent: Columns, arrived: Columns
+) -> None:
+    count = high - low
+    pair = np.repeat(np.arange(len(rest)), count)
+    offset = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
+    into = by_start[low[pair] + offset]
+    covers = arrived[1][into] > byte[pair]
+    pair, into = pair[covers], into[covers]
+    # In order of byte, then departure; the arrivals of each in order of time (position is time).
+    order = np.lexsort((into, pair))
+    pair, into = pair[order], into[order]
+    arrivals = np.bincount(pair, minlength=len(rest))
+    first = np.cumsum(arrivals) - arrivals
+    _, begin, of_byte, departures = np.unique(byte, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.arange(len(rest)) - begin[of_byte]
+    equal = departures[of_byte] == arrivals
+    result[rest[equal]] = into[first[equal] + rank[equal]]
+
+    later = ~equal[pair] & (arrived[2][into] >= sent[2][rest[pair]])
+    same = later & (arrived[3][into] == sent[3][rest[pair]])
+    chosen = np.full(len(rest), -1, np.int64)
+    for allowed in (same, later):
+        some, where = np.unique(pair[allowed], return_index=True)
+        free = chosen[some] < 0
+        chosen[some[free]] = into[allowed][where[free]]
+    unsure = np.flatnonzero(~equal & (chosen >= 0))
+    claim = np.lexsort((unsure, chosen[unsure], byte[unsure]))
+    unsure = unsure[claim]
+    last = np.ones(len(unsure), np.bool_)
+    last[:-1] = (chosen[unsure][1:] != chosen[unsure][:-1]) | (byte[unsure][1:] != byte[unsure][:-1])
+    result[rest[unsure[last]]] = chosen[unsure[last]]

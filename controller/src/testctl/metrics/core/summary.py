@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mean and tail of many samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.spec import NAN, MetricInfo, Number
+from testctl.records.schema import Ints
+
+_TAILS = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
+
+
+def infos(name: str, what: str, tails: tuple[str, ...]) -> tuple[MetricInfo, ...]:
+    """Declares NAME_mean_us, NAME_<tail>_us … and NAME_max_us."""
+    return tuple(MetricInfo(f"{name}_{part}_us", "µs", f"{what}: {part}", "lower") for part in ("mean", *tails, "max"))
+
+
+def summarise(name: str, samples_ns: Ints, tails: tuple[str, ...]) -> dict[str, Number]:
+    """The values that `infos` declares; NaN without samples.
+
+    A percentile is the smallest sample that at least that share of samples does not exceed.
+    """
+    count = len(samples_ns)
+    if not count:
+        return {f"{name}_{part}_us": NAN for part in ("mean", *tails, "max")}
+    ranks = {tail: max(int(np.ceil(_TAILS[tail] * count)) - 1, 0) for tail in tails}
+    ordered = np.partition(samples_ns, sorted({*ranks.values(), count - 1}))
+    return {
+        f"{name}_mean_us": float(samples_ns.mean()) / 1e3,
+        **{f"{name}_{tail}_us": float(ordered[rank]) / 1e3 for tail, rank in ranks.items()},
+        f"{name}_max_us": float(ordered[-1]) / 1e3,
+    }

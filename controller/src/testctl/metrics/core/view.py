@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flow as metrics see it: what left the sender, what reached the receiver, and the ACKs back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from testctl.records import Records
+from testctl.records.schema import ACK, SYN, Array, Ints, codes_of, numbers_of
+
+CONN_BITS = 42  # a connection's number above its sequence numbers: one axis for a whole flow
+
+
+@dataclass
+class Rows:
+    """Rows of the packets table, in order of time; columns are taken once."""
+
+    records: Records
+    index: Ints
+    memo: dict[str, Array] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.memo:
+            self.memo[name] = self.records.column(name)[self.index]
+        return self.memo[name]
+
+    def where(self, mask: Array) -> Rows:
+        return self if mask.all() else Rows(self.records, self.index[mask])
+
+    @cached_property
+    def start(self) -> Ints:
+        """First byte on the flow's axis: seq, and the connection above CONN_BITS."""
+        return np.asarray((self["conn"].astype(np.int64) << CONN_BITS) + self["seq"])
+
+    @cached_property
+    def end(self) -> Ints:
+        """The byte behind the last on the flow's axis."""
+        return np.asarray(self.start + self["length"])
+
+    @cached_property
+    def acked(self) -> Ints:
+        """The acknowledgement number on the flow's axis."""
+        return np.asarray((self["conn"].astype(np.int64) << CONN_BITS) + self["ack"])
+
+
+@dataclass
+class FlowView:
+    """A flow's packets by role.
+
+    direction: the one that carried more payload (0 fwd when equal); sender, receiver: its ends.
+    Each Rows is empty when that end was not captured: out = all that left the sender in the data
+    direction, into = the same arriving at the receiver, acks_in = arriving at the sender,
+    acks_out = leaving the receiver.
+    """
+
+    records: Records
+    name: str
+    direction: int
+    sender: str
+    receiver: str
+    out: Rows
+    into: Rows
+    acks_in: Rows
+    acks_out: Rows
+
+    @cached_property
+    def sent(self) -> Rows:
+        """Packets with payload that left the sender."""
+        return self.out.where(self.out["length"] > 0)
+
+    @cached_property
+    def arrived(self) -> Rows:
+        """Packets with payload that reached the receiver."""
+        return self.into.where(self.into["length"] > 0)
+
+    @property
+    def at_sink(self) -> Rows:
+        """What throughput is counted on: arrivals, or departures when the receiver was not captured."""
+        return self.into if len(self.into) else self.out
+
+    @cached_property
+    def active_ns(self) -> tuple[int, int]:
+        """From the first data packet's departure to the last one's arrival.
+
+        An end that was not captured is replaced by the other; (0, 0) without any data.
+        """
+        first = self.sent if len(self.sent) else self.arrived
+        last = self.arrived if len(self.arrived) else self.sent
+        return (int(first["time_ns"][0]), int(last["time_ns"][-1])) if len(first) else (0, 0)
+
+    @cached_property
+    def steady_ns(self) -> tuple[int, int]:
+        """The active time less its first tenth, or less its first 100 ms if that is shorter."""
+        start, end = self.active_ns
+        return start + min((end - start) // 10, 10**8), end
+
+    @cached_property
+    def info(self) -> dict[str, Array]:
+        """tcp_info of the sender's sockets, in order of time; {} when there is none."""
+        table = self.records.tcp_info
+        if not table.num_rows:
+            return {}
+        flow, flows = codes_of(table, "flow")
+        where, wheres = codes_of(table, "where")
+        if self.name not in flows or self.sender not in wheres:
+            return {}
+        rows = np.flatnonzero((flow == flows.index(self.name)) & (where == wheres.index(self.sender)))
+        if not len(rows):
+            return {}
+        names = [name for name in table.schema.names if name not in ("flow", "where")]
+        return {name: numbers_of(table, name)[rows] for name in names}
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether the sender's counters count this flow only."""
+        flows = self.records.point.get("flows", [])
+        return sum(self.sender in (flow["from"], flow["to"]) for flow in flows) == 1
+
+    @cached_property
+    def snmp(self) -> dict[str, int]:
+        """Differences of the sender's SNMP counters when they are this flow's alone, or {}."""
+        counters: dict[str, Any] = self.records.counters.get(self.sender, {})
+        return dict(counters.get("snmp", {})) if self.alone else {}
+
+
+def view(records: Records, flow: str) -> FlowView:
+    """The view of a flow, made once.  Raises KeyError for a flow the point has not got."""
+    key = ("view", flow)
+    if key not in records.memo:
+        records.memo[key] = _make(records, flow)
+    found: FlowView = records.memo[key]
+    return found
+
+
+def _make(records: Records, flow: str) -> FlowView:
+    asked = next((f for f in records.point.get("flows", []) if f["name"] == flow), None)
+    if asked is None:
+        raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
+    groups = _groups(records)
+    ends = (asked["from"], asked["to"])
+
+    def rows(where: str, direction: int, out: bool) -> Rows:
+        return Rows(records, groups.get((flow, where, direction, out), np.empty(0, np.int64)))
+
+    carried = [
+        max(int(rows(ends[d], d, True)["length"].sum()), int(rows(ends[1 - d], d, False)["length"].sum()))
+        for d in (0, 1)
+    ]
+    direction = 1 if carried[1] > carried[0] else 0
+    sender, receiver = ends if direction == 0 else ends[::-1]
+    acks_in, acks_out = rows(sender, 1 - direction, False), rows(receiver, 1 - direction, True)
+    return FlowView(
+        records=records,
+        name=flow,
+        direction=direction,
+        sender=sender,
+        receiver=receiver,
+        out=rows(sender, direction, True),
+        into=rows(receiver, direction, False),
+        acks_in=acks_in.where(acks_in["flags"] & (ACK | SYN) == ACK),
+        acks_out=acks_out.where(acks_out["flags"] & (ACK | SYN) == ACK),
+    )
+
+
+def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
+    """Row numbers by flow, where, direction and out, ascending."""
+    if "groups" in records.memo:
+        done: dict[tuple[str, str, int, bool], Ints] = records.memo["groups"]
+        return done
+    flow, flows = records.codes("flow")
+    where, wheres = records.codes("where")
+    found: dict[tuple[str, str, int, bool], Ints] = {}
+    if len(flow):
+        key = (flow.astype(np.int64) * len(wheres) + where) * 4
+        key += records.column("direction") * 2 + records.column("out")
+        small = key.astype(np.uint16) if int(key.max()) < 1 << 16 else key  # 16 bits sort by radix
+        order = np.argsort(small, kind="stable")
+        sorted_key = small[order]
+        cuts = np.flatnonzero(np.diff(sorted_key)) + 1
+        for rows in np.split(order, cuts):
+            number = int(key[rows[0]])
+            place = number >> 2
+            name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))
+            found[name] = rows
+    records.memo["groups"] = found
+    return found

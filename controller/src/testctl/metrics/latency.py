@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One-way latency of every data packet: leaving the sender to its last byte's arrival at the receiver.
+
+A packet that arrives merged with others (GRO) arrives when the merged one does.  Lost packets have
+no latency; each transmission counts by itself.  Needs captures at both ends with one clock.
+"""
+
+from __future__ import annotations
+
+from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.spec import MetricSpec, Number
+from testctl.metrics.core.summary import infos, summarise
+from testctl.metrics.core.view import view
+from testctl.records import Records
+
+_TAILS = ("p50", "p99", "p999")
+
+SPEC = MetricSpec(
+    name="latency",
+    help="one-way latency of every data packet",
+    values=infos("latency", "one-way latency of data packets", _TAILS),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    _, latency_ns = latencies(view(records, flow))
+    return summarise("latency", latency_ns, _TAILS)

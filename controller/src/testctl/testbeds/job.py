@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a point of a plan to what a testbed is handed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testctl.plan import Point
+from testctl_agent.params import registry
+from testctl_agent.spec.types import Value
+
+DEFAULT_KERNEL = "6.12"
+DEFAULT_BACKEND = "netem"
+BYTES_LIMIT_NS = 120 * 10**9
+"""How long a flow of so many bytes may take when the plan gives it no duration."""
+
+
+def kernel_of(point: Point) -> str:
+    """The kernel a point runs on (the plan's loader made sure that all hosts agree)."""
+    for host in point.topology["hosts"]:
+        if name := point.settings.get(host, {}).get("kernel"):
+            return str(name)
+    return DEFAULT_KERNEL
+
+
+def job(point: Point) -> dict[str, Any]:
+    """The point as JSON for a testbed: settings split into state, collectors and flows.
+
+    "state": {entity: {parameter: value}}, "collect": {entity: {collector: options}},
+    "flows": [{…, "start_ns", "duration_ns" (0: until its bytes are sent)}].
+    """
+    state: dict[str, dict[str, Value]] = {}
+    collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology["hosts"]}
+    collect |= {name: {} for name in point.topology["switches"]}
+    flows = [_flow(flow) for flow in point.to_json()["flows"]]
+    ports = sorted({flow["server_port"] for flow in flows})
+    for entity, values in point.settings.items():
+        for parameter, value in values.items():
+            spec = registry.find(_kind(point, entity), parameter)
+            if spec is not None and spec.role == "collector":
+                _collector(collect[entity], parameter, value, ports)
+            elif parameter != "backend":
+                state.setdefault(entity, {})[parameter] = value
+    for name, collectors in collect.items():
+        devices = "eth0" if name in point.topology["hosts"] else ",".join(_neighbours(point, name))
+        # Counters come first, so that they are read before and after everything else.
+        collect[name] = {"counters": {"devices": devices}, **collectors}
+    return point.to_json() | {
+        "state": state,
+        "collect": collect,
+        "flows": flows,
+        "limit_ns": BYTES_LIMIT_NS,
+        "kernel": kernel_of(point),
+        "backend": _backend(point),
+    }
+
+
+def _kind(point: Point, entity: str) -> str:
+    if ":" in entity:
+        return "port"
+    return "host" if entity in point.topology["hosts"] else "switch"
+
+
+def _neighbours(point: Point, name: str) -> list[str]:
+    return [b if a == name else a for a, b in point.topology["links"] if name in (a, b)]
+
+
+def _backend(point: Point) -> str:
+    for switch in point.topology["switches"]:
+        if backend := point.settings.get(switch, {}).get("backend"):
+            return str(backend)
+    return DEFAULT_BACKEND
+
+
+def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, ports: list[int]) -> None:
+    """A host's `capture` or `tcp_info` value as the options of that collector."""
+    if value in (False, "off"):
+        return
+    options: dict[str, Value] = {"device": "eth0", "ports": ",".join(map(str, ports))}
+    if not isinstance(value, bool):
+        options["interval_ns"] = value
+    collectors[name] = options
+
+
+def _flow(flow: dict[str, Any]) -> dict[str, Any]:
+    options = dict(flow["options"])
+    return flow | {
+        "start_ns": int(options.pop("start", 0) or 0),
+        "duration_ns": 0 if options.get("bytes") else int(options.pop("duration", 0) or 0),
+        "options": options,
+    }

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab as a testbed: a point in, its raw outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl.lab import kernel as kernels
+from testctl.lab import machine, source
+from testctl.plan import Point
+from testctl.testbeds.job import job, kernel_of
+from testctl_agent.spec.errors import TestbedError
+
+WALL_S = 120.0
+WALL_PER_VIRTUAL = 60.0
+
+
+@dataclass(frozen=True)
+class LabTestbed:
+    """Boots a fresh lab a point.  Picklable: workers get a copy.
+
+    kernels       the built kernel of each name a plan uses
+    wall_limit_s  watchdog; None: 120 s and 60 s a virtual second
+    """
+
+    kernels: dict[str, kernels.Kernel]
+    wall_limit_s: float | None = None
+
+    @classmethod
+    def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
+        """Raises TestbedError when a kernel is not built, with the command that builds it."""
+        found = {}
+        for name in sorted({kernel_of(point) for point in points}):
+            kernel = built(name)
+            if kernel is None:
+                raise TestbedError(f"kernel {name} is not built; build it with: testctl lab build {name}")
+            found[name] = kernel
+        return cls(found, wall_limit_s)
+
+    def code_key(self, point: Point) -> str:
+        """What besides the point determines its records: the kernel."""
+        return self.kernels[kernel_of(point)].key
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what was asked, the outcome); raw files lie below workdir."""
+        asked = job(point)
+        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+        kernel = self.kernels[asked["kernel"]]
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s)
+
+
+def built(name: str) -> kernels.Kernel | None:
+    """The built kernel of that name, from Debian's sources or any tree it was built from."""
+    named = kernels.by_name(name)
+    if named is not None:
+        return named
+    kernel = kernels.locate(source.find(name))
+    return kernel if kernel.built else None
