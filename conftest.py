@@ -39,7 +39,7 @@ def kernel(request: pytest.FixtureRequest) -> Path:
 def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
     """Run a Python script as the only program of a lab; returns what it printed.
 
-    The script starts with /proc, /sys, /run and /tmp mounted, in a network namespace that
+    The script starts with /proc, /sys, /run and /run/bpf mounted, in a network namespace that
     is the first one.  A non-zero end or an exception fails the test with the lab's words.
     """
 
@@ -50,7 +50,7 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
         init = tmp_path / "init"
         init.write_text(
             "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t tmpfs run /run\n"
-            "mkdir /run/bpf; mount -t bpf bpf /run/bpf\nmount -t tmpfs tmp /tmp\n"
+            "mkdir /run/bpf; mount -t bpf bpf /run/bpf\n"
             f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTCTL_ROOT={ROOT}\n"
             f"{sys.executable} {body} > {out} 2>&1\necho exit $? >> {out}\n"
             f"sync\nexec {sys.executable} -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'\n",

@@ -37,7 +37,11 @@ def parameters() -> str:
 def metrics() -> str:
     """Every metric."""
     rows = [(f"`{name}`", info.unit, info.better, info.help) for name, info in metric_names().items()]
-    return HEAD + "# Metrics\n\nWhat a plan can expect something of.\n\n" + table(("metric", "unit", "better", "what it is"), rows)
+    return (
+        HEAD
+        + "# Metrics\n\nWhat a plan can expect something of.\n\n"
+        + table(("metric", "unit", "better", "what it is"), rows)
+    )
 
 
 def main(where: Path) -> None:

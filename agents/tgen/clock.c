@@ -31,8 +31,8 @@ static __thread volatile sig_atomic_t interrupted;
 
 static struct timespec timespec_of(int64_t time_ns)
 {
-	return (struct timespec){.tv_sec = time_ns / NS_PER_S,
-				 .tv_nsec = time_ns % NS_PER_S};
+	return (struct timespec){ .tv_sec = time_ns / NS_PER_S,
+				  .tv_nsec = time_ns % NS_PER_S };
 }
 
 int64_t now_ns(void)
@@ -67,7 +67,7 @@ static void woken(int number)
 /* Timers to the nanosecond, and a signal that interrupts calls and does no more. */
 void clock_init(void)
 {
-	struct sigaction action = {.sa_handler = woken};
+	struct sigaction action = { .sa_handler = woken };
 	sigset_t set;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -88,8 +88,8 @@ void wake_signal_unblock(void)
 
 void alarm_init(void)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-				 .sigev_signo = wake_signal()};
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+				  .sigev_signo = wake_signal() };
 
 	event.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_REALTIME, &event, &alarm_timer) < 0) {
@@ -100,7 +100,7 @@ void alarm_init(void)
 
 void alarm_at(int64_t time_ns)
 {
-	struct itimerspec when = {{0, 0}, {0, 0}};
+	struct itimerspec when = { { 0, 0 }, { 0, 0 } };
 
 	if (time_ns == alarm_ns)
 		return;

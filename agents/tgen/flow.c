@@ -7,7 +7,10 @@
  * the socket holds when the time is up still drains; TCP_NOTSENT_LOWAT bounds it.
  *
  * The receiver sleeps in recv() until SO_RCVLOWAT bytes are there, and with MSG_WAITALL
- * it sleeps on inside the kernel until a whole READ_SIZE came (or the end of file).
+ * it sleeps on inside the kernel until a whole piece came (or the end of file).  A mark
+ * near the receive window would stop the sender, and with it the kernel's tuning of the
+ * window: unless a mark is asked for it is a small part of the receive buffer, and grows
+ * with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +23,9 @@
 
 #define READ_SIZE (16u << 20)
 #define CHECK_SIZE (1u << 20)
+#define LOWAT_MOST (1u << 18) /* where more would not save anything */
+#define LOWAT_SHARE 16	      /* the mark is this part of the receive buffer, */
+#define LOWAT_READS 64	      /* and is looked at again after so many times of it */
 
 /* Mapped with its pages present: page faults are dear in the lab. */
 static char *map_buffer(size_t size, char error[ERROR_SIZE])
@@ -164,7 +170,7 @@ static void write_pattern(struct conn *conn, char *buffer)
 			phase.close_ns = end_ns;
 		if (!conn->first_byte_ns && phase.bytes)
 			conn->first_byte_ns =
-			    phase.open_ns > before_ns ? phase.open_ns : before_ns;
+				phase.open_ns > before_ns ? phase.open_ns : before_ns;
 		write_phase(conn, buffer, &phase);
 		before_ns = now_ns();
 		if (conn->bytes_sent > sent)
@@ -198,7 +204,7 @@ static void read_end_of_file(struct conn *conn)
 	ssize_t n;
 
 	if (conn->poller >= 0) {
-		struct epoll_event event = {.events = EPOLLIN};
+		struct epoll_event event = { .events = EPOLLIN };
 
 		epoll_ctl(conn->poller, EPOLL_CTL_MOD, conn->fd, &event);
 	}
@@ -240,40 +246,59 @@ static void check(struct conn *conn, const void *got, size_t length, uint64_t of
 		conn->bad_offset = (int64_t)offset + bad;
 }
 
+static uint64_t wanted_lowat(const struct conn *conn)
+{
+	if (conn->opt->lowat)
+		return conn->opt->lowat;
+	return least_of(socket_receive_buffer(conn) / LOWAT_SHARE, LOWAT_MOST);
+}
+
 /*
- * How much to read next.  The low-water mark is never above what is still to come,
- * so that the last byte of a known number wakes us, and not the end of file after it.
+ * Sets the low-water mark, and says how much to read.  The mark is never above what is
+ * still to come, so that the last byte of a known number wakes us, and not the end of
+ * file after it.
  */
-static size_t next_read(struct conn *conn, uint64_t *lowat, uint64_t size)
+static uint64_t prepare_read(struct conn *conn, uint64_t size)
 {
 	uint64_t expected = options_expected(conn->opt);
-	uint64_t left;
+	bool grows = !conn->opt->lowat && conn->lowat < LOWAT_MOST;
+	uint64_t lowat = grows ? wanted_lowat(conn) : conn->lowat;
 
-	if (expected == UNLIMITED || conn->bytes_received >= expected)
+	if (!conn->first_byte_ns)
 		return size;
-	left = expected - conn->bytes_received;
-	if (left > *lowat)
-		return least_of(size, left - *lowat);
-	if (left < *lowat)
-		socket_lowat(conn, left);
-	*lowat = left;
-	return least_of(size, left);
+	if (!conn->lowat)
+		lowat = wanted_lowat(conn);
+	if (grows)
+		size = least_of(size, LOWAT_READS * lowat);
+	if (expected != UNLIMITED && conn->bytes_received < expected) {
+		uint64_t left = expected - conn->bytes_received;
+
+		lowat = least_of(lowat, left);
+		size = least_of(size, left > lowat ? left - lowat : left);
+	}
+	if (lowat != conn->lowat)
+		socket_lowat(conn, lowat);
+	conn->lowat = lowat;
+	return size;
+}
+
+/* A mark of 1 is an ordinary receiver, which takes what is there. */
+static int read_flags(const struct conn *conn)
+{
+	int flags = conn->opt->verify ? 0 : MSG_TRUNC;
+
+	return conn->opt->blocking && conn->lowat > 1 ? flags | MSG_WAITALL : flags;
 }
 
 static void read_all(struct conn *conn, char *buffer)
 {
-	const struct options *opt = conn->opt;
-	uint64_t size = buffer ? CHECK_SIZE : READ_SIZE;
-	uint64_t lowat = 1;
-	int flags = buffer ? 0 : MSG_TRUNC;
-
 	for (;;) {
-		size_t length = next_read(conn, &lowat, size);
+		uint64_t length = prepare_read(conn, buffer ? CHECK_SIZE : READ_SIZE);
 		ssize_t n;
 
 		if (conn->error[0])
 			return;
-		n = read_some(conn, buffer, length, flags);
+		n = read_some(conn, buffer, length, read_flags(conn));
 		if (n < 0)
 			return;
 		if (n == 0) {
@@ -282,17 +307,11 @@ static void read_all(struct conn *conn, char *buffer)
 		}
 		conn->reads++;
 		conn->last_byte_ns = now_ns();
+		if (!conn->first_byte_ns)
+			conn->first_byte_ns = conn->last_byte_ns;
 		if (buffer)
 			check(conn, buffer, (size_t)n, conn->bytes_received);
 		conn->bytes_received += (uint64_t)n;
-		if (conn->first_byte_ns)
-			continue;
-		conn->first_byte_ns = conn->last_byte_ns;
-		lowat = opt->lowat;
-		if (lowat > 1 && !socket_lowat(conn, lowat))
-			return;
-		if (opt->blocking && lowat > 1)
-			flags |= MSG_WAITALL;
 	}
 }
 

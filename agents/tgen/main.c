@@ -60,8 +60,8 @@ static void block_signals(sigset_t *set)
 static int next_signal(const sigset_t *set, int64_t limit_ns)
 {
 	int64_t left_ns = limit_ns - now_ns();
-	struct timespec left = {.tv_sec = left_ns / NS_PER_S,
-				.tv_nsec = left_ns % NS_PER_S};
+	struct timespec left = { .tv_sec = left_ns / NS_PER_S,
+				 .tv_nsec = left_ns % NS_PER_S };
 	int number;
 
 	if (limit_ns && left_ns <= 0)
@@ -119,12 +119,12 @@ static void run_all(const struct options *opt, struct conn *conns, int listener,
 
 	for (int i = 0; i < count; i++)
 		conns[i] = (struct conn){
-		    .opt = opt,
-		    .listener = listener,
-		    .index = opt->server && opt->client_port ? -1 : i,
-		    .fd = -1,
-		    .poller = -1,
-		    .bad_offset = NO_OFFSET,
+			.opt = opt,
+			.listener = listener,
+			.index = opt->server && opt->client_port ? -1 : i,
+			.fd = -1,
+			.poller = -1,
+			.bad_offset = NO_OFFSET,
 		};
 	start(conns, threads, count);
 	supervise(threads, count, set, (int64_t)opt->limit_ns);

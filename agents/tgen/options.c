@@ -15,50 +15,54 @@ enum kind { NUMBER, FLAG, ENDPOINT, WORD, PATTERN };
 
 struct key {
 	const char *name;
-	enum kind kind;
 	size_t offset;
+	enum kind kind;
 	uint64_t least;
 	uint64_t most;
 	const char *help;
 };
 
-#define KEY(name, kind, ...)                                                             \
-	{                                                                                \
-#name, kind, offsetof(struct options, name), __VA_ARGS__                 \
-	}
+#define NAMED(field) #field, offsetof(struct options, field)
 
 static const struct key keys[] = {
-    KEY(out, WORD, 1, 4000, "file the JSON result is written to"),
-    KEY(address, ENDPOINT, 0, 0, "where to listen (serve), or to connect to (send)"),
-    KEY(bind, ENDPOINT, 0, 0, "send: the local address"),
-    KEY(server_port, NUMBER, 1, 65535, "port of the server"),
-    KEY(client_port, NUMBER, 0, 65535,
-	"port of connection 0, the next for 1, ...; 0: any"),
-    KEY(parallel, NUMBER, 1, PARALLEL_MAX, "connections"),
-    KEY(start_ns, NUMBER, 0, INT64_MAX / 2, "when to connect; 0: now"),
-    KEY(end_ns, NUMBER, 0, INT64_MAX / 2, "when to stop writing; 0: never"),
-    KEY(limit_ns, NUMBER, 0, INT64_MAX / 2, "when to give up; 0: never"),
-    KEY(seed, NUMBER, 0, UINT64_MAX, "of the content that verify checks"),
-    KEY(bytes, NUMBER, 0, INT64_MAX / 4, "to send on each connection; 0: no limit"),
-    KEY(send_buffer, NUMBER, 0, BUFFER_MOST, "SO_SNDBUF; 0: the kernel tunes it"),
-    KEY(receive_buffer, NUMBER, 0, BUFFER_MOST, "SO_RCVBUF; 0: the kernel tunes it"),
-    KEY(rate, NUMBER, 0, INT64_MAX / 4,
-	"bit/s of each connection's application; 0: no limit"),
-    KEY(burst, NUMBER, 0, INT64_MAX / 4, "bytes at a time at that rate; 0: 1 ms of it"),
-    KEY(write_size, NUMBER, 1, 1024 * KIB * KIB, "bytes of one write"),
-    KEY(pattern, PATTERN, 0, 0,
-	"greedy; on-off NS/NS; stall at NB|NS for NS; schedule NS:NB,..."),
-    KEY(nodelay, FLAG, 0, 1, "TCP_NODELAY"),
-    KEY(keepalive, NUMBER, 0, 32767 * (uint64_t)NS_PER_S,
-	"ns between keepalives, whole seconds; 0: off"),
-    KEY(user_timeout, NUMBER, 0, INT32_MAX *UINT64_C(1000000),
-	"ns, whole milliseconds: TCP_USER_TIMEOUT; 0: the kernel's"),
-    KEY(blocking, FLAG, 0, 1, "blocking calls; off: epoll"),
-    KEY(cc, WORD, 1, 15, "congestion control of this flow's sockets"),
-    KEY(reverse, FLAG, 0, 1, "the server sends, the client receives"),
-    KEY(verify, FLAG, 0, 1, "check every byte at the receiver"),
-    KEY(lowat, NUMBER, 1, INT32_MAX / 2, "SO_RCVLOWAT after the first byte"),
-    KEY(notsent_lowat, NUMBER, 0, INT32_MAX, "TCP_NOTSENT_LOWAT; 0: the kernel's"),
+	{ NAMED(out), WORD, 1, 4000, "file the JSON result is written to" },
+	{ NAMED(address), ENDPOINT, 0, 0,
+	  "where to listen (serve), or to connect to (send)" },
+	{ NAMED(bind), ENDPOINT, 0, 0, "send: the local address" },
+	{ NAMED(server_port), NUMBER, 1, 65535, "port of the server" },
+	{ NAMED(client_port), NUMBER, 0, 65535,
+	  "port of connection 0, the next for 1, ...; 0: any" },
+	{ NAMED(parallel), NUMBER, 1, PARALLEL_MAX, "connections" },
+	{ NAMED(start_ns), NUMBER, 0, INT64_MAX / 2, "when to connect; 0: now" },
+	{ NAMED(end_ns), NUMBER, 0, INT64_MAX / 2, "when to stop writing; 0: never" },
+	{ NAMED(limit_ns), NUMBER, 0, INT64_MAX / 2, "when to give up; 0: never" },
+	{ NAMED(seed), NUMBER, 0, UINT64_MAX, "of the content that verify checks" },
+	{ NAMED(bytes), NUMBER, 0, INT64_MAX / 4,
+	  "to send on each connection; 0: no limit" },
+	{ NAMED(send_buffer), NUMBER, 0, BUFFER_MOST,
+	  "SO_SNDBUF; 0: the kernel tunes it" },
+	{ NAMED(receive_buffer), NUMBER, 0, BUFFER_MOST,
+	  "SO_RCVBUF; 0: the kernel tunes it" },
+	{ NAMED(rate), NUMBER, 0, INT64_MAX / 4,
+	  "bit/s of each connection's application; 0: no limit" },
+	{ NAMED(burst), NUMBER, 0, INT64_MAX / 4,
+	  "bytes at a time at that rate; 0: 1 ms of it" },
+	{ NAMED(write_size), NUMBER, 1, 1024 * KIB *KIB, "bytes of one write" },
+	{ NAMED(pattern), PATTERN, 0, 0,
+	  "greedy; on-off NS/NS; stall at NB|NS for NS; schedule NS:NB,..." },
+	{ NAMED(nodelay), FLAG, 0, 1, "TCP_NODELAY" },
+	{ NAMED(keepalive), NUMBER, 0, 32767 * (uint64_t)NS_PER_S,
+	  "ns between keepalives, whole seconds; 0: off" },
+	{ NAMED(user_timeout), NUMBER, 0, INT32_MAX *UINT64_C(1000000),
+	  "ns, whole milliseconds: TCP_USER_TIMEOUT; 0: the kernel's" },
+	{ NAMED(blocking), FLAG, 0, 1, "blocking calls; off: epoll" },
+	{ NAMED(cc), WORD, 1, 15, "congestion control of this flow's sockets" },
+	{ NAMED(reverse), FLAG, 0, 1, "the server sends, the client receives" },
+	{ NAMED(verify), FLAG, 0, 1, "check every byte at the receiver" },
+	{ NAMED(lowat), NUMBER, 0, INT32_MAX / 2,
+	  "SO_RCVLOWAT after the first byte; 0: a part of the buffer" },
+	{ NAMED(notsent_lowat), NUMBER, 0, INT32_MAX,
+	  "TCP_NOTSENT_LOWAT; 0: the kernel's" },
 };
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -87,7 +91,7 @@ bool endpoint_parse(const char *text, struct endpoint *endpoint)
 
 /* sin_port and sin6_port lie at the same place. */
 _Static_assert(offsetof(struct sockaddr_in, sin_port) ==
-		   offsetof(struct sockaddr_in6, sin6_port),
+		       offsetof(struct sockaddr_in6, sin6_port),
 	       "one place for the port");
 
 void endpoint_port(struct endpoint *endpoint, uint16_t port)
@@ -178,12 +182,11 @@ static void check_together(const struct options *opt, char error[ERROR_SIZE])
 bool options_parse(int argc, char **argv, bool server, struct options *opt,
 		   char error[ERROR_SIZE])
 {
-	*opt = (struct options){.server = server,
-				.parallel = 1,
-				.write_size = KIB * KIB,
-				.blocking = 1,
-				.lowat = 256 * KIB,
-				.notsent_lowat = KIB * KIB};
+	*opt = (struct options){ .server = server,
+				 .parallel = 1,
+				 .write_size = KIB * KIB,
+				 .blocking = 1,
+				 .notsent_lowat = KIB * KIB };
 	for (int i = 0; i < argc; i++) {
 		const char *equals = strchr(argv[i], '=');
 		const struct key *key = equals ? find(argv[i], equals - argv[i]) : NULL;

@@ -104,7 +104,7 @@ bool pattern_parse(const char *text, struct pattern *pattern)
 bool pattern_phase(const struct pattern *pattern, int64_t start_ns, uint64_t n,
 		   int64_t before_ns, struct phase *phase)
 {
-	*phase = (struct phase){start_ns, FOREVER, UNLIMITED};
+	*phase = (struct phase){ start_ns, FOREVER, UNLIMITED };
 	switch (pattern->kind) {
 	case GREEDY:
 		return n == 0;

@@ -150,13 +150,13 @@ static bool ask(struct sampler *s)
 		struct nlmsghdr header;
 		struct inet_diag_req_v2 request;
 	} message = {
-	    .header = {.nlmsg_len = sizeof(message),
-		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-	    .request = {.sdiag_family = (uint8_t)s->family,
-			.sdiag_protocol = IPPROTO_TCP,
-			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
-			.idiag_states = STATES},
+		.header = { .nlmsg_len = sizeof(message),
+			    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.request = { .sdiag_family = (uint8_t)s->family,
+			     .sdiag_protocol = IPPROTO_TCP,
+			     .idiag_ext = 1 << (INET_DIAG_INFO - 1),
+			     .idiag_states = STATES },
 	};
 
 	if (send(s->netlink, &message, sizeof(message), 0) < 0)
@@ -251,16 +251,19 @@ static int by_ports(const void *left, const void *right)
 	return (int)le16toh(a->remote_port) - (int)le16toh(b->remote_port);
 }
 
-static void sample(struct sampler *s)
+static void collect(struct sampler *s)
 {
-	int64_t time_ns;
-
 	s->count = 0;
 	if (!ask(s))
 		return;
 	while (read_reply(s))
 		;
-	time_ns = now_ns();
+}
+
+static void store(struct sampler *s)
+{
+	int64_t time_ns = now_ns();
+
 	if (s->count)
 		qsort(s->records, s->count, sizeof(*s->records), by_ports);
 	for (size_t i = 0; i < s->count; i++)
@@ -274,19 +277,23 @@ static void sample(struct sampler *s)
 static bool wait_until(const sigset_t *set, int64_t time_ns)
 {
 	int64_t left_ns = time_ns - now_ns();
-	struct timespec left = {.tv_sec = left_ns / NS_PER_S,
-				.tv_nsec = left_ns % NS_PER_S};
+	struct timespec left = { .tv_sec = left_ns / NS_PER_S,
+				 .tv_nsec = left_ns % NS_PER_S };
 
 	if (left_ns <= 0)
-		left = (struct timespec){0, 0};
+		left = (struct timespec){ 0, 0 };
 	return sigtimedwait(set, NULL, &left) < 0;
 }
 
-/* At start, start + interval, …; times that have passed are left out. */
+/*
+ * At start, start + interval, …; times that have passed are left out.  Without a start at
+ * the multiples of the interval, so that all samplers of a testbed look at the same time.
+ */
 static void run(struct sampler *s, const sigset_t *set)
 {
 	int64_t interval_ns = (int64_t)s->interval_ns;
-	int64_t next_ns = s->start_ns ? (int64_t)s->start_ns : now_ns();
+	int64_t next_ns = s->start_ns ? (int64_t)s->start_ns
+				      : (now_ns() / interval_ns + 1) * interval_ns;
 
 	while (!s->error[0] && (!s->end_ns || next_ns <= (int64_t)s->end_ns)) {
 		int64_t late_ns = now_ns() - next_ns;
@@ -295,7 +302,8 @@ static void run(struct sampler *s, const sigset_t *set)
 			next_ns += late_ns / interval_ns * interval_ns;
 		if (!wait_until(set, next_ns))
 			return;
-		sample(s);
+		collect(s);
+		store(s);
 		next_ns += interval_ns;
 	}
 }
@@ -321,7 +329,7 @@ static bool open_all(struct sampler *s)
 
 int sample_main(int argc, char **argv)
 {
-	static struct sampler s = {.netlink = -1};
+	static struct sampler s = { .netlink = -1 };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -332,10 +340,8 @@ int sample_main(int argc, char **argv)
 		fprintf(stderr, "tgen sample: %s\n", s.error);
 		return EXIT_USAGE;
 	}
-	if (open_all(&s)) {
-		sample(&s); /* says at once whether it can be done, */
-		rewind(s.file);
-	}
+	if (open_all(&s))
+		collect(&s); /* says before the start whether it can be done */
 	if (!s.error[0] && (puts("ready") < 0 || fflush(stdout)))
 		fail_errno(s.error, errno, "can't say ready");
 	if (!s.error[0])

@@ -99,7 +99,7 @@ int socket_listen(const struct options *opt, char error[ERROR_SIZE])
 
 static bool start_polling(struct conn *conn, uint32_t events)
 {
-	struct epoll_event event = {.events = events};
+	struct epoll_event event = { .events = events };
 
 	if (conn->opt->blocking)
 		return true;
@@ -211,9 +211,9 @@ bool socket_connect(struct conn *conn)
 		fail_errno(conn->error, errno, "connect %s:%ju%s", to.text,
 			   (uintmax_t)opt->server_port,
 			   errno == EADDRNOTAVAIL
-			       ? " (the last use of these ports may be "
-				 "in TIME_WAIT)"
-			       : "");
+				   ? " (the last use of these ports may be "
+				     "in TIME_WAIT)"
+				   : "");
 		return false;
 	}
 	return connected(conn);
@@ -233,8 +233,12 @@ void socket_inspect(struct conn *conn)
 	conn->receive_buffer = get_int(conn->fd, SOL_SOCKET, SO_RCVBUF);
 }
 
-bool socket_lowat(struct conn *conn, uint64_t bytes)
+void socket_lowat(struct conn *conn, uint64_t bytes)
 {
 	set_int(conn->fd, SOL_SOCKET, SO_RCVLOWAT, (int)bytes, "lowat", conn->error);
-	return !conn->error[0];
+}
+
+uint64_t socket_receive_buffer(const struct conn *conn)
+{
+	return (uint64_t)get_int(conn->fd, SOL_SOCKET, SO_RCVBUF);
 }

@@ -74,7 +74,7 @@ struct options {
 	uint64_t blocking;
 	uint64_t reverse;
 	uint64_t verify;
-	uint64_t lowat;
+	uint64_t lowat; /* 0: by the receive buffer */
 	uint64_t notsent_lowat;
 	const char *cc;
 	struct pattern pattern;
@@ -92,6 +92,7 @@ struct conn {
 	uint64_t bytes_received;
 	uint64_t writes;
 	uint64_t reads;
+	uint64_t lowat;	    /* as set; 0: not yet */
 	int64_t connect_ns; /* handshake done */
 	int64_t first_byte_ns;
 	int64_t last_byte_ns;
@@ -125,9 +126,9 @@ void json_string(FILE *to, const char *text);
 FILE *open_whole(const char *path);
 int close_whole(FILE *file, const char *path);
 void fail(char error[ERROR_SIZE], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+	__attribute__((format(printf, 2, 3)));
 void fail_errno(char error[ERROR_SIZE], int number, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 /* pattern.c */
 bool pattern_parse(const char *text, struct pattern *pattern);
@@ -156,7 +157,8 @@ bool socket_accept(struct conn *conn);
 bool socket_connect(struct conn *conn);
 void socket_inspect(struct conn *conn);
 bool socket_wait(struct conn *conn); /* non-blocking: until ready or interrupted */
-bool socket_lowat(struct conn *conn, uint64_t bytes);
+void socket_lowat(struct conn *conn, uint64_t bytes);
+uint64_t socket_receive_buffer(const struct conn *conn);
 
 /* flow.c */
 void flow_send(struct conn *conn);

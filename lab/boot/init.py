@@ -2,7 +2,8 @@
 """The first process of a lab: namespaces, an agent in each, one point, power off.
 
 Started by the lab's kernel with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
-"t0_ns", "seed", "mode": "point" or "shell", "point": …}.  Agents are forked from this
+"t0_ns", "seed", "traffic" (a file touched just before the traffic), "mode": "point" or
+"shell", "point": …}.  Agents are forked from this
 process, which has loaded everything, because starting Python is the slow part.
 """
 
@@ -47,10 +48,11 @@ def mount(kind: str, where: str) -> None:
 def prepare() -> None:
     """File systems, the loopback, and every congestion control allowed in every namespace."""
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")):
+    os.environ["TMPDIR"] = "/run/tmp"
+    for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("bpf", "/run/bpf")):
         mount(kind, where)
-    mount("bpf", "/run/bpf")
     RUN.mkdir()
+    Path("/run/tmp").mkdir()
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii")
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
@@ -84,14 +86,23 @@ def agent(config: AgentConfig) -> int:
     return ready
 
 
-def agents(wiring: network.Wiring, workdir: Path, backend: str) -> dict[str, str]:
+def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> dict[str, str]:
     """Every entity's agent, listening; name → address."""
     waiting = {}
+    notes = {"kernel": point["kernel"]}
     for name in (*wiring.hosts, *wiring.switches):
         is_host = name in wiring.hosts
         devices = {name: network.HOST_DEVICE} if is_host else wiring.ports(name)
-        kind = "host" if is_host else "switch"
-        waiting[name] = agent(AgentConfig(name, kind, devices, workdir / name, RUN / f"{name}.journal", backend))
+        config = AgentConfig(
+            name,
+            "host" if is_host else "switch",
+            devices,
+            workdir / name,
+            RUN / f"{name}.journal",
+            point["backend"],
+            notes,
+        )
+        waiting[name] = agent(config)
     for name, ready in waiting.items():
         if not os.read(ready, 1):
             raise TestctlError(f"agent {name} ended before it listened (its words are above)")
@@ -101,10 +112,12 @@ def agents(wiring: network.Wiring, workdir: Path, backend: str) -> dict[str, str
 
 def run_point(spec: dict[str, Any], addresses: dict[str, str]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-    calls = point.Agents(addresses)
-    runner = point.PointRun(
-        spec["point"], calls, t0_ns=spec["t0_ns"], before_traffic=lambda: void(SEED.write_text(str(spec["seed"])))
-    )
+
+    def before_traffic() -> None:
+        SEED.write_text(str(spec["seed"]), encoding="ascii")
+        Path(spec["traffic"]).touch()
+
+    runner = point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], before_traffic=before_traffic)
     try:
         return runner.run()
     except point.Skip as reason:
@@ -113,17 +126,13 @@ def run_point(spec: dict[str, Any], addresses: dict[str, str]) -> dict[str, Any]
         return runner.outcome | {"error": str(error)}
 
 
-def void(_: object) -> None:
-    """Drop a result."""
-
-
 def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     topology = spec["point"]["topology"]
     wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
     network.build(wiring, lambda argv, text: run(argv, stdin=text))
-    addresses = agents(wiring, Path(spec["workdir"]), spec["point"].get("backend", "netem"))
+    addresses = agents(wiring, Path(spec["workdir"]), spec["point"])
     if spec["mode"] == "shell":
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# "})
         return

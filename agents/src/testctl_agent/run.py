@@ -20,9 +20,7 @@ def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:
     takes longer than timeout_s.
     """
     try:
-        done = subprocess.run(
-            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
+        done = subprocess.run(list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
     except OSError as error:
         raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.journal import Entry, Journal
 from testctl_agent.params.entity import Entity
@@ -82,7 +82,9 @@ FUZZ = settings(
 
 @FUZZ
 @given(wanted=WANTED, fail_at=st.integers(0, 60))
-def test_whatever_step_fails_the_state_is_the_state_before(tmp_path: Path, wanted: dict[Any, int], fail_at: int) -> None:
+def test_whatever_step_fails_the_state_is_the_state_before(
+    tmp_path: Path, wanted: dict[Any, int], fail_at: int
+) -> None:
     journal = tmp_path / "journal"
     journal.unlink(missing_ok=True)
     world = World(start(), fail_at=fail_at)
@@ -108,10 +110,8 @@ def test_after_a_crash_the_next_agent_restores(tmp_path: Path, wanted: dict[Any,
     mine = engine(world, journal)
     # A crash runs nothing more, so what a live engine does on the way out is cut off.
     mine.restore = lambda: []  # type: ignore[method-assign]
-    try:
+    with contextlib.suppress(Crash):
         mine.apply([Setting(entity, name, value) for (entity, name), value in wanted.items()])
-    except Crash:
-        pass
     world.fail_at = -1
     engine(world, journal).restore()
     assert world.state == start()

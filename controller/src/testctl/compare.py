@@ -80,7 +80,9 @@ def print_comparison(found: Comparison, console: Console) -> None:
     """The comparison for a person."""
     for which, ids in (("first", found.only_a), ("second", found.only_b)):
         if ids:
-            console.print(f"{len(ids)} points only in the {which} run: {', '.join(ids[:8])}{' …' if len(ids) > 8 else ''}")
+            console.print(
+                f"{len(ids)} points only in the {which} run: {', '.join(ids[:8])}{' …' if len(ids) > 8 else ''}"
+            )
     for difference in found.differences:
         words = " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in difference.tuples)
         console.print(f"\n{difference.point}  {words}\n  verdict {' → '.join(difference.verdicts)}")

@@ -9,10 +9,11 @@ import shutil
 import sys
 from dataclasses import dataclass
 
+from testctl_agent.spec.errors import TestctlError
+
 from testctl import paths
 from testctl.lab.source import DEBIAN_SOURCES
 from testctl.testbeds.lab import built
-from testctl_agent.spec.errors import TestctlError
 
 PROGRAMS = {
     "gcc": "build-essential",
@@ -65,7 +66,12 @@ def _machine() -> list[Finding]:
     return [
         Finding("processor", platform.machine() == "x86_64", platform.machine(), "use an x86-64 machine"),
         Finding("python", sys.version_info >= (3, 11), platform.python_version(), _install("python3 python3-venv")),
-        Finding("space for kernels", free_gib > 4, f"{free_gib:.0f} GiB free at {place}", "set TESTCTL_CACHE to a place with 4 GiB"),
+        Finding(
+            "space for kernels",
+            free_gib > 4,
+            f"{free_gib:.0f} GiB free at {place}",
+            "set TESTCTL_CACHE to a place with 4 GiB",
+        ),
     ]
 
 

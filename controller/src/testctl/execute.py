@@ -17,13 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from testctl_agent.spec.errors import TestbedError, TestctlError
+
 from testctl.plan import Plan, Point, evaluate
-from testctl.results import PointResult, Run, RunWriter, load_run
-from testctl.results import layout
+from testctl.report import FigureSpec, write_report
+from testctl.results import PointResult, Run, RunWriter, layout, load_run
 from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
-from testctl_agent.spec.errors import TestbedError, TestctlError
 
 PR_SET_PDEATHSIG = 1
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
@@ -43,13 +44,11 @@ class Testbed(Protocol):
 class Progress(Protocol):
     """What is told while a run goes on."""
 
-    def start(self, total: int) -> None: ...
+    def __enter__(self) -> Any: ...
 
-    def point(self, point: Point, verdict: str, reason: str, wall_s: float) -> None: ...
+    def __exit__(self, *_: Any) -> None: ...
 
-    def step(self, text: str) -> None: ...
-
-    def stop(self) -> None: ...
+    def done(self, name: str, verdict: str = "", wall_s: float | None = None, *, free: bool = False) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Options:
     keep_captures: bool = True
 
 
-def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress) -> Run:
+def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress, figures: Sequence[FigureSpec] = ()) -> Run:
     """Run every point of a plan and return the finished run.
 
     Raises PlanError before anything is started when the result directory can't be made; on
@@ -82,9 +81,8 @@ def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress)
     )
     try:
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
-        progress.start(len(plan.points))
-        _points(plan, testbed, options, writer, progress)
-        progress.step("judge")
+        with progress:
+            _points(plan, testbed, options, writer, progress)
         expectations = _judge(plan, writer.path)
         versions = collect_versions(kernels=_kernels(writer.path))
         writer.write_versions(versions)
@@ -98,21 +96,13 @@ def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress)
             order=[point.id for point in plan.points],
             about=plan.about,
         )
-        progress.step("report")
-        _report(writer, summary)
+        write_report(writer.path, specs=figures, summary=summary, jobs=options.jobs)
         return load_run(writer.finish(summary))
     except BaseException:
         writer.discard()
         raise
     finally:
         shutil.rmtree(writer.path / ".work", ignore_errors=True)
-        progress.stop()
-
-
-def _report(writer: RunWriter, summary: Mapping[str, Any]) -> None:
-    from testctl.report import write_report
-
-    write_report(writer.path, summary)
 
 
 def _points(plan: Plan, testbed: Testbed, options: Options, writer: RunWriter, progress: Progress) -> None:
@@ -124,21 +114,27 @@ def _points(plan: Plan, testbed: Testbed, options: Options, writer: RunWriter, p
             waiting.append(point)
             continue
         reuse_point(writer.path, done)
-        progress.point(point, "pass", "finished before", 0.0)
+        progress.done(_words(plan, point), "pass", free=True)
     with _pool(min(options.jobs, len(waiting))) as pool:
         running = {pool.submit(run_one, testbed, point, writer.path, options.keep_captures): point for point in waiting}
         try:
             for future in as_completed(running):
                 point = running[future]
-                verdict, reason, wall_s = _ended(future, point, writer.path)
-                progress.point(point, verdict, reason, wall_s)
+                verdict, wall_s = _ended(future, point)
+                progress.done(_words(plan, point), verdict, wall_s)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             _kill(pool)
             raise
 
 
-def _ended(future: Future[tuple[str, str, float]], point: Point, run: Path) -> tuple[str, str, float]:
+def _words(plan: Plan, point: Point) -> str:
+    """What distinguishes a point from the others of its plan."""
+    swept = [a.texts[point.levels[i]] for i, a in enumerate(plan.assignments) if len(a.texts) > 1]
+    return " ".join([*swept, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]) or plan.name
+
+
+def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]:
     try:
         return future.result()
     except BrokenProcessPool as error:
@@ -163,8 +159,8 @@ def _kill(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
-def run_one(testbed: Testbed, point: Point, run: Path, keep_captures: bool) -> tuple[str, str, float]:
-    """Run, analyse and write one point; (verdict so far, reason, wall seconds)."""
+def run_one(testbed: Testbed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
+    """Run, analyse and write one point; (verdict so far, wall seconds)."""
     clock = time.monotonic()
     workdir = run / ".work" / point.id
     raw = workdir / "raw"
@@ -173,10 +169,12 @@ def run_one(testbed: Testbed, point: Point, run: Path, keep_captures: bool) -> t
         asked, outcome = testbed.run(point, raw)
         result = _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
-        result = PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
+        result = PointResult(
+            point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock
+        )
     write_point(run, result)
     shutil.rmtree(workdir, ignore_errors=True)
-    return result.verdict, result.reason, result.wall_s
+    return result.verdict, result.wall_s
 
 
 def _analyse(
@@ -197,19 +195,17 @@ def _analyse(
     records = load_raw(workdir)
     analysis = analyse(records)
     doubts = instruments_agree(records)
-    captures = {path.parent.name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
+    captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return PointResult(
         point=asked,
         verdict="invalid" if doubts else "pass",
         reason="; ".join(doubts),
-        digest=records.digest(),
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
         virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
         outcome=outcome,
         metrics=analysis.metrics,
-        packets=records.packets,
-        tcp_info=records.tcp_info,
+        records=records,
         stalls=analysis.stalls,
         captures=captures if keep_captures else {},
     )
@@ -218,10 +214,12 @@ def _analyse(
 def _judge(plan: Plan, run: Path) -> Sequence[Mapping[str, Any]]:
     """Hold the points against the plan's `expect` and write each verdict down."""
     found = {point.id: point for point in load_run(run).points}
-    results = {i: {"verdict": point.verdict, "metrics": point.metrics} for i, point in found.items()}
+    results = {
+        i: {"verdict": point.verdict, "reason": point.reason, "metrics": point.metrics} for i, point in found.items()
+    }
     verdicts, expectations = evaluate(plan, results)
     for said in verdicts:
-        if (said.verdict, said.reason) != (found[said.point].verdict, found[said.point].reason) and said.reason:
+        if (said.verdict, said.reason) != (found[said.point].verdict, found[said.point].reason):
             set_verdict(run, said.point, said.verdict, said.reason)
     return [e.to_json() for e in expectations]
 

@@ -12,9 +12,7 @@ from testctl_agent.spec.errors import TestbedError
 Process = subprocess.Popen[bytes]
 
 
-def run(
-    argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: Path | None = None
-) -> str:
+def run(argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: Path | None = None) -> str:
     """Run a program to its end and return its standard output.
 
     Raises TestbedError with the program's own words when it can't be started, fails or

@@ -21,6 +21,7 @@
 #include <linux/pkt_cls.h>
 
 #define SECTION(name) __attribute__((section(name), used))
+#define PROGRAM(name) SECTION("program/" #name) int name
 #define HTONS(x) __builtin_bswap16(x)
 
 #define IPV6_HEADER_BYTES 40
@@ -91,7 +92,7 @@ static __inline __u32 tcp_at(struct __sk_buff *skb)
 	return 0;
 }
 
-SECTION("sent") int sent(struct __sk_buff *skb)
+PROGRAM(sent)(struct __sk_buff *skb)
 {
 	struct queue *queue = the_queue();
 	__u64 bytes = skb->wire_len;
@@ -106,7 +107,7 @@ SECTION("sent") int sent(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-SECTION("left") int left(struct __sk_buff *skb)
+PROGRAM(left)(struct __sk_buff *skb)
 {
 	struct queue *queue;
 	__u64 bytes = skb->len;
@@ -128,7 +129,7 @@ SECTION("left") int left(struct __sk_buff *skb)
 	return 0;
 }
 
-SECTION("returned") int returned(struct __sk_buff *skb)
+PROGRAM(returned)(struct __sk_buff *skb)
 {
 	struct queue *queue = the_queue();
 	__u8 flags[2];

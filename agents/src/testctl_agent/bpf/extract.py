@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 _PROGBITS, _SYMTAB, _REL = 1, 2, 9
-_EXECUTABLE = 4
 _R_BPF_64_64 = 1
+_PREFIX = "program/"
 INSTRUCTION_BYTES = 8
 
 
@@ -53,7 +53,9 @@ def extract(elf: bytes, source: bytes) -> dict[str, Any]:
     sections = _sections(elf)
     symbols_section = next(s for s in sections if s.kind == _SYMTAB)
     strings = sections[symbols_section.link].data
-    symbols = [struct.unpack_from("<IBBHQQ", symbols_section.data, at) for at in range(0, len(symbols_section.data), 24)]
+    symbols = [
+        struct.unpack_from("<IBBHQQ", symbols_section.data, at) for at in range(0, len(symbols_section.data), 24)
+    ]
     maps = {
         _name(strings, s[0]): list(struct.unpack_from("<4I", sections[s[3]].data, s[4]))
         for s in symbols
@@ -61,17 +63,18 @@ def extract(elf: bytes, source: bytes) -> dict[str, Any]:
     }
     programs: dict[str, dict[str, Any]] = {}
     for section in sections:
-        if section.kind == _PROGBITS and section.flags & _EXECUTABLE and section.data:
-            programs[section.name] = {"maps": {}, "hex": section.data.hex()}
+        if section.kind == _PROGBITS and section.name.startswith(_PREFIX):
+            programs[section.name.removeprefix(_PREFIX)] = {"maps": {}, "hex": section.data.hex()}
     for section in sections:
-        if section.kind != _REL or sections[section.info].name not in programs:
+        target = sections[section.info].name.removeprefix(_PREFIX) if section.kind == _REL else ""
+        if target not in programs:
             continue
         for at in range(0, len(section.data), 16):
             offset, info = struct.unpack_from("<2Q", section.data, at)
             name = _name(strings, symbols[info >> 32][0])
             if info & 0xFFFFFFFF != _R_BPF_64_64 or name not in maps:
-                raise ValueError(f"{sections[section.info].name}: relocation to {name!r}; want a map")
-            programs[sections[section.info].name]["maps"][str(offset // INSTRUCTION_BYTES)] = name
+                raise ValueError(f"{target}: relocation to {name!r}; want a map")
+            programs[target]["maps"][str(offset // INSTRUCTION_BYTES)] = name
     digest = hashlib.sha256(source).hexdigest()
     return {"SPDX-License-Identifier": "GPL-2.0", "source_sha256": digest, "maps": maps, "programs": programs}
 

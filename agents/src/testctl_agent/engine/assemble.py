@@ -17,6 +17,7 @@ from testctl_agent.engine.server import AgentState
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.param import Kind
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import backend as backends
 from testctl_agent.task import Task
@@ -27,15 +28,16 @@ class AgentConfig:
     """What an agent is told about the entity it serves.
 
     devices  host: its device; switch: port ("switch:receiver") → device
+    notes    facts for the entities: "kernel" is the name it was booted under
     """
 
     name: str
-    kind: str
+    kind: Kind
     devices: Mapping[str, str]
     workdir: Path
     journal: Path
     backend: str = "netem"
-    extra: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
@@ -63,12 +65,12 @@ def _parameters(kind: str) -> list[str]:
 
 def assemble(config: AgentConfig) -> AgentState:
     """The state of an agent; what a crash left changed is restored first."""
-    backend = backends.load(config.backend, config.devices) if config.kind == "switch" else None
     devices = tuple(config.devices.values())
-    entities = [Entity(name=config.name, kind=config.kind, devices=devices, backend=backend)]
+    backend = backends.load(config.backend, config.devices) if config.kind == "switch" else None
+    entities = [Entity(config.name, config.kind, devices, backend=backend, notes=config.notes)]
     if config.kind == "switch":
         entities += [
-            Entity(name=port, kind="port", devices=(device,), backend=backend)
+            Entity(port, "port", (device,), backend=backend, notes=config.notes)
             for port, device in config.devices.items()
         ]
     engine = Engine(entities, _find, Journal(config.journal))

@@ -184,7 +184,7 @@ def serve(state: AgentState, address: str, threads: int = 8) -> tuple[grpc.Serve
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.server(ThreadPoolExecutor(threads), options=options)
-    rpc.add_AgentServicer_to_server(service, server)
+    rpc.add_AgentServicer_to_server(service, server)  # type: ignore[no-untyped-call]
     if server.add_insecure_port(address) == 0:
         raise TestbedError(f"agent {state.name}: can't listen at {address}")
     server.start()

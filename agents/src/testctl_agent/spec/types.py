@@ -102,7 +102,9 @@ class Amount:
 
     @property
     def want(self) -> str:
-        text = f"{self.of.want}, from {self.of(self.least)} to {self.of(self.most)}" if self.most < 2**62 else self.of.want
+        text = (
+            f"{self.of.want}, from {self.of(self.least)} to {self.of(self.most)}" if self.most < 2**62 else self.of.want
+        )
         return f"{text}, or {self.none}" if self.none else text
 
     def parse(self, raw: object) -> Value:

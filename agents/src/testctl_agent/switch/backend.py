@@ -7,6 +7,7 @@ A file switch/NAME.py gives `open_backend(ports) -> Backend`.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -54,9 +55,10 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(p.stem for p in here.parent.glob("*.py") if p.stem not in ("__init__", here.stem)))
 
 
-def open_backend(name: str, ports: tuple[str, ...]) -> Backend:
-    """The back end called `name` for a switch with these ports.  Raises TestbedError."""
+def load(name: str, devices: Mapping[str, str]) -> Backend:
+    """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
     if name not in names():
         raise TestbedError(f"switch back end {name!r}: want one of {', '.join(names())}")
-    found: Backend = importlib.import_module(f"testctl_agent.switch.{name}").open_backend(ports)
+    module = importlib.import_module(f"testctl_agent.switch.{name}")
+    found: Backend = module.open_backend(tuple(devices.values()))
     return found

@@ -65,7 +65,10 @@ def doctor(as_json: AsJson = False) -> None:
     else:
         for finding in found:
             mark = "ok     " if finding.ok else "MISSING"
-            print(f"{mark}  {finding.what}: {finding.got}" + ("" if finding.ok else f"\n         mend it with: {finding.mend}"))
+            print(
+                f"{mark}  {finding.what}: {finding.got}"
+                + ("" if finding.ok else f"\n         mend it with: {finding.mend}")
+            )
     sys.exit(0 if all(f.ok or f.optional for f in found) else 3)
 
 

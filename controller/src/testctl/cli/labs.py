@@ -17,14 +17,19 @@ app = typer.Typer(help="The virtual-time lab: its kernels, and a shell in it.", 
 
 @app.command()
 def build(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="6.12 (default), 6.1, or a name for --source")] = None,
-    source: Annotated[Path | None, typer.Option("--source", metavar="DIR", help="any kernel tree; it is not changed")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="6.12 (default), 6.1, or a name for --source")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--source", metavar="DIR", help="any kernel tree; it is not changed")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
 ) -> None:
     """Build the lab's kernel from Debian's source package, with lab/cc built in."""
+    from testctl_agent.spec.errors import PlanError
+
     from testctl.lab import kernel as kernels
     from testctl.lab.source import find
-    from testctl_agent.spec.errors import PlanError
 
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")
@@ -39,7 +44,7 @@ def build(
         print(f"kernel {name}: {kernel.binary}")
 
 
-class _progress:  # noqa: N801 -- used as a function
+class _progress:
     """A bar on a terminal, a line every tenth elsewhere."""
 
     def __init__(self) -> None:
@@ -71,10 +76,11 @@ def shell(
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME")] = "6.12",
 ) -> None:
     """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab."""
+    from testctl_agent.spec.errors import TestbedError
+
     from testctl.lab import machine
     from testctl.plan import load_topology
     from testctl.testbeds.lab import built
-    from testctl_agent.spec.errors import TestbedError
 
     found = built(kernel)
     if found is None:

@@ -7,9 +7,9 @@ import os
 import sys
 
 import typer
+from testctl_agent.spec.errors import TestctlError
 
 from testctl.cli import info, labs, runs, shows
-from testctl_agent.spec.errors import TestctlError
 
 app = typer.Typer(
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Plan, load_plan
-from testctl_agent.spec.errors import PlanError
 
 TESTBEDS = ("lab",)
 
@@ -54,10 +54,14 @@ def run(
     sets: Sets = None,
     kernel: KernelName = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
-    out: Annotated[Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")
+    ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
-    wall_limit: Annotated[float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")] = None,
+    wall_limit: Annotated[
+        float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
+    ] = None,
     max_points: MaxPoints = 10_000,
     as_json: AsJson = False,
 ) -> None:
@@ -65,13 +69,14 @@ def run(
     chosen = _load(file, testbed, sets, kernel, max_points)
 
     from testctl.execute import Options, exit_code, run_plan
-    from testctl.report import Progress, print_summary
+    from testctl.report import Progress, parse_figures, print_summary
     from testctl.testbeds.lab import LabTestbed
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     bed = LabTestbed.for_points(chosen.points, wall_limit)
-    progress = Progress(Console(stderr=True))
-    done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress)
+    figures = parse_figures(chosen.figures.data, chosen.figures.place)
+    progress = Progress(len(chosen.points), Console(stderr=True))
+    done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
     if as_json:
         print(json.dumps(done.summary, indent=1))
     else:

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.units import Duration
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
 from testctl.lab.source import Source
 from testctl.run import run, start, wait
-from testctl_agent.spec.errors import TestbedError
 
 FREE_BYTES = 4 << 30
 """A tree and its objects take about 2.5 GB while a kernel is built."""

@@ -10,13 +10,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec.errors import TestbedError
+
 from testctl import paths
 from testctl.run import Process, interact, start, wait
-from testctl_agent.spec.errors import TestbedError
 
 BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
@@ -49,7 +50,14 @@ def run_point(point: dict[str, Any], kernel: Path, workdir: Path, wall_limit_s: 
         if not outcome.is_file():
             raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
         result: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+        result["wall"] = _wall(home)
         return result
+
+
+def _wall(home: Path) -> dict[str, float]:
+    """When, by the wall clock, the lab was started, its traffic began, and it ended."""
+    marks = {"started": "lab.json", "traffic": "traffic", "ended": "outcome.json"}
+    return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
 def shell(point: dict[str, Any], kernel: Path) -> int:
@@ -66,6 +74,7 @@ def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode:
         "outcome": str(outcome),
         "t0_ns": T0_NS,
         "seed": point["seed"],
+        "traffic": str(home / "traffic"),
         "point": point,
     }
     path = home / "lab.json"
@@ -75,10 +84,11 @@ def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode:
 
 @contextmanager
 def _directory() -> Iterator[Path]:
-    """A directory for the lab's memory, sockets and console, gone afterwards."""
-    fast = Path("/dev/shm")
-    base = fast if os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * MEMORY_MB << 20 else None
-    home = Path(tempfile.mkdtemp(prefix="testctl-lab-", dir=base))
+    """A directory for the lab's script, sockets and console, gone afterwards.
+
+    Not below /dev, which the lab mounts anew.
+    """
+    home = Path(tempfile.mkdtemp(prefix="testctl-lab-"))
     try:
         yield home
     finally:
@@ -86,7 +96,15 @@ def _directory() -> Iterator[Path]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {"TMPDIR": str(home), "HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TERM": os.environ.get("TERM", "dumb")}
+    """The lab's memory is a file in TMPDIR, deleted once it is open: in memory where there is room."""
+    fast = Path("/dev/shm")
+    roomy = os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * MEMORY_MB << 20
+    return {
+        "TMPDIR": str(fast if roomy else home),
+        "HOME": str(home),
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "TERM": os.environ.get("TERM", "dumb"),
+    }
 
 
 def _command(home: Path, kernel: Path, spec: Path, console: str = "fd:0,fd:1") -> list[str]:
@@ -115,10 +133,8 @@ def _quote(text: str) -> str:
 
 def _end(process: Process) -> None:
     """Whatever is left of a lab ends now."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

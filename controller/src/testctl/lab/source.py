@@ -10,9 +10,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent.spec.errors import PlanError, TestbedError
+
 from testctl import paths
 from testctl.run import run
-from testctl_agent.spec.errors import PlanError, TestbedError
 
 DEBIAN_SOURCES = Path("/usr/src")
 

@@ -3,7 +3,7 @@
 
 The steady time's throughput in bins of 1 ms (10 or 100 ms if a bin would hold fewer than ten packets)
 is correlated with itself; the period is the lag of the highest peak behind the first zero crossing.
-A throughput that varies by less than 5 %, or whose peak is below 0.2, has no period.
+A throughput that varies by less than 5 %, or whose peak is below 0.3, has no period.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SPEC = MetricSpec(
 )
 
 _STEADY_CV = 0.05
-_WEAK = 0.2
+_WEAK = 0.3
 _PACKETS_A_BIN = 10
 _MOST_BINS = 200_000
 
@@ -50,7 +50,7 @@ def _peak(swing: Array) -> tuple[int, float]:
     """(lag, correlation) of the highest peak behind the first zero crossing; (0, 0) without one."""
     count = len(swing)
     size = 1 << (2 * count - 1).bit_length()
-    correlation = np.fft.irfft(np.abs(np.fft.rfft(swing, size)) ** 2, size)[: count // 2 + 1]
+    correlation = np.fft.irfft(np.abs(np.fft.rfft(swing, size)) ** 2, size)[: count // 3 + 1]
     correlation /= correlation[0]
     correlation *= count / (count - np.arange(len(correlation)))  # as many terms at every lag
     below = np.flatnonzero(correlation < 0)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import yaml
+from testctl_agent.spec.errors import PlanError
 
 from testctl.plan.place import Place, Problems, show
-from testctl_agent.spec.errors import PlanError
 
 MOST_BYTES = 256 * 1024
 MOST_DEPTH = 16
@@ -95,16 +95,21 @@ def parse(data: bytes | str, name: str) -> Node:
 def _decoded(data: bytes | str, name: str) -> str:
     if len(data) > MOST_BYTES:
         raise PlanError(f"{name}: want at most {MOST_BYTES} bytes; got {len(data)}")
-    if isinstance(data, bytes):
-        try:
-            data = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            place = _at(data[: error.start].decode("utf-8"), error.start, name)
-            raise PlanError(f"{place}: want UTF-8; got byte 0x{data[error.start]:02x}") from error
-    zero = data.find("\0")
+    text = data if isinstance(data, str) else _utf8(data, name)
+    zero = text.find("\0")
     if zero >= 0:
-        raise PlanError(f"{_at(data, zero, name)}: want text; got a NUL character")
-    return data
+        raise PlanError(f"{_at(text, zero, name)}: want text; got a NUL character")
+    return text
+
+
+def _utf8(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8")
+        raise PlanError(
+            f"{_at(before, len(before), name)}: want UTF-8; got byte 0x{error.object[error.start]:02x}"
+        ) from error
 
 
 def _at(text: str, position: int, name: str) -> Place:
@@ -113,8 +118,7 @@ def _at(text: str, position: int, name: str) -> Place:
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
-    events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.SafeLoader)  # type: ignore[no-untyped-call]
-    return events
+    return iter(yaml.parse(text, Loader=yaml.SafeLoader))
 
 
 class _Open:
@@ -146,7 +150,8 @@ def _build(events: Iterator[yaml.Event], name: str) -> Node:
     stack: list[_Open] = []
     root: Node | None = None
     for event in events:
-        place = Place(name, event.start_mark.line + 1, event.start_mark.column + 1)
+        mark = event.start_mark
+        place = Place(name, mark.line + 1, mark.column + 1) if mark else Place(name)
         node: Node | None = None
         _refuse_extras(event, place, again=root is not None)
         if isinstance(event, yaml.ScalarEvent):

@@ -16,7 +16,9 @@ LONGEST_NAME = 15  # a Linux device name; ports are called like their neighbour
 class Fields:
     """The entries of a mapping; whatever is wrong goes to `problems`, under the name `who`."""
 
-    def __init__(self, node: Node | None, who: str, known: List[str], problems: Problems, needed: List[str] = ()) -> None:
+    def __init__(
+        self, node: Node | None, who: str, known: List[str], problems: Problems, needed: List[str] = ()
+    ) -> None:
         self.problems = problems
         self.who = f"{who}: " if who else ""
         self.node = node
@@ -81,8 +83,8 @@ def name_of(node: Node, what_it_is: str, problems: Problems, longest: int = LONG
     if not NAME.fullmatch(text) or len(text) > longest:
         problems.add(
             node.place,
-            f"{what_it_is}: want a name of a-z, 0-9 and _ that begins with a letter and has at most {longest} characters; "
-            f"got {what(node)}",
+            f"{what_it_is}: want a name of a-z, 0-9 and _ that begins with a letter, "
+            f"at most {longest} characters; got {what(node)}",
         )
         return None
     return text

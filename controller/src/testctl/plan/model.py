@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from testctl.plan.place import Place
-from testctl.plan.topology import Topology
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
+
+from testctl.plan.place import Place
+from testctl.plan.plain import Plain
+from testctl.plan.topology import Topology
 
 Levels = tuple[int, ...]
 """For every assignment of a plan the index of the value it has."""
@@ -146,6 +148,7 @@ class Plan:
     text       the file as given
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
+    figures    what the report draws, as written; it is for the report to read
     """
 
     name: str
@@ -165,6 +168,7 @@ class Plan:
     excludes: tuple[Condition, ...]
     expectations: tuple[Expectation, ...] = ()
     points: tuple[Point, ...] = ()
+    figures: Plain = field(default_factory=Plain)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -66,7 +66,9 @@ def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tup
     flows: list[Flow] = []
     if not isinstance(node, MappingNode) or not node.entries:
         if node is not None:
-            problems.add(node.place, f"flows: want at least one, such as {{bulk: sender -> receiver}}; got {what(node)}")
+            problems.add(
+                node.place, f"flows: want at least one, such as {{bulk: sender -> receiver}}; got {what(node)}"
+            )
         return ()
     for key, value in node.entries:
         if name_of(key, "flow", problems, _LONGEST) is None:

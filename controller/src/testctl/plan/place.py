@@ -61,6 +61,6 @@ def show(word: str) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """"; did you mean X?", or nothing when no known word is near."""
+    """ "; did you mean X?", or nothing when no known word is near."""
     near = difflib.get_close_matches(word[:_LONGEST_WORD], sorted(set(known)), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""

@@ -39,19 +39,31 @@ def default_registry() -> Registry:
     return registry
 
 
-def look_up(registry: Registry, kind: str, word: str) -> tuple[str, ParamSpec] | None:
-    """The full name and the spec of what a plan's word means for this kind, if it has it.
+class Parameters:
+    """A registry, asked once for each word."""
 
-    A short name of a sysctl is one of net.ipv4: tcp_ecn is net.ipv4.tcp_ecn.
-    """
-    spec = registry.find(kind, word)
-    if spec is None and _SHORT_SYSCTL.fullmatch(word):
-        spec = registry.find(kind, f"net.ipv4.{word}")
-    if spec is None:
-        return None
-    if not spec.pattern:
-        return spec.name, spec
-    return (f"net.ipv4.{word}" if _SHORT_SYSCTL.fullmatch(word) else word), spec
+    def __init__(self, registry: Registry) -> None:
+        self.specs = registry.specs()
+        self._registry = registry
+        self._found: dict[tuple[str, str], tuple[str, ParamSpec] | None] = {}
+
+    def find(self, kind: str, word: str) -> tuple[str, ParamSpec] | None:
+        """The full name and the spec of what a plan's word means for this kind, if it has it.
+
+        A short name of a sysctl is one of net.ipv4: tcp_ecn is net.ipv4.tcp_ecn.
+        """
+        if (kind, word) not in self._found:
+            spec = self._registry.find(kind, word)
+            short = word not in self.specs.get(kind, {}) and _SHORT_SYSCTL.fullmatch(word)
+            self._found[kind, word] = (f"net.ipv4.{word}" if short else word, spec) if spec else None
+        return self._found[kind, word]
+
+    def words(self, kind: str) -> list[str]:
+        """The names there are for a kind, with those that a family's pattern spells out."""
+        found: list[str] = []
+        for name, spec in self.specs.get(kind, {}).items():
+            found += [w for w in spec.pattern.split("|") if re.fullmatch(r"[a-z0-9_]+", w)] if spec.pattern else [name]
+        return found
 
 
 def printed(value: Value) -> str:

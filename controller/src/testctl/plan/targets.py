@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from testctl_agent.spec.param import ParamSpec
+
 from testctl.plan.names import Names
 from testctl.plan.place import show, suggest
-from testctl.plan.registry import KINDS, Registry, look_up
-from testctl_agent.spec.param import ParamSpec
+from testctl.plan.registry import KINDS, Parameters
 
 
 @dataclass(frozen=True)
@@ -26,37 +27,36 @@ class Aim:
         return self.entity, self.param
 
 
-def aims_of(names: Names, registry: Registry, entity: str, param: str) -> list[Aim]:
+def aims_of(names: Names, parameters: Parameters, entity: str, param: str) -> list[Aim]:
     """All that the pair stands for; a port parameter of a switch is one of each of its ports.
 
     Raises ValueError that says who has no such parameter.
     """
     if not names.kind(entity):
         raise ValueError(names.unknown(entity))
-    return [aim for member in names.members(entity) for aim in _of_member(names, registry, entity, member, param)]
+    return [aim for member in names.members(entity) for aim in _of_member(names, parameters, entity, member, param)]
 
 
-def _of_member(names: Names, registry: Registry, entity: str, member: str, param: str) -> Iterator[Aim]:
+def _of_member(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> Iterator[Aim]:
     kind = names.kind(member)
-    found = look_up(registry, kind, param)
+    found = parameters.find(kind, param)
     if found:
         yield Aim(member, kind, *found)
         return
-    of_port = look_up(registry, "port", param) if kind == "switch" else None
+    of_port = parameters.find("port", param) if kind == "switch" else None
     if of_port is None:
-        raise ValueError(_no_parameter(names, registry, entity, member, param))
+        raise ValueError(_no_parameter(names, parameters, entity, member, param))
     for port in names.topology.ports(member):
         yield Aim(port, "port", *of_port)
 
 
-def _no_parameter(names: Names, registry: Registry, entity: str, member: str, param: str) -> str:
+def _no_parameter(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> str:
     kind = names.kind(member)
     who = f"{names.kind(entity)} {entity}: "
     if member != entity:
         who += f"its {kind} {member} has "
-    specs = registry.specs()
-    known = [name for k in (kind, "port" if kind == "switch" else kind) for name, s in specs.get(k, {}).items() if not s.pattern]
-    others = [k for k in KINDS if k != kind and look_up(registry, k, param)]
+    known = parameters.words(kind) + (parameters.words("port") if kind == "switch" else [])
+    others = [k for k in KINDS if k != kind and parameters.find(k, param)]
     if others:
         return f"{who}no parameter named {show(param)}, which is one of a {' or '.join(others)}"
     return f"{who}no parameter named {show(param)}{suggest(param, known)}"

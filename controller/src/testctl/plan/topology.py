@@ -87,7 +87,9 @@ def topology_dir() -> Path:
     for parent in Path(__file__).resolve().parents:
         if (parent / "lab" / "topologies").is_dir():
             return parent / "lab" / "topologies"
-    raise PlanError("no lab/topologies above the installed testctl: set TESTCTL_LAB to the lab directory of the source tree")
+    raise PlanError(
+        "no lab/topologies above the installed testctl: set TESTCTL_LAB to the lab directory of the source tree"
+    )
 
 
 def topology_names(directory: Path | None = None) -> tuple[str, ...]:

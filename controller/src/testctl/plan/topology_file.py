@@ -22,13 +22,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl.plan.document import Node, Scalar, parse, what
+from testctl_agent.spec.errors import PlanError
+
 from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Node, Scalar, parse, what
 from testctl.plan.document import Sequence as SequenceNode
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
 from testctl.plan.place import Place, Problems, show, suggest
 from testctl.plan.topology import Topology
-from testctl_agent.spec.errors import PlanError
 
 MOST_NODES = 250
 _COUNT = re.compile(r"([a-z][a-z0-9_]*)(?: *\+ *([0-9]{1,3}))?")
@@ -181,7 +182,9 @@ def _check_tree(hosts: list[str], switches: list[str], links: list[tuple[str, st
     for host in hosts:
         ends = [a if b == host else b for a, b in links if host in (a, b)]
         if len(ends) != 1 or ends[0] not in switches:
-            raise PlanError(f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends) or 'none'}")
+            raise PlanError(
+                f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends) or 'none'}"
+            )
     parent = {name: name for name in (*hosts, *switches)}
 
     def top(name: str) -> str:

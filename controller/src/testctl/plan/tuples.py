@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import Value, ValueType
+
 from testctl.plan.document import Node, Scalar, Sequence, parse, what
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 from testctl.plan.place import Place, Problems, show
-from testctl.plan.registry import Registry, printed
+from testctl.plan.registry import Parameters, printed
 from testctl.plan.targets import Aim, aims_of, rank
-from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.types import Value, ValueType
 
 MOST_TUPLES = 1000
 OVERRIDE = 10  # added to the rank of what --set gives
@@ -31,15 +32,15 @@ class Written:
 
 
 def read_tuples(
-    node: Node | None, overrides: Iterable[str], names: Names, registry: Registry, testbed: str, problems: Problems
+    node: Node | None, overrides: Iterable[str], names: Names, parameters: Parameters, testbed: str, problems: Problems
 ) -> tuple[Assignment, ...]:
     """The assignments of a plan, in its order; what --set adds comes last."""
     written = _from_file(node, problems)
-    from_file = [a for w in written if (a := _assignment(w, names, registry, testbed, problems))]
+    from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems))]
     added = []
     for word in overrides:
         w = _from_override(word, problems)
-        a = _assignment(w, names, registry, testbed, problems) if w else None
+        a = _assignment(w, names, parameters, testbed, problems) if w else None
         if a:
             added.append(a)
     for new in list(added):
@@ -74,7 +75,9 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
             continue
         values = value.items if isinstance(value, Sequence) else (value,)
         if not values:
-            problems.add(value.place, f"{show(entity.text)}, {show(param.text)}: want at least one value; got an empty list")
+            problems.add(
+                value.place, f"{show(entity.text)}, {show(param.text)}: want at least one value; got an empty list"
+            )
             continue
         found.append(Written(item.place, entity, param, values))
     return found
@@ -106,10 +109,12 @@ def _move(node: Node, place: Place) -> Node:
     return replace(node, place=place)
 
 
-def _assignment(w: Written, names: Names, registry: Registry, testbed: str, problems: Problems) -> Assignment | None:
+def _assignment(
+    w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems
+) -> Assignment | None:
     entity, param = w.entity.text, w.param.text
     try:
-        aims = aims_of(names, registry, entity, param)
+        aims = aims_of(names, parameters, entity, param)
     except ValueError as error:
         problems.add(w.param.place if names.kind(entity) else w.entity.place, str(error))
         return None

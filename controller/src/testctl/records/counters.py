@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl.records.errors import RecordsError
+from testctl.records.files import find_file
 
 _LEVELS = ("backlog", "qlen")  # a state, not a count: the value after
 _NAMES = ("device", "kind", "handle", "parent")
@@ -20,8 +21,8 @@ def read_counters(entity: Path) -> dict[str, Any]:
     Returns {"snmp": {name: n}, "device": {device: {name: n}}, "qdisc": [{"device", "kind",
     "handle", "parent", "bytes", …, "extra"}]}; `backlog` and `qlen` are those after.
     """
-    before, after = entity / "counters_before.json", entity / "counters_after.json"
-    if not (before.exists() and after.exists()):
+    before, after = find_file(entity, "counters_before.json"), find_file(entity, "counters_after.json")
+    if before is None or after is None:
         return {}
     return difference(_read(before), _read(after))
 

@@ -74,6 +74,7 @@ class FlowMap:
         if not self.names:
             return np.full(len(flow), -1, np.int8)
         source, sink = self.source[flow], self.sink[flow]
-        forward = (src == source) & (dst == sink)
-        reverse = (src == sink) & (dst == source)
-        return np.where(forward, 0, np.where(reverse, 1, -1)).astype(np.int8)
+        way = np.full(len(flow), -1, np.int8)
+        way[(src == sink) & (dst == source)] = 1
+        way[(src == source) & (dst == sink)] = 0
+        return way

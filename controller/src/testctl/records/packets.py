@@ -91,7 +91,9 @@ def _table(
     stream = (raw["flow"].astype(np.int64) * conns + raw["conn"]) * 2 + raw["direction"]
     series = Series.of(raw["where"], stream, streams)
     base, with_syn = stream_bases(raw["time_ns"], stream, streams, raw["seq"], raw["ack"], raw["flags"])
-    _note_bases(notes, np.unique(stream), with_syn, flows.names, conns)
+    seen = np.zeros(streams, np.bool_)
+    seen[stream] = True
+    _note_bases(notes, np.flatnonzero(seen & ~with_syn), flows.names, conns)
 
     has_ack = raw["flags"] & ACK > 0
     back = base[stream ^ 1]
@@ -126,8 +128,8 @@ def _table(
     return pa.table([arrays[name] for name in PACKETS.names], schema=PACKETS)
 
 
-def _note_bases(notes: list[str], streams: Ints, with_syn: Array, names: list[str], conns: int) -> None:
-    for stream in streams[~with_syn[streams]]:
+def _note_bases(notes: list[str], streams: Ints, names: list[str], conns: int) -> None:
+    for stream in streams:
         flow, conn = names[int(stream) // (2 * conns)], int(stream) // 2 % conns
         way = ("forward", "reverse")[int(stream) % 2]
         notes.append(f"{flow}, connection {conn}, {way}: no SYN captured; numbers are relative to the first one seen")
@@ -136,11 +138,12 @@ def _note_bases(notes: list[str], streams: Ints, with_syn: Array, names: list[st
 def _windows(raw: Mapping[str, Array], stream: Ints, streams: int) -> Ints:
     """Advertised windows in bytes: scaled when both SYNs were seen to offer it (RFC 7323, 2.2)."""
     scale = np.full(streams, -1, np.int64)
-    syn = raw["flags"] & SYN > 0
+    syn = np.flatnonzero(raw["flags"] & SYN)
     scale[stream[syn]] = raw["wscale"][syn]
     both = (scale >= 0) & (scale[np.arange(streams) ^ 1] >= 0)
-    shift = np.where(both, scale, 0)[stream]
-    return np.asarray(raw["window"].astype(np.int64) << np.where(syn, 0, shift))
+    windows = raw["window"].astype(np.int64) << np.where(both, scale, 0)[stream]
+    windows[syn] = raw["window"][syn]
+    return np.asarray(windows)
 
 
 def _segs(raw: Mapping[str, Array], flows: FlowMap, point: Mapping[str, Any]) -> Array:

@@ -59,7 +59,7 @@ def stream_bases(time_ns: Ints, stream: Ints, streams: int, seq: Array, ack: Arr
             base[streams_found] = value[missing[first]]
             known[streams_found] = True
     with_syn = np.zeros(streams, np.bool_)
-    with_syn[np.unique(stream[flags & SYN > 0])] = True
+    with_syn[stream[np.flatnonzero(flags & SYN)]] = True
     return base, with_syn
 
 

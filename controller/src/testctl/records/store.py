@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
+from testctl.records.files import find_file
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_INFO, Array, codes_of, numbers_of
 from testctl.records.tcp_info import read_tcp_info
@@ -82,6 +83,7 @@ class Records:
 def load_raw(pointdir: Path) -> Records:
     """Records of POINTDIR/point.json and POINTDIR/raw/.
 
+    A file of an entity lies in raw/ENTITY/ or in one directory below it (the task's that wrote it).
     Raises RecordsError, naming the file (and the byte), when something can't be read.
     """
     raw = pointdir / "raw"
@@ -94,7 +96,9 @@ def load_raw(pointdir: Path) -> Records:
 
 
 def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
-    return {entity.name: entity / name for entity in entities if (entity / name).exists()}
+    """The file of that name of each entity that has one."""
+    found = {entity.name: find_file(entity, name) for entity in entities}
+    return {entity: path for entity, path in found.items() if path is not None}
 
 
 def _json(path: Path) -> dict[str, Any]:

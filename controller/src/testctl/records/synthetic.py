@@ -197,3 +197,42 @@ def bulk(
         "sender": joined([hello, seen(reply, True), data, seen(acks, True)]),
         "receiver": joined([seen(hello, True), reply, seen(data, True), acks]),
     }
+
+
+class Conversation:
+    """A connection written by hand: each call is one packet, seen at both ends unless lost.
+
+    Times in µs after T0; sequence numbers relative to the first data byte, `isn` on the wire.
+    """
+
+    def __init__(self, *, delay_us: float = 10, isn: int = 1000, conn: int = 0, hello: bool = True) -> None:
+        self.delay_us, self.isn, self.conn = delay_us, isn, conn
+        self.seen: dict[str, list[dict[str, Array]]] = {"sender": [], "receiver": []}
+        if hello:
+            self._put(0, 0, 0, True, seq=isn, flags=SYN)
+            self._put(1, delay_us, 0, True, seq=77, ack=isn + 1, flags=SYN | ACK)
+
+    def _put(self, src: int, at_us: float, length: int, arrives: bool, **fields: Any) -> None:
+        ports = {"sport": 40000 + self.conn, "dport": 5001}
+        if src == 1:
+            ports = {"sport": 5001, "dport": 40000 + self.conn}
+        time_ns = T0_NS + int(at_us * 1000)
+        fields = {"tsval": time_ns // 10**6 % 2**32, **fields}
+        there, back = ("sender", "receiver") if src == 0 else ("receiver", "sender")
+        self.seen[there].append(frames(1, src=src, time_ns=time_ns, length=length, **ports, **fields))
+        if arrives:
+            later = time_ns + int(self.delay_us * 1000)
+            self.seen[back].append(frames(1, src=src, time_ns=later, length=length, **ports, **fields))
+
+    def data(self, at_us: float, seq: int, length: int = 1448, *, arrives: bool = True, **fields: Any) -> None:
+        """A data packet leaves the sender at `at_us`."""
+        self._put(0, at_us, length, arrives, **{"seq": self.isn + 1 + seq, "ack": 78, "ecn": 2, **fields})
+
+    def ack(self, at_us: float, ack: int, *, arrives: bool = True, sacks: Sequence[int] = (), **fields: Any) -> None:
+        """An ACK leaves the receiver at `at_us`; sacks: edges, relative like ack."""
+        edges = np.full((1, 8), -1, np.int64)
+        edges[0, : len(sacks)] = [(self.isn + 1 + edge) % 2**32 for edge in sacks]
+        self._put(1, at_us, 0, arrives, **{"seq": 78, "ack": self.isn + 1 + ack, "sacks": edges, **fields})
+
+    def captures(self) -> dict[str, dict[str, Array]]:
+        return {where: joined(parts) for where, parts in self.seen.items()}

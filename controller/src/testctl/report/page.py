@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -13,32 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from testctl.report.factors import Factor, describe, factors
+from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.payload import as_script, payload
 from testctl.report.series import Series, read_series
-from testctl.report.style import ACK, DATA, LANES, RETRANS, STALL, VERDICT_LOOKS, show_metric, show_time
+from testctl.report.style import ACK, DATA, LANES, ON_DARK, RETRANS, STALL, VERDICT_LOOKS, show_metric, show_time
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import told, write_text
 from testctl.results.layout import REPORT, VERDICTS
 
-KEY_METRICS = (
-    ("throughput_bps", "throughput"),
-    ("saturation", "saturation"),
-    ("stability_cv_10ms", "cv 10 ms"),
-    ("stalls", "stalls"),
-    ("timeouts", "timeouts"),
-    ("retransmissions", "retrans."),
-    ("latency_p99_ns", "latency p99"),
-)
-"""Metrics of the table of points: those of them that the run has, with a short heading."""
 
-
-def render_report(run: Run, series: Mapping[str, Series | None] | None = None) -> str:
-    """The page of a run.  `series` by point id, where the caller has read them already."""
+def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
+    """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying = factors(run.points)
-    blocks = []
-    for point in run.points:
-        drawn = series[point.id] if series is not None and point.id in series else read_series(point)
-        blocks.append({"id": point.id, "data": Markup(as_script(payload(drawn))) if drawn else None})
+    blocks = data if data is not None else {point.id: point_data(read_series(point)) for point in run.points}
     environment = Environment(
         loader=PackageLoader("testctl.report", "."),
         autoescape=True,
@@ -53,12 +39,13 @@ def render_report(run: Run, series: Mapping[str, Series | None] | None = None) -
         about=run.summary.get("about", ""),
         counts=_counts(run),
         expectations=_expectations(run),
-        reproduce=f"testctl run {run.summary.get('plan', 'PLAN')}.yaml",
+        reproduce=run.summary.get("reproduce", "testctl run PLAN"),
         versions=_flat(run.versions),
         looks=VERDICT_LOOKS,
         columns=_columns(run.points),
+        meaning=meaning,
         varying=varying,
-        points=[_point(point, varying, block["data"]) for point, block in zip(run.points, blocks, strict=True)],
+        points=[_point(point, varying, blocks.get(point.id)) for point in run.points],
         plan_text=run.plan_text,
         index=Markup(as_script(_index(run, varying))),
         css=Markup(_own("report.css")),
@@ -67,11 +54,16 @@ def render_report(run: Run, series: Mapping[str, Series | None] | None = None) -
     )
 
 
-def write_page(run: Run, series: Mapping[str, Series | None] | None = None, out: Path | None = None) -> Path:
+def point_data(series: Series | None) -> str | None:
+    """The text of the script element with a point's data; None without records."""
+    return None if series is None else as_script(payload(series))
+
+
+def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path | None = None) -> Path:
     """Write report.html into the run's directory (or to `out`) at once; returns its path."""
     path = out or run.path / REPORT
     with told(path, "the report was not written; the results are kept"):
-        write_text(path, render_report(run, series))
+        write_text(path, render_report(run, data))
     return path
 
 
@@ -80,7 +72,8 @@ def _counts(run: Run) -> list[tuple[str, int]]:
 
 
 def _expectations(run: Run) -> list[dict[str, Any]]:
-    names = {point.id: describe(point, factors(run.points)) for point in run.points}
+    varying = factors(run.points)
+    names = {point.id: describe(point, varying) for point in run.points}
     return [
         {
             "name": str(item.get("name", "")),
@@ -97,7 +90,7 @@ def _columns(points: Sequence[RunPoint]) -> list[tuple[str, str]]:
     return [(metric, heading) for metric, heading in KEY_METRICS if metric in there]
 
 
-def _point(point: RunPoint, varying: Sequence[Factor], data: Markup | None) -> dict[str, Any]:
+def _point(point: RunPoint, varying: Sequence[Factor], data: str | None) -> dict[str, Any]:
     return {
         "id": point.id,
         "name": describe(point, varying),
@@ -108,26 +101,16 @@ def _point(point: RunPoint, varying: Sequence[Factor], data: Markup | None) -> d
         "virtual": show_time(point.virtual_s * 1e9),
         "tuples": point.tuples,
         "values": [factor.of[point.id] for factor in varying],
-        "cells": [_cell(point, metric) for metric, _ in _columns([point])],
         "cell": {metric: _cell(point, metric) for metric, _ in KEY_METRICS},
         "metrics": _metric_table(point),
         "captures": sorted(point.captures()),
         "figure": (point.path.parents[1] / "figures" / f"{point.id}.png").exists(),
-        "data": data,
+        "data": None if data is None else Markup(data),
     }
 
 
-def worst(point: RunPoint, metric: str) -> float | None:
-    """A metric of a point in one number: point-wide if there is one, else of its first flow that has it."""
-    for flow in ("*", *(name for name in point.metrics if name != "*")):
-        value = point.metrics.get(flow, {}).get(metric)
-        if isinstance(value, int | float):
-            return float(value)
-    return None
-
-
 def _cell(point: RunPoint, metric: str) -> tuple[str, str]:
-    value = worst(point, metric)
+    value = one_number(point, metric)
     return ("" if value is None else repr(value), show_metric(metric, value))
 
 
@@ -149,7 +132,7 @@ def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
                 "at": [factor.of[point.id] for factor in varying],
                 "text": describe(point, varying),
                 "metrics": {
-                    metric: [worst(point, metric), show_metric(metric, worst(point, metric))]
+                    metric: [one_number(point, metric), show_metric(metric, one_number(point, metric))]
                     for metric, _ in _columns([point])
                 },
             }
@@ -157,7 +140,14 @@ def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
         ],
         "metrics": [list(column) for column in _columns(run.points)],
         "looks": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
-        "colours": {"lanes": list(LANES), "data": DATA, "retrans": RETRANS, "ack": ACK, "stall": STALL},
+        "colours": {
+            "lanes": list(LANES),
+            "data": DATA,
+            "retrans": RETRANS,
+            "ack": ACK,
+            "stall": STALL,
+            "dark": ON_DARK,
+        },
     }
 
 
@@ -176,8 +166,3 @@ def _plotly() -> str:
     """plotly.js as the plotly package carries it (MIT licence), safe inside a script element."""
     text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def json_text(value: Any) -> str:
-    """JSON for reading."""
-    return json.dumps(value, indent=1, ensure_ascii=False)

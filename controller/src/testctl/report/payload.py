@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from testctl.report.series import FlowRate, Lane, Series
+from testctl.report.stalls import PROVEN, cause_in_words
 from testctl.report.style import Unit, byte_unit, rate_unit, show_time, time_unit
 from testctl.report.thin import envelope, near
 
@@ -19,9 +20,6 @@ BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)
 
 MOST = 3000
 """Points of one line of one figure, shared by the lines of that figure."""
-
-PROVEN = 20
-"""Stalls, the longest ones, around which every packet is kept and shown."""
 
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.geomspace(0.01, 1e-5, 50), [1.0]]))
 
@@ -35,10 +33,10 @@ def payload(series: Series) -> dict[str, Any]:
         "lanes": [lane.name for lane in series.lanes],
         "left_out": series.lanes_left_out,
         "sequence": [sequence(lane, series, most) for lane in series.lanes],
-        "cwnd": [_line(lane.name, lane.info_ns, lane.cwnd, most // 2) for lane in series.lanes if len(lane.cwnd)],
-        "rtt": _scaled([(lane.name, lane.info_ns, lane.rtt_us * 1000) for lane in series.lanes], time_unit, most // 2),
+        "cwnd": [_line(lane.name, lane.info_ns, lane.cwnd, most) for lane in series.lanes if len(lane.cwnd)],
+        "rtt": _scaled([(lane.name, lane.rtt_at_ns, lane.rtt_ns) for lane in series.lanes], time_unit, most),
         "queue": _scaled([(name, t, y) for name, (t, y) in series.queue.items()], byte_unit, most),
-        "latency": latency(series.lanes),
+        "latency": latency(series.rates),
         "stalls": stalls(series),
     }
 
@@ -55,7 +53,7 @@ def throughput(rates: Sequence[FlowRate], duration_ns: int) -> dict[str, Any]:
 
 
 def _bins(rate: FlowRate, width: int, duration_ns: int, unit: Unit, most: int) -> dict[str, Any]:
-    y = rate.bins(width, duration_ns) / unit.size
+    y = rate.bins(width, duration_ns)[: -(-duration_ns // width)] / unit.size
     line: dict[str, Any] = {"name": rate.flow}
     if len(y) <= most:
         return {**line, "x0": 0, "dx": width / 1e9, "y": _rounded(y, 4)}
@@ -86,32 +84,33 @@ def sequence(lane: Lane, series: Series, most: int) -> dict[str, Any]:
     }
 
 
-def latency(lanes: Sequence[Lane]) -> dict[str, Any] | None:
+def latency(rates: Sequence[FlowRate]) -> dict[str, Any] | None:
     """Cumulative distribution of one-way latency: quantiles, dense in the tail."""
-    full = [lane for lane in lanes if len(lane.latency_ns)]
+    full = [rate for rate in rates if len(rate.latency_ns)]
     if not full:
         return None
-    unit = time_unit(max(float(np.quantile(lane.latency_ns, 0.99)) for lane in full))
+    unit = time_unit(max(float(np.quantile(rate.latency_ns, 0.99)) for rate in full))
     lines = [
-        {"name": lane.name, "x": _rounded(np.quantile(lane.latency_ns, QUANTILES) / unit.size, 3)} for lane in full
+        {"name": rate.flow, "x": _rounded(np.quantile(rate.latency_ns, QUANTILES) / unit.size, 3)} for rate in full
     ]
     return {"unit": unit.name, "y": _rounded(QUANTILES, 6), "lines": lines}
 
 
 def stalls(series: Series) -> list[dict[str, Any]]:
     """The stalls as a list; the longest ones with the packets that prove them."""
-    proven = sorted(series.stalls, key=lambda stall: -stall.length_ns)[:PROVEN]
     return [
         {
-            "flow": stall.flow,
-            "conn": stall.conn,
+            "flow": stall.flow if not stall.conn else f"{stall.flow} #{stall.conn}",
             "from": f"{stall.start_ns / 1e9:.6f}",
             "length": show_time(stall.length_ns),
-            "cause": stall.cause.replace("_", " "),
-            "label": stall.label,
-            "proof": [[f"{item.time_ns / 1e9:.9f}", item.where, item.text, int(item.after)] for item in stall.proof]
-            if stall in proven
-            else [],
+            "cause": stall.label,
+            "why": cause_in_words(stall.cause),
+            "ended": stall.ended,
+            "words": stall.words if stall.proof else "",
+            "proof": [
+                [f"{item.time_ns / 1e9:.9f}", item.where, item.text, int(item.after), int(item.key)]
+                for item in stall.proof
+            ],
         }
         for stall in series.stalls
     ]

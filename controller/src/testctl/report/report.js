@@ -16,7 +16,8 @@
   };
   const escaped = (text) =>
     String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-  const lane = (i) => index.colours.lanes[i % index.colours.lanes.length];
+  const shade = (colour) => (isDark() && index.colours.dark[colour]) || colour;
+  const lane = (i) => shade(index.colours.lanes[i % index.colours.lanes.length]);
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   // ---- light and dark
@@ -96,17 +97,19 @@
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
       font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
-      margin: { l: 56, r: 14, t: 12, b: 42 }, showlegend: traces.length > 1,
+      margin: { l: 56, r: 14, t: 26, b: 42 }, showlegend: traces.length > 1,
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
     const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
     Plotly.react(element, traces, full, { responsive: true, displaylogo: false, displayModeBar: "hover",
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+      modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]] });
     drawn.set(element, figure);
   };
   const seconds = (duration) => ({ title: { text: "time (s)" }, range: [0, duration] });
-  const named = (trace, line, i) => ({ ...trace, name: escaped(line.name), line: { color: lane(i), width: 1.4, ...trace.line } });
+  const named = (trace, line, i) => ({ ...trace, name: escaped(line.name),
+    line: { color: lane(i), width: 1.4, ...trace.line }, marker: { color: lane(i), ...trace.marker } });
   const lines = (list, trace = {}) =>
     list.map((line, i) => named({ type: "scatter", mode: "lines", x: line.x, y: line.y, ...trace }, line, i));
 
@@ -122,19 +125,19 @@
     const one = data.sequence[which];
     const hover = (what) => `${what} %{y:,d} at %{x:.6f} s<extra></extra>`;
     const traces = [
-      { type: "scatter", mode: "markers", name: "data (last byte)", ...one.data, marker: { color: index.colours.data, size: 3 }, hovertemplate: hover("data to") },
+      { type: "scatter", mode: "markers", name: "data (last byte)", ...one.data, marker: { color: shade(index.colours.data), size: 3 }, hovertemplate: hover("data to") },
       { type: "scatter", mode: "lines", name: "ACK", ...one.ack, line: { color: index.colours.ack, width: 1.2, shape: "hv" }, hovertemplate: hover("ACK") },
     ];
     if (one.retrans.x.length) traces.push({ type: "scatter", mode: "markers", name: "retransmission", ...one.retrans,
       marker: { color: index.colours.retrans, size: 9, symbol: "x-thin", line: { width: 2.5, color: index.colours.retrans } }, hovertemplate: hover("retransmitted to") });
-    const longest = one.stalls.length > 6 ? [...one.stalls].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 6) : one.stalls;
+    const longest = one.stalls.length > 8 ? [...one.stalls].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 8) : one.stalls;
     return { traces, layout: {
       xaxis: seconds(data.duration),
       yaxis: { title: { text: "sequence number (bytes)" }, tickformat: "~s", rangemode: "tozero" },
       shapes: one.stalls.map((stall) => ({ type: "rect", x0: stall.from, x1: stall.to, y0: 0, y1: 1, yref: "paper",
         fillcolor: index.colours.stall, opacity: 0.22, line: { width: 0 }, layer: "below" })),
       annotations: longest.map((stall) => ({ x: (stall.from + stall.to) / 2, y: 0.02, yref: "paper", yanchor: "bottom", textangle: -90,
-        text: escaped(stall.text), showarrow: false, font: { size: 11 } })),
+        text: escaped(innerWidth < 640 ? stall.text.split(", ").pop() : stall.text), showarrow: false, font: { size: 11 } })),
     } };
   };
 
@@ -170,24 +173,24 @@
 
   const proof = (stall) => {
     const rows = [];
-    stall.proof.forEach(([time, where, text, after], i) => {
+    stall.proof.forEach(([time, where, text, after, key], i) => {
       if (after && (i === 0 || !stall.proof[i - 1][3])) {
         rows.push(make("tr", { class: "gap" }, make("td", { colspan: 3 }, `silence of ${stall.length}`)));
       }
-      rows.push(make("tr", {}, make("td", {}, `${time} s`), make("td", {}, where), make("td", {}, text)));
+      rows.push(make("tr", key ? { class: "key" } : {}, make("td", {}, `${time} s`), make("td", {}, where), make("td", {}, text)));
     });
-    return make("details", {}, make("summary", {}, "packets"),
+    return make("details", {}, make("summary", {}, "packets"), make("p", { class: "note" }, stall.words),
       make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "packets" },
         make("table", { class: "proof" }, make("tbody", {}, ...rows))));
   };
 
   const stallList = (stalls) => {
-    const head = ["at (s)", "flow", "length", "cause", "what was owed", "proof"].map((text) => make("th", {}, text));
-    const rows = stalls.map((stall) => make("tr", {}, make("td", { class: "number" }, stall.from),
-      make("td", {}, stall.conn ? `${stall.flow} #${stall.conn}` : stall.flow), make("td", { class: "number" }, stall.length),
-      make("td", {}, stall.cause), make("td", {}, stall.label), make("td", {}, stall.proof.length ? proof(stall) : "")));
+    const head = ["at (s)", "flow", "length", "cause", "ended by", "proof"].map((text) => make("th", {}, text));
+    const rows = stalls.map((stall) => make("tr", {}, make("td", { class: "number" }, stall.from), make("td", {}, stall.flow),
+      make("td", { class: "number" }, stall.length), make("td", { title: stall.why }, stall.cause), make("td", {}, stall.ended),
+      make("td", {}, stall.proof.length ? proof(stall) : "")));
     return make("div", { class: "figure wide" }, make("h3", {}, `Stalls (${stalls.length})`),
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Stalls" },
+      make("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Stalls" },
         make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))));
   };
 
@@ -201,7 +204,7 @@
     if (data.left_out) into.append(make("p", { class: "note" }, `${data.left_out} more connections are not drawn.`));
     if (data.stalls.length) into.append(stallList(data.stalls));
     if (data.cwnd.length) panel(into, "Congestion window", overTime(data.cwnd, "cwnd", "segments", data.duration, { line: { shape: "hv" } }));
-    if (data.rtt) panel(into, "Smoothed RTT", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, {}));
+    if (data.rtt) panel(into, "Round-trip time", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, { mode: "markers", marker: { size: 3 } }));
     if (data.queue) panel(into, "Queue", overTime(data.queue.lines, "queue", data.queue.unit, data.duration, {}));
     if (data.latency) panel(into, "Latency, one way", latency(data.latency));
   };

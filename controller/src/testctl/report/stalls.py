@@ -11,23 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from testctl.metrics.stalls.table import CAUSES, ENDS
+from testctl.records.schema import Ints
 from testctl.report.style import show_time
 
-PROOF_EACH_SIDE = 5
-"""Packets shown before and after the silence."""
+MOST = 200
+"""Stalls that are shown, the longest ones."""
 
+PROVEN = 20
+"""Of these, how many are shown with their packets."""
+
+EACH_SIDE = 4
+"""Packets shown before and after the silence, beside those that the evidence names."""
+
+_NAMED = ("last_sent_row", "received_row", "acked_row", "ender_row")
 _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-_ECN = ("", "ECT(1)", "ECT(0)", "CE")
+_SILENT_FLAGS = ("ACK", "PSH")
+_CE = 3
 
 
 @dataclass(frozen=True)
 class Proof:
-    """One packet of the proof, as a line of text a TCP person reads; `after` it ended the silence."""
+    """One packet of the proof in words; `after`: at or behind the end of the silence; `key`: the evidence names it."""
 
     time_ns: int
     where: str
     text: str
     after: bool
+    key: bool
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class Stall:
     end_ns: int
     cause: str
     label: str
+    ended: str
+    words: str
     proof: Sequence[Proof] = ()
 
     @property
@@ -50,47 +63,79 @@ class Stall:
     @property
     def title(self) -> str:
         """Why and how long, such as "ACK owed for 1448:2896, 200 ms"."""
-        return f"{self.label or self.cause}, {show_time(self.length_ns)}"
+        return f"{self.label}, {show_time(self.length_ns)}"
 
 
-def read_stalls(stalls: pa.Table | None, packets: pa.Table, most: int = 200) -> list[Stall]:
-    """The longest `most` stalls of a point, in order of time, each with its packets."""
+def read_stalls(stalls: pa.Table | None, packets: pa.Table) -> list[Stall]:
+    """The longest stalls of a point in order of time; stalls as of testctl.metrics.stalls.STALLS."""
     if stalls is None or stalls.num_rows == 0:
         return []
-    found = [_stall(row) for row in stalls.to_pylist()]
-    kept = sorted(sorted(found, key=lambda s: -s.length_ns)[:most], key=lambda s: s.start_ns)
-    return [_with_proof(stall, packets) for stall in kept]
+    longest = np.argsort(-stalls["length_ns"].to_numpy(), kind="stable")
+    proven = set(longest[:PROVEN].tolist())
+    rows = {index: stalls.slice(index, 1).to_pylist()[0] for index in longest[:MOST].tolist()}
+    found = [_stall(row, _proof(row, packets) if index in proven else ()) for index, row in rows.items()]
+    return sorted(found, key=lambda stall: (stall.start_ns, stall.flow, stall.conn))
 
 
-def _stall(row: Mapping[str, Any]) -> Stall:
-    start = int(row["start_ns"])
-    end = int(row["end_ns"]) if "end_ns" in row else start + int(row["length_ns"])
-    cause = str(row.get("cause") or "unknown")
-    label = str(row.get("label") or row.get("detail") or cause.replace("_", " "))
-    return Stall(str(row.get("flow") or ""), int(row.get("conn") or 0), start, end, cause, label)
+def _stall(row: Mapping[str, Any], proof: Sequence[Proof]) -> Stall:
+    return Stall(
+        flow=row["flow"],
+        conn=row["conn"],
+        start_ns=row["start_ns"],
+        end_ns=row["end_ns"],
+        cause=row["cause"],
+        label=_label(row),
+        ended=ENDS.get(row["ended_by"], row["ended_by"]),
+        words=row["proof"],
+        proof=proof,
+    )
 
 
-def _with_proof(stall: Stall, packets: pa.Table) -> Stall:
-    mine = packets.filter(pc.and_(pc.equal(packets["flow"], stall.flow), pc.equal(packets["conn"], stall.conn)))
-    times = mine["time_ns"].to_numpy()
-    before = int(np.searchsorted(times, stall.start_ns, side="right"))
-    after = max(int(np.searchsorted(times, stall.end_ns, side="left")), before)
-    rows = [(mine.slice(max(before - PROOF_EACH_SIDE, 0), min(before, PROOF_EACH_SIDE)), False)]
-    rows.append((mine.slice(after, PROOF_EACH_SIDE), True))
-    proof = [_proof(row, late) for part, late in rows for row in part.to_pylist()]
-    return Stall(stall.flow, stall.conn, stall.start_ns, stall.end_ns, stall.cause, stall.label, proof)
+def _label(row: Mapping[str, Any]) -> str:
+    cause = row["cause"]
+    if cause in ("ack_owed", "delayed_ack") and row["acked"] >= 0 and row["owed_bytes"] > 0:
+        name = "ACK owed" if cause == "ack_owed" else "delayed ACK"
+        return f"{name} for {row['acked']}:{row['acked'] + row['owed_bytes']}"
+    short = {"rto": "retransmission timeout", "tlp": "tail loss probe", "tokens": "waits for tokens"}
+    return short.get(cause) or str(cause).replace("_", " ")
 
 
-def _proof(row: Mapping[str, Any], after: bool) -> Proof:
-    flags = int(row["flags"])
-    words = ["→" if row["direction"] == 0 else "←", "sent" if row.get("out") else "got"]
-    if row["length"]:
-        words.append(f"data {row['seq']}:{row['seq'] + row['length']} ({row['length']} B)")
-    if row["ack"] >= 0 and not (row["length"] and row["direction"] == 0):
-        words.append(f"ack {row['ack']}")
-    words += [name for bit, name in enumerate(_FLAGS) if flags >> bit & 1 and name not in ("ACK", "PSH")]
-    if row["ecn"] == 3:
-        words.append(_ECN[3])
-    if row["retrans"]:
-        words.append("retransmission")
-    return Proof(int(row["time_ns"]), str(row["where"]), " ".join(words), after)
+def cause_in_words(cause: str) -> str:
+    """A cause as a sentence."""
+    return CAUSES.get(cause, cause.replace("_", " "))
+
+
+def _proof(row: Mapping[str, Any], packets: pa.Table) -> list[Proof]:
+    named = {row[name] for name in _NAMED if row[name] >= 0}
+    time_ns = packets["time_ns"].to_numpy()
+    near: list[Ints] = [np.array(sorted(named), dtype=np.int64)]
+    for low, high, newest in (
+        (row["start_ns"] - row["length_ns"], row["start_ns"], True),
+        (row["end_ns"], row["end_ns"] + row["length_ns"], False),
+    ):
+        first = int(np.searchsorted(time_ns, low))
+        part = packets.slice(first, int(np.searchsorted(time_ns, high, side="right")) - first)
+        mine = pc.and_(pc.equal(part["flow"], row["flow"]), pc.equal(part["conn"], row["conn"]))
+        rows = first + np.flatnonzero(mine.to_numpy())
+        near.append(rows[-EACH_SIDE:] if newest else rows[:EACH_SIDE])
+    shown = np.unique(np.concatenate(near))
+    found = packets.take(pa.array(shown)).to_pylist()
+    return [
+        Proof(item["time_ns"], item["where"], _words(item), item["time_ns"] >= row["end_ns"], index in named)
+        for index, item in zip(shown.tolist(), found, strict=True)
+    ]
+
+
+def _words(packet: Mapping[str, Any]) -> str:
+    words = ["sends" if packet["out"] else "gets"]
+    if packet["length"]:
+        words.append(f"data {packet['seq']}:{packet['seq'] + packet['length']}")
+    elif packet["ack"] >= 0:
+        words.append(f"ACK {packet['ack']}")
+    flags = [name for bit, name in enumerate(_FLAGS) if packet["flags"] >> bit & 1]
+    words += [name for name in flags if name not in _SILENT_FLAGS]
+    if packet["ecn"] == _CE:
+        words.append("CE")
+    if packet["retrans"]:
+        words.append("(retransmission)")
+    return " ".join(words)

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, GREY, BROWN = "#56b4e9", "#cc79a7", "#8a8f98", "#8c6d31"
 
+ON_DARK = {BLUE: "#4da6e0"}
+"""Colours that need more light on a dark page."""
+
 LANES: Sequence[str] = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY)
 """Colours of flows and connections, in order."""
 
@@ -45,22 +48,22 @@ class Unit:
 
 def rate_unit(most_bps: float) -> Unit:
     """The unit in which a rate reads well."""
-    return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)), least=0.1)
+    return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
 
 
 def time_unit(most_ns: float) -> Unit:
     """The unit in which a time in ns reads well."""
-    return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)), least=1.0)
+    return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)))
 
 
 def byte_unit(most_bytes: float) -> Unit:
     """The unit in which a size reads well."""
-    return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)), least=1.0)
+    return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
 
 
-def _pick(most: float, units: Sequence[Unit], least: float) -> Unit:
+def _pick(most: float, units: Sequence[Unit]) -> Unit:
     for unit in units:
-        if most >= least * unit.size:
+        if most >= unit.size:
             return unit
     return units[-1]
 
@@ -79,10 +82,14 @@ def show_rate(bps: float) -> str:
     return f"{_digits(bps / unit.size)} {unit.name}"
 
 
-def show_metric(name: str, value: float | None) -> str:
+def show_metric(name: str, value: float | str | None) -> str:
     """A metric's value for reading; the unit is the suffix of its name (_bps, _ns, _us, _ms, _s, _bytes)."""
     if value is None:
         return "–"
+    if isinstance(value, str):
+        return value
+    if value == 0:
+        return "0"
     if name.endswith("_bps"):
         return show_rate(value)
     for suffix, ns in (("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec.errors import TestbedError
 
+from testctl.records import Records
 from testctl.results import layout
 from testctl.results.atomic import put_file, told, write_json
 
@@ -28,24 +29,22 @@ class PointResult:
 
     point       what was asked (point.json); must have "id"
     outcome     what the testbed says happened (outcome.json); its "entities" hold the states
-    metrics     {"<flow>" or "*": {metric: number}}
-    packets, tcp_info, stalls   records as Arrow tables; None where there are none (broken, skip)
+    metrics     {"<flow>" or "*": {metric: number or text}}
+    records     None where there are none (broken, skip); the digest of the point is theirs
+    stalls      table of testctl.metrics.stalls, or None
     captures    pcap file of each host; linked or copied into the point
-    digest      sha256 of the records ("" without records)
     code_key    what, besides the point, determines the records: kernel, agents, tgen
     """
 
     point: Mapping[str, Any]
     verdict: str
     reason: str = ""
-    digest: str = ""
     code_key: str = ""
     wall_s: float = 0.0
     virtual_s: float = 0.0
     outcome: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    packets: pa.Table | None = None
-    tcp_info: pa.Table | None = None
+    metrics: Mapping[str, Mapping[str, float | str | None]] = field(default_factory=dict)
+    records: Records | None = None
     stalls: pa.Table | None = None
     captures: Mapping[str, Path] = field(default_factory=dict)
 
@@ -133,10 +132,10 @@ def _fill(directory: Path, result: PointResult) -> None:
     for name, when in ((layout.STATE_BEFORE, "before"), (layout.STATE_AFTER, "after")):
         write_json(directory / name, {entity: state.get(when, {}) for entity, state in entities.items()})
     write_json(directory / layout.METRICS, result.metrics)
-    tables = {layout.PACKETS: result.packets, layout.TCP_INFO: result.tcp_info, layout.STALLS: result.stalls}
-    for name, table in tables.items():
-        if table is not None:
-            pq.write_table(table, directory / name, compression="zstd")
+    if result.records is not None:
+        result.records.save(directory)
+    if result.stalls is not None:
+        pq.write_table(result.stalls, directory / layout.STALLS, compression="zstd")
     if result.captures:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():
@@ -145,7 +144,7 @@ def _fill(directory: Path, result: PointResult) -> None:
         "id": result.point["id"],
         "verdict": result.verdict,
         "reason": result.reason,
-        "digest": result.digest,
+        "digest": result.records.digest() if result.records is not None else "",
         "code_key": result.code_key,
         "wall_s": result.wall_s,
         "virtual_s": result.virtual_s,

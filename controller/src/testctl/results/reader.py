@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
 
+from testctl.records import Records
 from testctl.results import layout
 
 
@@ -22,7 +23,7 @@ class RunPoint:
     """One point of a run on disk.
 
     tuples   [(entity, parameter, value)] as in the plan's point
-    metrics  {"<flow>" or "*": {metric: number or None}}
+    metrics  {"<flow>" or "*": {metric: number, text or None (NaN)}}
     """
 
     path: Path
@@ -33,7 +34,7 @@ class RunPoint:
     digest: str
     wall_s: float
     virtual_s: float
-    metrics: Mapping[str, Mapping[str, float | None]]
+    metrics: Mapping[str, Mapping[str, float | str | None]]
     said: Mapping[str, Any]
 
     @cached_property
@@ -49,6 +50,15 @@ class RunPoint:
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
         return read_json(self.path / (layout.STATE_BEFORE if when == "before" else layout.STATE_AFTER))
+
+    @property
+    def has_records(self) -> bool:
+        """Whether packets were recorded."""
+        return (self.path / layout.PACKETS).exists()
+
+    def records(self) -> Records | None:
+        """All that metrics read, loaded now; None if the point has none.  Raises RecordsError."""
+        return Records.load(self.path) if self.has_records else None
 
     def packets(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """The packets' records, read now; None if the point has none."""

@@ -23,11 +23,13 @@ def build_summary(
     expectations: Sequence[Mapping[str, Any]] = (),
     order: Sequence[str] = (),
     about: str = "",
+    reproduce: str = "",
 ) -> dict[str, Any]:
     """The summary of a run's points as they lie on disk.
 
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids]}]
+    reproduce     the command that does it again
     """
     place = {point_id: index for index, point_id in enumerate(order)}
     points = sorted(load_points(run), key=lambda point: (place.get(point.id, len(place)), point.id))
@@ -35,6 +37,7 @@ def build_summary(
     return {
         "plan": plan,
         "about": about,
+        "reproduce": reproduce or f"testctl run {plan}.yaml",
         "run": run.name.removesuffix(layout.IN_PROGRESS),
         "digest": layout.run_digest((point.id, point.digest) for point in points),
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from testctl.plan import Point
 from testctl_agent.params import registry
+from testctl_agent.params.flow.duration import OTHERWISE
 from testctl_agent.spec.types import Value
+
+from testctl.plan import Point
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "netem"
@@ -34,7 +36,8 @@ def job(point: Point) -> dict[str, Any]:
     collect |= {name: {} for name in point.topology["switches"]}
     flows = [_flow(flow) for flow in point.to_json()["flows"]]
     ports = sorted({flow["server_port"] for flow in flows})
-    for entity, values in point.settings.items():
+    # A port's parameters may need its switch's (the buffer counts packets of the MTU).
+    for entity, values in sorted(point.settings.items(), key=lambda item: ":" in item[0]):
         for parameter, value in values.items():
             spec = registry.find(_kind(point, entity), parameter)
             if spec is not None and spec.role == "collector":
@@ -83,9 +86,11 @@ def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value,
 
 
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
-    options = dict(flow["options"])
+    """A flow with its times: "duration_ns" is 0 when its bytes or its schedule end it."""
+    options = {name: value for name, value in flow["options"].items() if value is not None}
+    counted = "bytes" in options or str(options.get("pattern", "")).startswith("schedule")
     return flow | {
-        "start_ns": int(options.pop("start", 0) or 0),
-        "duration_ns": 0 if options.get("bytes") else int(options.pop("duration", 0) or 0),
+        "start_ns": int(options.pop("start", 0)),
+        "duration_ns": int(options.get("duration", 0 if counted else OTHERWISE)),
         "options": options,
     }

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec.errors import TestbedError
+
+from testctl import paths
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, source
 from testctl.plan import Point
 from testctl.testbeds.job import job, kernel_of
-from testctl_agent.spec.errors import TestbedError
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -23,10 +26,12 @@ class LabTestbed:
     """Boots a fresh lab a point.  Picklable: workers get a copy.
 
     kernels       the built kernel of each name a plan uses
+    code          hash of what runs in the lab beside the kernel
     wall_limit_s  watchdog; None: 120 s and 60 s a virtual second
     """
 
     kernels: dict[str, kernels.Kernel]
+    code: str
     wall_limit_s: float | None = None
 
     @classmethod
@@ -38,11 +43,11 @@ class LabTestbed:
             if kernel is None:
                 raise TestbedError(f"kernel {name} is not built; build it with: testctl lab build {name}")
             found[name] = kernel
-        return cls(found, wall_limit_s)
+        return cls(found, _code(), wall_limit_s)
 
     def code_key(self, point: Point) -> str:
-        """What besides the point determines its records: the kernel."""
-        return self.kernels[kernel_of(point)].key
+        """What besides the point determines its records: the kernel, and what runs in the lab with it."""
+        return f"{self.kernels[kernel_of(point)].key}-{self.code}"
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
@@ -50,6 +55,20 @@ class LabTestbed:
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
         kernel = self.kernels[asked["kernel"]]
         return asked, machine.run_point(asked, kernel.binary, workdir, limit_s)
+
+
+def _code() -> str:
+    """Hash of the agents, tgen and the lab's first process."""
+    digest = hashlib.sha256()
+    root = paths.root()
+    files = [*(root / "agents" / "src").rglob("*.py"), *(root / "lab" / "boot").glob("*.py")]
+    files += [root / "controller/src/testctl/testbeds" / name for name in ("network.py", "point.py")]
+    files += [root / "agents" / "tgen" / "tgen"]
+    for path in sorted(files):
+        if not path.is_file():
+            raise TestbedError(f"{path}: not there; build it with: make -C {path.parent}")
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def built(name: str) -> kernels.Kernel | None:

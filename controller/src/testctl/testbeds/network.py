@@ -43,8 +43,12 @@ class Wiring:
         came_from = {host: host}
         front = [host]
         while switch not in came_from:
-            front = [self._reach(node, other, came_from) for node in front for other in self.neighbours(node)
-                     if other not in came_from]
+            front = [
+                self._reach(node, other, came_from)
+                for node in front
+                for other in self.neighbours(node)
+                if other not in came_from
+            ]
         return came_from[switch]
 
     @staticmethod
@@ -125,5 +129,5 @@ def build(wiring: Wiring, run: Callable[[Sequence[str], str], str]) -> None:
 
 def _quiet(name: str, run: Callable[[Sequence[str], str], str]) -> None:
     """No IPv6 in a namespace before its devices are up, so that no router or neighbour is solicited."""
-    run(["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
-         "net.ipv6.conf.default.disable_ipv6=1"], "")
+    files = [f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6" for which in ("all", "default")]
+    run(["ip", "netns", "exec", name, "tee", *files], "1")

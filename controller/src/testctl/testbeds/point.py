@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
@@ -25,6 +24,9 @@ from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 CALL_S = 120.0
 GRACE_NS = 60 * 10**9
 """How long after a flow's nominal end it may still be draining."""
+
+LEAD_NS = 10**8
+"""How long before the traffic everything is ready."""
 
 Json = dict[str, Any]
 
@@ -71,6 +73,11 @@ class Agents:
             channel.close()
 
 
+def _named(agent: str, setting: pb.Setting) -> str:
+    """A parameter among all of an agent: "cc", or "switch:receiver rate" for a port."""
+    return setting.parameter if setting.entity == agent else f"{setting.entity} {setting.parameter}"
+
+
 def owner(entity: str) -> str:
     """The agent that has an entity: a port belongs to its switch."""
     return entity.partition(":")[0]
@@ -97,14 +104,15 @@ class PointRun:
         self._t0_ns = t0_ns
         self._before_traffic = before_traffic
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
-        self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None}
+        addresses = dict(point["topology"]["hosts"])
+        self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None, "addresses": addresses}
 
     def run(self) -> Json:
         self._describe()
         try:
             self._apply()
-            self._collect()
             t0_ns = self._settle_t0()
+            self._collect(t0_ns)
             self._traffic(t0_ns)
             self._end_collectors()
         finally:
@@ -138,47 +146,59 @@ class PointRun:
         for name, reply in self._agents.all("Apply", requests).items():
             entity = self.outcome["entities"][name]
             for when, settings in (("before", reply.before), ("after", reply.after)):
-                entity[when] = {f"{s.entity} {s.parameter}": from_wire(s.value) for s in settings}
+                entity[when] = {_named(name, s): from_wire(s.value) for s in settings}
 
     def _start(self, agent: str, task: str, kind: str, name: str, options: Json) -> None:
         request = pb.StartRequest(task=task, kind=kind, name=name, options=options_to_wire(options))
         self._tasks.append((agent, task))
         self._agents.call(agent, "Start", request)
 
-    def _collect(self) -> None:
+    def _collect(self, t0_ns: int) -> None:
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
-                self._start(agent, name, "collector", name, options)
+                self._start(agent, name, "collector", name, options | {"start_ns": t0_ns})
 
     def _settle_t0(self) -> int:
         t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
-        if time.time_ns() > t0_ns:
-            raise TestbedError(f"setting up took {(time.time_ns() - t0_ns) / 1e9:.3f} s longer than it may")
         self.outcome["t0_ns"] = t0_ns
         return t0_ns
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point["flows"]
         for flow in flows:
-            self._start(flow["to"], f"{flow['name']}-server", "generator", flow["generator"],
-                        self._options(flow, t0_ns, "server"))
-        time.sleep(max((t0_ns - 10**8 - time.time_ns()) / 1e9, 0.0))
+            self._start(
+                flow["to"],
+                f"{flow['name']}-server",
+                "generator",
+                flow["generator"],
+                self._options(flow, t0_ns, "server"),
+            )
+        late_ns = time.time_ns() - (t0_ns - LEAD_NS)
+        if late_ns > 0:
+            raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
+        time.sleep(-late_ns / 1e9)
         self._before_traffic()
         for flow in flows:
-            self._start(flow["from"], f"{flow['name']}-client", "generator", flow["generator"],
-                        self._options(flow, t0_ns, "client"))
+            self._start(
+                flow["from"],
+                f"{flow['name']}-client",
+                "generator",
+                flow["generator"],
+                self._options(flow, t0_ns, "client"),
+            )
         self.outcome["end_ns"] = t0_ns
         for flow in flows:
-            result = {"client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
-                      "server": self._ended(flow["to"], f"{flow['name']}-server", flow, t0_ns)}
+            result = {
+                "client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
+                "server": self._ended(flow["to"], f"{flow['name']}-server", flow, t0_ns),
+            }
             self.outcome["flows"][flow["name"]] = result
         self.outcome["end_ns"] = time.time_ns()
 
     def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
         start_ns = t0_ns + flow["start_ns"]
         address = self._point["topology"]["hosts"][flow["to"]]
-        options = {name: value for name, value in flow["options"].items() if value is not None}
-        return options | {
+        return flow["options"] | {
             "side": side,
             "address": address,
             "bind": self._point["topology"]["hosts"][flow["from" if side == "client" else "to"]],
@@ -186,7 +206,7 @@ class PointRun:
             "client_port": flow["client_port"],
             "parallel": flow["parallel"],
             "start_ns": start_ns,
-            "end_ns": start_ns + flow["duration_ns"] if flow["duration_ns"] else 0,
+            "limit_ns": start_ns + (flow["duration_ns"] or self._point["limit_ns"]) + GRACE_NS,
             "seed": self._point["seed"],
         }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from testctl.metrics.core.view import FlowView
@@ -19,7 +20,7 @@ def capacity_bps(flow: FlowView) -> float | None:
     way = path(point.get("topology", {}), flow.sender, flow.receiver)
     rates = [settings.get(flow.sender, {}).get("htb_rate")]
     if way:
-        for switch, onward in zip(way[1:-1], way[2:], strict=True):
+        for switch, onward in pairwise(way[1:]):
             own = settings.get(f"{switch}:{onward}", {}).get("rate")
             rates.append(own if own is not None else settings.get(switch, {}).get("rate"))
     else:  # no topology: any port may be on the way

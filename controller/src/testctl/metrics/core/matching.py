@@ -4,8 +4,8 @@
 A departure matches the arrival that covers its last byte.  Bytes that left once and arrived once
 (nearly all) need one search.  For bytes that left k times and arrived k times the n-th departure
 is the n-th arrival.  Otherwise some were lost: each departure takes the earliest later arrival
-with its own TCP timestamp, or failing that any; of departures that take the same arrival of
-one byte the latest keeps it, and the others were lost.
+with its own TCP timestamp, or failing that one whose timestamp is no departure's; of departures
+that take the same arrival of one byte the latest keeps it, and the others were lost.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def match(sent: Columns, arrived: Columns) -> Ints:
     into_start, into_end, into_time, _ = arrived
     byte = end - 1
     result = np.full(len(end), -1, np.int64)
+    if not len(into_end):
+        return result
     ordered = _disjoint(into_start, into_end) is not None
     by_end = np.arange(len(into_end)) if ordered else np.argsort(into_end, kind="stable")
     at = np.searchsorted(into_end if ordered else into_end[by_end], byte, side="right")
@@ -157,13 +159,19 @@ def _match_chunk(
     later = ~equal[pair] & (arrived[2][into] >= sent[2][rest[pair]])
     same = later & (arrived[3][into] == sent[3][rest[pair]])
     chosen = np.full(len(rest), -1, np.int64)
-    for allowed in (same, later):
-        some, where = np.unique(pair[allowed], return_index=True)
-        free = chosen[some] < 0
-        chosen[some[free]] = into[allowed][where[free]]
+    _choose(chosen, pair[same], into[same])
+    claimed = of_byte[pair] * len(arrived[0]) + into
+    _choose(chosen, *(side[later & ~np.isin(claimed, claimed[same])] for side in (pair, into)))
     unsure = np.flatnonzero(~equal & (chosen >= 0))
     claim = np.lexsort((unsure, chosen[unsure], byte[unsure]))
     unsure = unsure[claim]
     last = np.ones(len(unsure), np.bool_)
     last[:-1] = (chosen[unsure][1:] != chosen[unsure][:-1]) | (byte[unsure][1:] != byte[unsure][:-1])
     result[rest[unsure[last]]] = chosen[unsure[last]]
+
+
+def _choose(chosen: Ints, pair: Ints, into: Ints) -> None:
+    """Give every departure without an arrival the first of its pairs."""
+    some, first = np.unique(pair, return_index=True)
+    free = chosen[some] < 0
+    chosen[some[free]] = into[first[free]]

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put the ACK-marking programs of ack_mark.c around a device's queue, and take them off.
+
+Everything lies in the kernel and is read back from there, but one thing: the socket that counts
+the packets which leave belongs to this process (`_counting`), and goes with it.  A process that
+finds the programs without holding their socket puts them in anew before it changes anything.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+
+from testctl_agent import netlink, qdisc
+from testctl_agent.bpf import load
+from testctl_agent.spec.errors import TestbedError
+
+UNSET = 2**64 - 1
+"""A threshold or limit that nothing reaches."""
+
+_NAME = "testctl_ack_mark"
+_ETH_P_ALL = 0x0003
+_SO_ATTACH_BPF = 50
+_QUEUE = struct.Struct("=5Q")
+_MAP, _SENT, _LEFT, _RETURNED = "queues", "sent", "left", "returned"
+
+_counting: dict[tuple[int, str], socket.socket] = {}
+"""(network namespace, device) -> the socket whose filter counts what leaves."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What the programs share: bytes in the queue now, the two settings, and what happened."""
+
+    queued: int
+    threshold: int
+    limit: int
+    drops: int
+    marks: int
+
+
+def _key(device: str) -> tuple[int, str]:
+    return os.stat("/proc/self/ns/net").st_ino, device
+
+
+def _map_of(device: str) -> int | None:
+    """The open map of the programs on the device; None when they are not there."""
+    if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
+        return None
+    for entry in qdisc.filters(device, qdisc.EGRESS):
+        name, program = qdisc.bpf_filter(entry)
+        if name == _NAME:
+            first, *rest = load.program_maps(program)
+            for other in rest:
+                os.close(other)
+            return first
+    return None
+
+
+def read(device: str) -> Queue | None:
+    """The state of the programs on the device; None when they are not there."""
+    queue_map = _map_of(device)
+    if queue_map is None:
+        return None
+    try:
+        return Queue(*_QUEUE.unpack(load.read_array(queue_map, _QUEUE.size)))
+    finally:
+        os.close(queue_map)
+
+
+def put(device: str, threshold: int, limit: int) -> None:
+    """Have the programs on the device with these settings, both in bytes.
+
+    Raises TestbedError, also when a clsact qdisc of somebody else is there.
+    """
+    if _key(device) not in _counting or read(device) is None:
+        remove(device)
+        _attach(device)
+    _write(device, threshold=threshold, limit=limit)
+
+
+def emptied(device: str) -> None:
+    """The queue was thrown away, so its bytes will not be seen to leave: count from 0."""
+    _write(device, queued=0)
+
+
+def _write(device: str, **settings: int) -> None:
+    queue_map = _map_of(device)
+    if queue_map is None:
+        raise TestbedError(f"device {device}: the programs that mark ACKs are gone")
+    try:
+        now = Queue(*_QUEUE.unpack(load.read_array(queue_map, _QUEUE.size)))
+        load.write_array(queue_map, _QUEUE.pack(*astuple(replace(now, **settings))))
+    finally:
+        os.close(queue_map)
+
+
+def remove(device: str) -> None:
+    """Take the programs off the device, if they are there."""
+    if (counting := _counting.pop(_key(device), None)) is not None:
+        counting.close()
+    queue_map = _map_of(device)
+    if queue_map is not None:
+        os.close(queue_map)
+        qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+
+
+def _attach(device: str) -> None:
+    if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
+        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
+    compiled = load.read_object(Path(__file__).with_name("ack_mark.json"))
+    maps: dict[str, int] = {}
+    programs: dict[str, int] = {}
+    counting = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    try:
+        maps[_MAP] = load.create_map(*compiled["maps"][_MAP])
+        load.write_array(maps[_MAP], _QUEUE.pack(0, UNSET, UNSET, 0, 0))
+        for name, kind in ((_LEFT, load.SOCKET_FILTER), (_SENT, load.SCHED_CLS), (_RETURNED, load.SCHED_CLS)):
+            code = load.instructions(compiled["programs"][name], maps)
+            programs[name] = load.load_program(kind, name, code)
+        counting.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_BPF, programs[_LEFT])
+        counting.bind((device, _ETH_P_ALL))
+        qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+        qdisc.put_bpf_filter(device, qdisc.INGRESS, programs[_RETURNED], _NAME)
+        qdisc.put_bpf_filter(device, qdisc.EGRESS, programs[_SENT], _NAME)
+    except (TestbedError, OSError) as error:
+        counting.close()
+        with suppress(netlink.NetlinkError):
+            qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+        if isinstance(error, OSError):
+            raise TestbedError(f"device {device}: count what leaves: {error.strerror}") from error
+        raise
+    else:
+        _counting[_key(device)] = counting
+    finally:
+        for descriptor in (*maps.values(), *programs.values()):
+            os.close(descriptor)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A capture of the headers of every TCP packet at a device, by tcpdump."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Announcement, ProgramTask, Result
+
+NAME = "capture"
+FILE = "capture.pcap"
+SNAP_BYTES = 128
+"""Ethernet, IPv6 and the longest TCP header are 114 bytes."""
+RING_KIB = 32 * 1024
+HANDED_OVER_S = 1.1
+"""The kernel hands packets to tcpdump when a block is full, or a second later; what it has not
+handed over when tcpdump is stopped is lost."""
+_COUNTS = {
+    "captured": re.compile(r"([0-9]+) packets? captured"),
+    "received": re.compile(r"([0-9]+) packets? received by filter"),
+    "dropped": re.compile(r"([0-9]+) packets? dropped by kernel"),
+}
+
+
+def files(options: Mapping[str, Value]) -> list[str]:
+    return [FILE]
+
+
+def missing() -> str | None:
+    """Why nothing can be captured here, or None."""
+    return None if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
+
+
+def argv(options: Mapping[str, Value], workdir: Path) -> list[str]:
+    """The command.  options: device (eth0)."""
+    return [
+        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(SNAP_BYTES), "-B", str(RING_KIB),
+        "--time-stamp-precision=nano", "-Z", "root", "-w", str(workdir / FILE), "tcp",
+    ]  # fmt: skip
+
+
+def counts(said: str, device: str) -> Result:
+    """{"captured", "received", "dropped"} from tcpdump's last words; TestbedError unless all packets are there.
+
+    At lo each packet is received twice, going out and coming in, and captured once.
+    """
+    found = {}
+    for name, pattern in _COUNTS.items():
+        numbers = pattern.findall(said)
+        if not numbers:
+            raise TestbedError(f"capture: tcpdump did not say how many packets were {name}: {said}")
+        found[name] = int(numbers[-1])
+    if found["dropped"]:
+        raise TestbedError(f"capture: {found['dropped']} of {found['received']} packets were dropped by the kernel")
+    if found["captured"] < found["received"] and device != "lo":
+        raise TestbedError(f"capture: {found['captured']} of {found['received']} packets were written")
+    return dict(found)
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
+    if why := missing():
+        raise TestbedError(f"capture: {why}")
+
+    def read(code: int, said: str) -> Result:
+        if code != 0:
+            raise TestbedError(f"capture: tcpdump: exit {code}: {said or 'it said nothing'}")
+        return counts(said, str(options.get("device", "eth0")))
+
+    return ProgramTask(
+        name=NAME, argv=argv(options, workdir), workdir=workdir, read=read, outputs=files(options),
+        announcement=Announcement("stderr", "listening on"), settle_s=HANDED_OVER_S,
+    )  # fmt: skip

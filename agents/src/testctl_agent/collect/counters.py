@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's own counters before and after: SNMP, devices and queueing disciplines.
+
+One reader a source.  A reader that fails never stops the others; what failed is listed under
+"errors".  Paths are below a root, so that frozen files can stand in for the kernel's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent import qdisc
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Result, Task
+
+NAME = "counters"
+BEFORE, AFTER = "counters_before.json", "counters_after.json"
+ROOT = Path("/")
+_DEVICE_COLUMNS = [
+    "rx_bytes",
+    "rx_packets",
+    "rx_errors",
+    "rx_dropped",
+    "rx_fifo_errors",
+    "rx_frame_errors",
+    "rx_compressed",
+    "multicast",
+    "tx_bytes",
+    "tx_packets",
+    "tx_errors",
+    "tx_dropped",
+    "tx_fifo_errors",
+    "collisions",
+    "tx_carrier_errors",
+    "tx_compressed",
+]
+
+
+def snmp(root: Path = ROOT) -> dict[str, int]:
+    """{"Tcp.RetransSegs": n, "TcpExt.TCPTimeouts": n, …} from net/snmp and net/netstat.
+
+    Each group is two lines, of names and of values (proc(5)).
+    """
+    found: dict[str, int] = {}
+    for name in ("snmp", "netstat"):
+        lines = (root / "proc/net" / name).read_text(encoding="ascii").splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            group, _, columns = names.partition(":")
+            if not values.startswith(f"{group}:"):
+                raise ValueError(f"{name}: want the values of {group}; got {values[:40]!r}")
+            numbers = values.partition(":")[2].split()
+            found.update((f"{group}.{c}", int(n)) for c, n in zip(columns.split(), numbers, strict=True))
+    return found
+
+
+def devices(root: Path = ROOT) -> dict[str, dict[str, int]]:
+    """The counters of every device of this namespace, from net/dev."""
+    found = {}
+    for line in (root / "proc/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+        name, _, numbers = line.partition(":")
+        found[name.strip()] = dict(zip(_DEVICE_COLUMNS, map(int, numbers.split()), strict=True))
+    return found
+
+
+def statistics(device: str, root: Path = ROOT) -> dict[str, int]:
+    """The counters of one device in sysfs, which has more of them than net/dev.
+
+    A /sys that was mounted in another namespace has a device of that name, too: ValueError
+    unless its bytes lie between those of net/dev before and after.
+    """
+    least = _device_table((device,), root)[device]
+    folder = root / "sys/class/net" / device / "statistics"
+    found = {path.name: int(path.read_text(encoding="ascii")) for path in sorted(folder.iterdir())}
+    most = _device_table((device,), root)[device]
+    for name in ("rx_bytes", "tx_bytes"):
+        if not least[name] <= found[name] <= most[name]:
+            raise ValueError(f"{folder}: want {name} of {least[name]}; got {found[name]}: is /sys of this namespace?")
+    return found
+
+
+def _device_table(wanted: Sequence[str], root: Path) -> dict[str, dict[str, int]]:
+    table = devices(root)
+    if absent := [device for device in wanted if device not in table]:
+        raise ValueError(f"no device {', '.join(absent)}; there are: {', '.join(sorted(table))}")
+    return {device: table[device] for device in wanted or sorted(table)}
+
+
+def _qdisc_table(wanted: Sequence[str], root: Path) -> list[dict[str, object]]:
+    return [row for device in wanted or sorted(devices(root)) for row in qdisc.counters(device)]
+
+
+def snapshot(wanted: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
+    """All counters now: {"snmp", "device", "qdisc", "errors": [text]}.
+
+    wanted  devices; none: all of this namespace
+    """
+    readers: dict[str, Callable[[], Any]] = {
+        "snmp": lambda: snmp(root),
+        "device": lambda: _device_table(wanted, root),
+        "sysfs": lambda: {device: statistics(device, root) for device in wanted or sorted(devices(root))},
+        "qdisc": lambda: _qdisc_table(wanted, root),
+    }
+    found: dict[str, Any] = {"snmp": {}, "device": {}, "sysfs": {}, "qdisc": [], "errors": []}
+    for name, read in readers.items():
+        try:
+            found[name] = read()
+        except (OSError, ValueError, TestbedError) as error:
+            found["errors"].append(f"{name}: {error}")
+    for device, more in found.pop("sysfs").items():
+        found["device"][device] = more | found["device"].get(device, {})
+    return found
+
+
+def files(options: Mapping[str, Value]) -> list[str]:
+    return [BEFORE, AFTER]
+
+
+@dataclass
+class _CountersTask:
+    """A Task without a program: it reads when it is started and when it is stopped."""
+
+    wanted: tuple[str, ...]
+    workdir: Path
+    errors: list[str] | None = None
+    ended: bool = False
+
+    def _write(self, name: str) -> None:
+        found = snapshot(self.wanted)
+        (self.workdir / name).write_text(json.dumps(found, indent=1, sort_keys=True), encoding="utf-8")
+        self.errors = [*(self.errors or []), *(f"{name}: {text}" for text in found["errors"])]
+
+    def start(self) -> None:
+        self._write(BEFORE)
+
+    def poll(self) -> bool:
+        return self.ended
+
+    def wait(self, timeout_s: float) -> bool:
+        return self.ended
+
+    def stop(self) -> None:
+        if not self.ended:
+            self._write(AFTER)
+            self.ended = True
+
+    def result(self) -> Result:
+        if not self.ended:
+            raise TestbedError("counters: has not ended")
+        return {"errors": self.errors or []}
+
+    def files(self) -> list[str]:
+        return [name for name in (BEFORE, AFTER) if (self.workdir / name).exists()]
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> Task:
+    """options: devices, a list such as "eth0,eth1"; none: all of this namespace."""
+    wanted = tuple(name for name in str(options.get("devices", "")).split(",") if name)
+    return _CountersTask(wanted, workdir)

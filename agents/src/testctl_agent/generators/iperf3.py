@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iperf3, for comparison with what others measure.
+
+Its control connection goes to the same server port from a port of the kernel's choosing; data
+connections are those from client_port on.  It sends bytes in whole writes, and its receiver may
+stop before it has read the last of them.  `refuses` says what it can't do.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.generators import tgen
+from testctl_agent.generators._options import asked, duration_ns, need, with_defaults
+from testctl_agent.generators.tgen import Side
+from testctl_agent.run import Process
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import ProgramTask, Result, wait_for
+
+NAME = "iperf3"
+BINARY = "iperf3"
+_POLL_S = 0.005
+_LISTEN = "0A"
+_NEVER = {
+    "pattern": "it has no schedule",
+    "verify": "it does not check content",
+    "lowat": "it can't set SO_RCVLOWAT",
+    "notsent_lowat": "it can't set TCP_NOTSENT_LOWAT",
+    "keepalive": "it can't set SO_KEEPALIVE",
+    "blocking": "it has one way to call the kernel",
+}
+_NS_PER_S = 10**9
+_LARGEST_WRITE = 2**20
+
+
+def missing() -> str | None:
+    """Why this generator is not available, or None."""
+    if shutil.which(BINARY) is None:
+        return "iperf3 is not installed: apt-get install iperf3"
+    why = tgen.missing()
+    return f"it is started on time by tgen, and {why}" if why else None
+
+
+def refuses(options: Mapping[str, Value]) -> list[str]:
+    """What of a flow's options it can't honour, with the reason."""
+    reasons = [f"{name}: {why}" for name, why in _NEVER.items() if asked(options, name)]
+    sizes = {name: options.get(name) for name in ("send_buffer", "receive_buffer") if asked(options, name)}
+    if len(sizes) == 1 or len(set(sizes.values())) > 1:
+        reasons.append("send_buffer, receive_buffer: it sets both, to one size")
+    if duration_ns(options) % _NS_PER_S and not options.get("bytes"):
+        reasons.append(f"duration: want whole seconds; got {duration_ns(options)} ns")
+    if options.get("bytes") and duration_ns(options):
+        reasons.append("duration: it takes bytes or a duration, not both")
+    if options.get("bytes") and int(options.get("parallel", 1)) > 1:
+        reasons.append("bytes: it counts the sum of all parallel connections")
+    if int(with_defaults(options)["write_size"]) > _LARGEST_WRITE:
+        reasons.append(f"write_size: want at most {_LARGEST_WRITE} bytes; got {options['write_size']}")
+    if asked(options, "burst"):
+        if not asked(options, "rate"):
+            reasons.append("burst: wants a rate")
+        elif int(options["burst"]) % int(with_defaults(options)["write_size"]):
+            reasons.append("burst: want a multiple of write_size")
+    return reasons
+
+
+def _client(options: Mapping[str, Value]) -> list[str]:
+    words = ["--client", str(need(options, "address", NAME)), "--parallel", str(options.get("parallel", 1))]
+    if options.get("bind"):
+        words += ["--bind", str(options["bind"])]
+    if options.get("client_port"):
+        words += ["--cport", str(options["client_port"])]
+    if options.get("bytes"):
+        words += ["--bytes", str(int(options["bytes"]))]
+    else:
+        words += ["--time", str(duration_ns(options) // _NS_PER_S)]
+    size = int(with_defaults(options)["write_size"])
+    rate = str(int(options["rate"])) if asked(options, "rate") else "0"
+    burst = f"/{int(options['burst']) // size}" if asked(options, "burst") else ""
+    words += ["--length", str(size), "--bitrate", rate + burst]
+    if asked(options, "send_buffer"):
+        words += ["--window", str(int(options["send_buffer"]))]
+    if options.get("cc"):
+        words += ["--congestion", str(options["cc"])]
+    if asked(options, "nodelay"):
+        words.append("--no-delay")
+    if asked(options, "reverse"):
+        words.append("--reverse")
+    if asked(options, "user_timeout"):
+        words += ["--snd-timeout", str(int(options["user_timeout"]) // 10**6)]
+    return words
+
+
+def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
+    """The command of one end; options as tgen's.  Its JSON goes to standard output."""
+    common = ["--port", str(need(options, "server_port", NAME)), "--json"]
+    if side == "server":
+        return [BINARY, "--server", "--one-off", "--bind", str(need(options, "address", NAME)), *common]
+    at = [tgen.binary() or tgen.BINARY, "at", f"start_ns={int(options.get('start_ns', 0))}"]
+    return [*at, BINARY, *_client(options), *common]
+
+
+def listens(port: int, proc: Path = Path("/proc")) -> bool:
+    """Whether some socket of this namespace listens at that TCP port (proc(5), net/tcp)."""
+    for name in ("tcp", "tcp6"):
+        path = proc / "net" / name
+        for line in path.read_text(encoding="ascii").splitlines()[1:] if path.exists() else []:
+            fields = line.split()
+            if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
+                return True
+    return False
+
+
+def _until_listening(process: Process, timeout_s: float, port: int) -> bool:
+    """A connection would use up the only one it serves, so the table of sockets is read."""
+    for _ in range(int(timeout_s / _POLL_S)):
+        if listens(port):
+            return True
+        if wait_for(process, _POLL_S):
+            return False
+    return False
+
+
+def parse(text: str, side: Side) -> Result:
+    """iperf3's JSON in the form of tgen's; TestbedError with its own words when it failed.
+
+    `intervals` and the sums are in "iperf3" as it gave them.
+    """
+    try:
+        said: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise TestbedError(f"iperf3 {side}: want JSON; got {text[:200]!r}") from error
+    if said.get("error"):
+        raise TestbedError(f"iperf3 {side}: {said['error']}")
+    sockets = {c["socket"]: c for c in said["start"]["connected"]}
+    sends = (side == "client") != bool(said["start"]["test_start"]["reverse"])
+    connections = []
+    for number, stream in enumerate(said["end"]["streams"]):
+        own = sockets.get(stream["sender"]["socket"], {})
+        connections.append(
+            {
+                "conn": number,
+                "local_port": own.get("local_port"),
+                "remote_port": own.get("remote_port"),
+                "bytes_sent": stream["sender"]["bytes"] if sends else 0,
+                "bytes_received": 0 if sends else stream["receiver"]["bytes"],
+                "retransmits": stream["sender"].get("retransmits"),
+                "error": None,
+            }
+        )
+    return {"generator": NAME, "side": side, "error": None, "connections": connections, "iperf3": said}
+
+
+def result(workdir: Path, side: Side) -> Result:
+    """What this end printed."""
+    return parse((workdir / "stdout.txt").read_text(encoding="utf-8"), side)
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
+    """One end of a flow; options["side"] says which.  TestbedError for what it can't honour."""
+    side: Side = "server" if need(options, "side", NAME) == "server" else "client"
+    reasons = [why] if (why := missing()) else refuses(options)
+    if reasons:
+        raise TestbedError(f"iperf3 {side}: {'; '.join(reasons)}")
+
+    def read(code: int, said: str) -> Result:
+        text = (workdir / "stdout.txt").read_text(encoding="utf-8")
+        if code != 0 and not text:
+            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'it said nothing'}")
+        found = parse(text, side)
+        if code != 0:
+            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'it said nothing'}")
+        return found
+
+    port = int(need(options, "server_port", NAME))
+    ready = (lambda process, timeout_s: _until_listening(process, timeout_s, port)) if side == "server" else None
+    return ProgramTask(
+        name=f"iperf3 {side}", argv=argv(side, options, workdir), workdir=workdir, read=read,
+        outputs=("stdout.txt",), ready=ready,
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's own traffic program; its sources are in agents/tgen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from testctl_agent.generators._options import end_ns, need, with_defaults
+from testctl_agent.params.flow.pattern import base_units
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Announcement, ProgramTask, Result
+
+NAME = "tgen"
+BINARY = "tgen"
+Side = Literal["server", "client"]
+_BUILT = Path(__file__).parents[3] / "tgen" / "tgen"
+_COPIED = (
+    "server_port", "client_port", "parallel", "start_ns", "limit_ns", "seed", "bytes", "send_buffer", "receive_buffer",
+    "rate", "burst", "write_size", "nodelay", "keepalive", "user_timeout", "blocking", "cc", "reverse", "verify",
+    "lowat", "notsent_lowat",
+)  # fmt: skip
+
+
+def binary() -> str:
+    """$TESTCTL_TGEN, the one built in this tree, or the one in PATH; "" when there is none."""
+    if given := os.environ.get("TESTCTL_TGEN"):
+        return given
+    return str(_BUILT) if _BUILT.exists() else shutil.which(BINARY) or ""
+
+
+def missing() -> str | None:
+    """Why this generator is not available, or None."""
+    found = binary()
+    if not found:
+        return "tgen is not built: make -C agents/tgen"
+    return None if os.access(found, os.X_OK) else f"{found} can't be executed"
+
+
+def refuses(options: Mapping[str, Value]) -> list[str]:
+    """What of a flow's options it can't honour, with the reason."""
+    return []
+
+
+def _word(value: Value) -> str:
+    """A value in base units: a Quantity would print itself with its unit."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(int(value)) if isinstance(value, int) else str(value)
+
+
+def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
+    """The command of one end.
+
+    options are those of params/flow and address, bind, server_port, client_port, parallel, start_ns,
+    end_ns (0 or none: by duration), limit_ns, seed.
+    """
+    all_options = with_defaults(options)
+    words = [binary() or BINARY, "serve" if side == "server" else "send", f"out={workdir / 'result.json'}"]
+    words.append(f"address={need(options, 'address', NAME)}")
+    if side == "client" and options.get("bind"):
+        words.append(f"bind={options['bind']}")
+    for name in _COPIED:
+        value = all_options.get(name)
+        if value is not None and value not in ("", "off", "none", "auto"):
+            words.append(f"{name}={_word(value)}")
+    words.append(f"pattern={base_units(str(all_options['pattern']))}")
+    words.append(f"end_ns={end_ns(options)}")
+    return words
+
+
+def result(workdir: Path, side: Side) -> Result:
+    """The JSON that this end wrote; TestbedError when it did not, or says that it failed."""
+    path = workdir / "result.json"
+    try:
+        found: Result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TestbedError(f"tgen {side}: no result: {error}") from error
+    if found.get("error"):
+        raise TestbedError(f"tgen {side}: {found['error']}")
+    return found
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
+    """One end of a flow; options["side"] says which."""
+    side: Side = "server" if need(options, "side", NAME) == "server" else "client"
+    if why := missing():
+        raise TestbedError(why)
+
+    def read(code: int, said: str) -> Result:
+        found = result(workdir, side) if (workdir / "result.json").exists() else {}
+        if code != 0 or not found:
+            raise TestbedError(f"tgen {side}: exit {code}: {said or 'it said nothing'}")
+        return found
+
+    return ProgramTask(
+        name=f"tgen {side}",
+        argv=argv(side, options, workdir),
+        workdir=workdir,
+        read=read,
+        outputs=("result.json",),
+        announcement=Announcement("stdout", "ready\n") if side == "server" else None,
+    )

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rate limiter of a host: HTB on its device, with marking.  The five htb_* files share this.
+
+    eth0 root  htb 1:            default class 1:1, rate = ceil = htb_rate, bucket htb_burst
+      leaf     bfifo or red      limit htb_buffer
+
+htb_mark data: with a threshold the leaf is a RED that is an exact threshold (qdisc.red_options):
+a packet that finds at least that many bytes waiting is marked CE if it can be.
+htb_mark ack: the leaf is a FIFO without a limit, the queue is counted, limited, and shown to the
+ACKs by the programs of bpf/ack_mark.c.
+
+`read` takes everything from the kernel, and `write` changes only what differs, so parameters are
+applied and restored in any order that begins (and ends) with htb_rate.  Two numbers have to be told
+from their defaults, and HTB has room for it: its quantum (without effect with a single class) says
+which burst was asked for, since the kernel keeps a time; the handle of the leaf says whether a
+buffer was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from testctl_agent import qdisc
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.types import Value
+
+DEFAULT_BUFFER = 1_000_000
+"""Bytes that may wait when htb_buffer says nothing."""
+
+_LEAST_BURST, _BURST_NS = 1600, 10_000
+_ROOT, _CLASS = 0x10000, 0x10001
+_QUANTUM_BASE = 1 << 30
+_UNLIMITED = 2**31 - 1
+_LEAVES = {("bfifo", False): 0x10, ("red", False): 0x20, ("ack", False): 0x30}
+_LEAVES |= {(form, True): handle + 1 for (form, _), handle in list(_LEAVES.items())}
+_FORMS = {handle << 16: form for form, handle in _LEAVES.items()}
+
+
+@dataclass(frozen=True)
+class Htb:
+    """The limiter's state.  rate in bit/s, the others in bytes; None is not set."""
+
+    rate: int | None = None
+    burst: int | None = None
+    buffer: int | None = None
+    ecn_threshold: int | None = None
+    mark: str = "data"
+
+    @property
+    def form(self) -> tuple[str, bool]:
+        """What the leaf is, and whether a buffer was asked for."""
+        kind = "ack" if self.mark == "ack" else "red" if self.ecn_threshold is not None else "bfifo"
+        return kind, self.buffer is not None
+
+
+def default_burst(rate: int) -> int:
+    """The bucket when none is asked for: 10 us of the rate, at least one packet of 1600 bytes."""
+    return max(_LEAST_BURST, rate * _BURST_NS // (8 * 10**9))
+
+
+def class_options(htb: Htb) -> bytes:
+    """The options of class 1:1; ValueError for a rate the kernel can't have."""
+    rate = htb.rate or 0
+    burst = default_burst(rate) if htb.burst is None else htb.burst
+    ticks = qdisc.bucket_ticks(burst, rate)
+    if ticks >= 2**32:
+        raise ValueError(f"a bucket of {burst} bytes takes {ticks * qdisc.TICK_NS / 1e9:.0f} s to fill; want < 274 s")
+    return qdisc.htb_class_options(rate, ticks, _QUANTUM_BASE + (htb.burst or 0))
+
+
+def read_state(device: str) -> Htb:
+    """The limiter on the device; ApplyError when its root qdisc is somebody else's."""
+    root = qdisc.root(device)
+    if root is None:
+        return Htb()
+    inner = [q for q in qdisc.qdiscs(device) if q.parent == _CLASS]
+    ours = [c for c in qdisc.classes(device) if c.handle == _CLASS]
+    if (root.kind, root.handle) != ("htb", _ROOT) or not inner or not ours or inner[0].handle not in _FORMS:
+        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
+        raise ApplyError(f"device {device}: want the kernel's default or our own root qdisc; got {shown}")
+    rate, ticks, quantum = qdisc.parse_htb_class(ours[0].options)
+    burst = (quantum - _QUANTUM_BASE) or None
+    if ticks != qdisc.bucket_ticks(default_burst(rate) if burst is None else burst, rate):
+        burst = ticks * qdisc.TICK_NS * rate // (8 * 10**9)
+    (kind, asked), leaf = _FORMS[inner[0].handle], inner[0].options
+    if kind == "ack":
+        from testctl_agent.bpf import ack_mark
+
+        queue = ack_mark.read(device)
+        if queue is None:
+            raise ApplyError(f"device {device}: the programs that mark ACKs are gone")
+        threshold = None if queue.threshold == ack_mark.UNSET else queue.threshold
+        return Htb(rate, burst, queue.limit if asked else None, threshold, "ack")
+    limit, marking = qdisc.parse_red(leaf) if kind == "red" else (qdisc.parse_bfifo(leaf), None)
+    return Htb(rate, burst, limit if asked else None, marking, "data")
+
+
+def write_state(device: str, old: Htb, new: Htb) -> None:
+    """Go from one state to another.  Raises NetlinkError, TestbedError or ValueError."""
+    if old == new:
+        return
+    if new.rate is None:
+        if new != Htb():
+            raise ValueError("there is no htb_rate to go with it")
+        _remove_marking(device, old)
+        qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
+        return
+    options = class_options(new)
+    if old.rate is None:
+        qdisc.put_qdisc(device, "htb", _ROOT, qdisc.ROOT, qdisc.htb_options())
+    try:
+        qdisc.put_class(device, "htb", _CLASS, _ROOT, options)
+        _put_leaf(device, old, new)
+    except TestbedError:
+        if old.rate is None:
+            _remove_marking(device, new)
+            qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
+        raise
+
+
+def _put_leaf(device: str, old: Htb, new: Htb) -> None:
+    kind, _ = new.form
+    buffer = DEFAULT_BUFFER if new.buffer is None else new.buffer
+    if kind == "ack":
+        from testctl_agent.bpf import ack_mark
+
+        ack_mark.put(device, ack_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold, buffer)
+    if kind == "red":
+        name, options = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
+    else:
+        name, options = "bfifo", qdisc.bfifo_options(_UNLIMITED if kind == "ack" else buffer)
+    same = new.form == old.form and (
+        kind == "ack" or (new.buffer, new.ecn_threshold) == (old.buffer, old.ecn_threshold)
+    )
+    if old.rate is None or not same:
+        qdisc.put_qdisc(device, name, _LEAVES[new.form] << 16, _CLASS, options)
+        if kind == "ack":
+            ack_mark.emptied(device)
+    if kind != "ack":
+        _remove_marking(device, old)
+
+
+def _remove_marking(device: str, htb: Htb) -> None:
+    if htb.mark == "ack":
+        from testctl_agent.bpf import ack_mark
+
+        ack_mark.remove(device)
+
+
+def read(entity: Entity, name: str) -> Value:
+    """htb_NAME of the limiter on the host's device; "none" where it is not set."""
+    value = getattr(read_state(entity.device), name.removeprefix("htb_"))
+    return "none" if value is None else value
+
+
+def apply(entity: Entity, name: str, value: Value) -> None:
+    field = name.removeprefix("htb_")
+    try:
+        old = read_state(entity.device)
+        new = Htb() if name == "htb_rate" and value == "none" else _with(old, field, value)
+        write_state(entity.device, old, new)
+    except (TestbedError, ValueError) as error:
+        raise entity.refuse(name, value, error) from error
+
+
+def _with(old: Htb, field: str, value: Value) -> Htb:
+    changed: dict[str, Any] = {field: None if value == "none" else value}
+    return replace(old, **changed)
+
+
+def needs(entity: Entity, name: str) -> str:
+    """Why this host can't have the parameter: no device, a qdisc of somebody else, no such qdisc."""
+    if not entity.devices:
+        return "it has no network device"
+    try:
+        now = read_state(entity.device)
+    except TestbedError as error:
+        return str(error)
+    lacking = qdisc.missing("htb")
+    if name == "htb_ecn_threshold" and now.mark == "data" and not lacking:
+        lacking = qdisc.missing("red")
+    return lacking

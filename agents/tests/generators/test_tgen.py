@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tgen as a generator: its words, its results, both ends as tasks."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from testctl_agent.generators import tgen
+from testctl_agent.params import registry
+from testctl_agent.params.flow import pattern
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Amount, Value
+from testctl_agent.spec.units import Bytes, Duration, Rate
+
+BASE: dict[str, Value] = {
+    "address": "10.0.0.2", "bind": "10.0.0.1", "server_port": 5001, "client_port": 40000, "start_ns": 10**9, "seed": 4,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def binary(monkeypatch: pytest.MonkeyPatch) -> str:
+    found = tgen.binary()
+    monkeypatch.setenv("TESTCTL_TGEN", found)
+    return found
+
+
+def words(side: tgen.Side, **options: Value) -> dict[str, str]:
+    argv = tgen.argv(side, BASE | options, Path("w"))
+    assert argv[:2] == [tgen.binary(), "serve" if side == "server" else "send"]
+    return dict(word.split("=", 1) for word in argv[2:])
+
+
+def test_the_words_of_a_plain_flow() -> None:
+    assert words("client", duration=Duration.parse("2s")) == {
+        "out": "w/result.json", "address": "10.0.0.2", "bind": "10.0.0.1", "server_port": "5001",
+        "client_port": "40000", "parallel": "1", "start_ns": "1000000000", "end_ns": "3000000000", "seed": "4",
+        "write_size": "1048576", "notsent_lowat": "1048576", "pattern": "greedy", "nodelay": "off", "blocking": "on",
+        "reverse": "off", "verify": "off",
+    }  # fmt: skip
+
+
+def test_a_server_binds_the_address() -> None:
+    assert "bind" not in words("server")
+
+
+def test_all_options_are_given_in_base_units() -> None:
+    options: dict[str, Value] = {
+        "bytes": Bytes.parse("3MB"), "send_buffer": Bytes(5000), "receive_buffer": Bytes(6000), "lowat": Bytes(100),
+        "rate": Rate.parse("1gbit"), "burst": Bytes.parse("30kB"), "write_size": Bytes(7000), "nodelay": True,
+        "keepalive": Duration.parse("2s"), "user_timeout": Duration.parse("1s"), "blocking": False, "cc": "reno",
+        "reverse": True, "verify": True, "notsent_lowat": "none", "parallel": 3,
+        "pattern": "stall at 20kB for 500ms", "limit_ns": 77,
+    }  # fmt: skip
+    found = words("client", **options)
+    assert {name: found[name] for name in options if name in found} == {
+        "bytes": "3000000", "send_buffer": "5000", "receive_buffer": "6000", "lowat": "100", "rate": "1000000000",
+        "burst": "30000", "write_size": "7000", "nodelay": "on", "keepalive": "2000000000",
+        "user_timeout": "1000000000", "blocking": "off", "cc": "reno", "reverse": "on", "verify": "on",
+        "parallel": "3", "pattern": "stall at 20000B for 500000000", "limit_ns": "77",
+    }  # fmt: skip
+    assert "notsent_lowat" in options.keys() - found.keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "end_ns"),
+    [
+        ({"end_ns": 5 * 10**9, "duration": 10**9}, 5 * 10**9),
+        ({"duration": 10**9}, 2 * 10**9),
+        ({"bytes": 5}, 0),
+        ({"bytes": 5, "duration": 10**9}, 2 * 10**9),
+        ({"bytes": 5, "end_ns": 0}, 0),
+        ({"pattern": "schedule 0s:5B"}, 0),
+        ({"pattern": "on-off 1s/1s"}, 11 * 10**9),
+        ({}, 11 * 10**9),
+    ],
+)
+def test_when_a_flow_ends(options: dict[str, Value], end_ns: int) -> None:
+    assert words("client", **options)["end_ns"] == str(end_ns)
+
+
+@pytest.mark.parametrize("name", ["address", "side", "server_port"])
+def test_an_option_that_is_missing(name: str, tmp_path: Path) -> None:
+    options = {key: value for key, value in (BASE | {"side": "server"}).items() if key != name}
+    with pytest.raises(TestbedError, match=f"{name}"):
+        tgen.task(options, tmp_path).start()
+
+
+def test_it_is_not_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TESTCTL_TGEN", str(tmp_path / "tgen"))
+    assert tgen.missing() == f"{tmp_path / 'tgen'} can't be executed"
+    with pytest.raises(TestbedError, match="can't be executed"):
+        tgen.task(BASE | {"side": "client"}, tmp_path)
+
+
+def test_it_refuses_nothing() -> None:
+    assert tgen.refuses(dict.fromkeys(registry.specs()["flow"], 1)) == []
+
+
+def both_ends(tmp_path: Path, **options: Value) -> list[dict[str, object]]:
+    given = BASE | {"address": "127.0.0.1", "bind": "127.0.0.1", "start_ns": time.time_ns()} | options
+    tasks = []
+    for side in ("server", "client"):
+        (tmp_path / side).mkdir()
+        tasks.append(tgen.task(given | {"side": side}, tmp_path / side))
+        tasks[-1].start()
+    assert all(task.wait(20) for task in tasks)
+    assert all(task.files() == ["result.json"] for task in tasks)
+    return [task.result() for task in tasks]
+
+
+def test_both_ends_as_tasks(tmp_path: Path) -> None:
+    server, client = both_ends(tmp_path, server_port=18001, client_port=18100, bytes=10_000, verify=True, parallel=2)
+    assert (server["side"], server["role"], client["role"]) == ("server", "receiver", "sender")
+    assert json.dumps(server)
+
+
+def test_a_task_that_fails_says_why(tmp_path: Path) -> None:
+    options = BASE | {"address": "127.0.0.1", "bind": "127.0.0.1", "server_port": 18002, "client_port": 18200}
+    task = tgen.task(options | {"side": "client", "start_ns": 0}, tmp_path)
+    with pytest.raises(TestbedError, match="has not started"):
+        task.result()
+    task.start()
+    assert task.wait(20)
+    with pytest.raises(TestbedError, match=r"^tgen client: connection 0: connect 127.0.0.1:18002: ECONNREFUSED"):
+        task.result()
+
+
+def test_a_server_that_is_not_ready_says_why(tmp_path: Path) -> None:
+    task = tgen.task(BASE | {"side": "server", "address": "203.0.113.9"}, tmp_path)
+    with pytest.raises(TestbedError, match=r"ended before it was ready: .*bind 203.0.113.9:5001: EADDRNOTAVAIL"):
+        task.start()
+
+
+def test_a_task_that_is_stopped(tmp_path: Path) -> None:
+    task = tgen.task(BASE | {"side": "server", "address": "127.0.0.1", "server_port": 18003}, tmp_path)
+    task.start()
+    assert not task.wait(0.01)
+    with pytest.raises(TestbedError, match="has not ended"):
+        task.result()
+    task.stop()
+    assert task.poll()
+    with pytest.raises(TestbedError, match="no connection arrived"):
+        task.result()
+
+
+def accepted(tmp_path: Path, word: str) -> bool:
+    """Whether tgen takes a word: without an address it then complains of that."""
+    (tmp_path / "stderr.txt").unlink(missing_ok=True)
+    from testctl_agent.run import start
+
+    start([tgen.binary(), "send", word], stderr=tmp_path / "stderr.txt").wait()
+    return (tmp_path / "stderr.txt").read_text() == "tgen send: address: is missing\n"
+
+
+@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - {"start", "duration", "generator"}))
+def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
+    spec = registry.specs()["flow"][name]
+    samples: list[object] = [spec.default] if spec.default is not None else []
+    if isinstance(spec.type, Amount):
+        samples = [spec.type.least, spec.type.most]
+    if name == "pattern":
+        samples = [pattern.base_units(text) for text in ("greedy", "on-off 1ns/1s", "stall at 0s for 1ns")]
+    if name == "cc":
+        samples = ["a" * 15]
+    for value in samples:
+        text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            text = str(int(value))
+        assert accepted(tmp_path, f"{name}={text}") or name == "burst", text

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: HTB's data marking is an exact threshold, ACK marking counts to zero.
+
+A host (namespace `near`) sends datagrams in one burst at 1 Mbit/s, so that all but the first
+wait.  Prints one line a check; an assertion ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from testctl_agent import qdisc
+from testctl_agent.bpf import ack_mark
+from testctl_agent.params import registry
+from testctl_agent.params.entity import Entity
+from testctl_agent.spec.types import Value
+
+CLONE_NEWNET = 0x40000000
+HEADERS, PAYLOAD = 42, 1000
+PACKET = HEADERS + PAYLOAD
+ECT0, CE = 2, 3
+HOST = Entity("near", "host", ("eth0",))
+
+
+def ip(command: str) -> None:
+    subprocess.run(["ip", *command.split()], check=True)
+
+
+def enter(name: str) -> None:
+    import ctypes
+
+    with open(f"/run/netns/{name}") as namespace:
+        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
+
+
+def build() -> socket.socket:
+    """Two hosts on one wire; this process ends up in `near`; returns a socket that listens in `far`."""
+    for name in ("near", "far"):
+        ip(f"netns add {name}")
+        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    ip("-n near link add eth0 type veth peer name eth0 netns far")
+    for number, name in enumerate(("near", "far"), 1):
+        ip(f"-n {name} link set lo up")
+        ip(f"-n {name} link set eth0 address {mac(number)}")
+        ip(f"-n {name} addr add 10.0.0.{number}/16 dev eth0")
+        ip(f"-n {name} link set eth0 up")
+        ip(f"-n {name} neigh replace 10.0.0.{3 - number} lladdr {mac(3 - number)} dev eth0")
+    enter("far")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listening.bind(("10.0.0.2", 9))
+    listening.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    enter("near")
+    return listening
+
+
+def mac(number: int) -> str:
+    return f"02:00:00:00:00:{number:02x}"
+
+
+def put(name: str, value: Value) -> None:
+    found = registry.module("host", name)
+    assert found.needs(HOST, name) == "", found.needs(HOST, name)
+    found.apply(HOST, name, value)
+    got = found.read(HOST, name)
+    assert got == value, f"{name}: want {value}; got {got}"
+
+
+def burst(listening: socket.socket, count: int, ecn: int) -> list[int]:
+    """Send `count` datagrams at once; returns the ECN bits of those that arrive."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        sending.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
+        sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        for _ in range(count):
+            sending.sendto(bytes(PAYLOAD), ("10.0.0.2", 9))
+        time.sleep(count * PACKET * 8e-6 + 0.5)
+    seen: list[int] = []
+    listening.setblocking(False)
+    while True:
+        try:
+            _, extra, _, _ = listening.recvmsg(2048, 64)
+        except BlockingIOError:
+            return seen
+        seen.append(extra[0][2][0] & 3)
+
+
+def check_data_marking(listening: socket.socket) -> None:
+    """Datagram j (from 0) finds (j - 1) packets waiting: CE from the first that finds the threshold."""
+    expected = 0
+    for waiting in (1, 5, 20):
+        for more in (-1, 0, 1):
+            put("htb_ecn_threshold", waiting * PACKET + more)
+            first = waiting + 1 + (more > 0)
+            expected += 2 * (40 - first)
+            for _ in range(2):
+                assert burst(listening, 40, ECT0) == [ECT0] * first + [CE] * (40 - first), (waiting, more)
+            assert burst(listening, 40, 0) == [0] * 40
+    marked = next(q for q in qdisc.qdiscs("eth0") if q.kind == "red").extra["marked"]
+    assert marked == expected, marked
+    put("htb_buffer", 10 * PACKET)
+    assert len(burst(listening, 40, ECT0)) == 11
+    put("htb_buffer", "none")
+    print("data marking is exact")
+
+
+def check_ack_marking(listening: socket.socket) -> None:
+    put("htb_mark", "ack")
+    put("htb_ecn_threshold", 5 * PACKET)
+    assert burst(listening, 40, ECT0) == [ECT0] * 40
+    state = ack_mark.read("eth0")
+    assert state is not None
+    assert (state.queued, state.drops) == (0, 0), state
+    put("htb_buffer", 10 * PACKET)
+    assert len(burst(listening, 40, 0)) == 11
+    print("what enters and what leaves sum to", ack_mark.read("eth0"))
+
+
+def check_tcp(tso: bool) -> None:
+    """Half a second of TCP at 1 Gbit/s: ACKs get ECE, none has a bad checksum, the count ends at 0."""
+    put("tso", tso)
+    put("tcp_ecn", 1)
+    put("cc", "dctcp")
+    put("htb_rate", 10**9)
+    put("htb_buffer", "none")
+    put("htb_ecn_threshold", 30_000)
+    enter("far")
+    listening = socket.create_server(("10.0.0.2", 5001))
+    subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_ecn=1", "net.ipv4.tcp_congestion_control=dctcp"], check=True)
+    enter("near")
+    child = os.fork()
+    if not child:
+        peer, _ = listening.accept()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 18)
+        while peer.recv(1 << 20):
+            pass
+        os._exit(0)
+    begin = time.monotonic()
+    with socket.create_connection(("10.0.0.2", 5001)) as sending:
+        sent = 0
+        while time.monotonic() < begin + 0.5:
+            sent += sending.send(bytes(1 << 20))
+    os.waitpid(child, 0)
+    took = time.monotonic() - begin
+    time.sleep(1)
+    state = ack_mark.read("eth0")
+    assert state is not None
+    assert state.queued == 0, state
+    assert state.marks > 10, state
+    assert 0.85e9 < sent * 8 / took < 1e9, sent * 8 / took
+    print(f"tso {tso}: {sent * 8 / took / 1e6:.0f} Mbit/s,", state)
+    listening.close()
+
+
+def main() -> None:
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available)
+    listening = build()
+    before = [q.kind for q in qdisc.qdiscs("eth0")]
+    put("htb_rate", 10**6)
+    put("htb_burst", 1)
+    check_data_marking(listening)
+    check_ack_marking(listening)
+    put("htb_burst", "none")
+    for tso in (True, False):
+        check_tcp(tso)
+    put("htb_mark", "data")
+    put("htb_ecn_threshold", "none")
+    put("htb_rate", "none")
+    assert [q.kind for q in qdisc.qdiscs("eth0")] == before
+    subprocess.run(["mount", "-t", "sysfs", "sys", "/sys"], check=True)
+    put("kernel", ".".join(os.uname().release.split(".")[:2]))
+    for name, value in (("initcwnd", 20), ("initcwnd", "none"), ("gro", True), ("gro_flush", 20_000), ("mtu", 9000)):
+        put(name, value)
+    print("all is as before")
+
+
+if __name__ == "__main__":
+    main()

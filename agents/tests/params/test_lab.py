@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host parameters on the lab's kernels.  lab_host.py is what runs inside; it also runs by itself as an init's child."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.lab
+def test_host(in_lab: Callable[..., str]) -> None:
+    said = in_lab(Path(__file__).with_name("lab_host.py").read_text())
+    assert "data marking is exact" in said
+    assert said.endswith("all is as before\n")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sysctls by name, and the congestion control, on a frozen /proc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testctl_agent.params.entity import Entity
+from testctl_agent.params.host import cc, kernel, sysctl
+from testctl_agent.params.registry import find
+from testctl_agent.spec.errors import ApplyError
+
+FILES = {
+    "ipv4/tcp_ecn": "2\n",
+    "ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "ipv4/ip_local_port_range": "32768\t60999\n",
+    "ipv4/conf/all/rp_filter": "0\n",
+    "core/somaxconn": "4096\n",
+    "ipv4/tcp_congestion_control": "cubic\n",
+    "ipv4/tcp_available_congestion_control": "reno cubic dctcp\n",
+}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Entity:
+    for name, text in FILES.items():
+        path = tmp_path / "sys/net" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Entity("h1", "host", ("eth0",), proc=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "value"),
+    [
+        ("tcp_ecn", 2, 1),
+        ("net.ipv4.tcp_ecn", 2, 1),
+        ("tcp_rmem", "4096 131072 6291456", "4096 10000 20000"),
+        ("net.ipv4.ip_local_port_range", "32768 60999", "1024 2048"),
+        ("net.ipv4.conf.all.rp_filter", "0", "1"),
+        ("net.core.somaxconn", "4096", "128"),
+    ],
+)
+def test_reads_applies_and_reads_back(host: Entity, name: str, before: object, value: int | str) -> None:
+    assert sysctl.needs(host, name) == ""
+    assert sysctl.read(host, name) == before
+    sysctl.apply(host, name, value)
+    assert sysctl.read(host, name) == value
+
+
+def test_whatever_the_kernel_says_can_be_restored(host: Entity) -> None:
+    path = host.proc / "sys/net/ipv4/tcp_ecn"
+    path.write_text("5\n")
+    assert sysctl.read(host, "tcp_ecn") == "5"
+    sysctl.apply(host, "tcp_ecn", "5")
+    assert path.read_text() == "5\n"
+
+
+def test_needs_says_what_is_not_there(host: Entity) -> None:
+    assert sysctl.needs(host, "net.core.rmem_max") == (
+        "there is no net.core.rmem_max in this kernel, or only in its first network namespace"
+    )
+    assert sysctl.needs(host, "net.ipv4.conf.all") != ""
+    path = host.proc / "sys/net/core/somaxconn"
+    path.chmod(0o444)
+    assert sysctl.needs(host, "net.core.somaxconn") == "net.core.somaxconn can only be read"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "net.ipv4.",
+        "net.ipv4...x",
+        "net.ipv4.a..b",
+        "net.ipv4/../../x",
+        "net.ipv6.x",
+        "kernel.panic",
+        "../x",
+        "sysctl",
+        "tcp_ecm",
+    ],
+)
+def test_no_other_path_can_be_reached(host: Entity, name: str) -> None:
+    with pytest.raises(ApplyError, match="want a sysctl below net"):
+        sysctl.read(host, name)
+    if name != "sysctl":
+        assert find("host", name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "want"),
+    [
+        ("tcp_ecn", 7, "want one of 0, 1, 2; got 7"),
+        ("tcp_rmem", "1 2", "want 3 whole numbers with spaces between; got '1 2'"),
+        ("net.ipv4.tcp_wmem", "a b c", "want 3 whole numbers"),
+        ("net.core.somaxconn", "", "want a line of text; got ''"),
+        ("net.core.somaxconn", "a\0b", "want a line of text"),
+    ],
+)
+def test_a_bad_value_is_refused(name: str, raw: object, want: str) -> None:
+    spec = find("host", name)
+    assert spec is not None
+    with pytest.raises(ValueError, match=want):
+        spec.type.parse(raw)
+
+
+def test_blanks_do_not_matter() -> None:
+    spec = find("host", "tcp_rmem")
+    assert spec is not None
+    assert spec.type.parse(" 1\t2   3\n") == "1 2 3"
+
+
+def test_cc(host: Entity) -> None:
+    assert cc.read(host, "cc") == "cubic"
+    cc.apply(host, "cc", "dctcp")
+    assert cc.read(host, "cc") == "dctcp"
+    with pytest.raises(ApplyError, match=r"host h1, cc: want vegas; this kernel has cubic, dctcp, reno"):
+        cc.apply(host, "cc", "vegas")
+    assert cc.needs(host, "cc") == ""
+
+
+def test_kernel_can_only_be_confirmed() -> None:
+    booted = Entity("h1", "host", notes={"kernel": "6.12"})
+    kernel.apply(booted, "kernel", "6.12")
+    with pytest.raises(ApplyError, match=r"host h1, kernel: want 6\.1; got 6\.12 \(running: "):
+        kernel.apply(booted, "kernel", "6.1")
+    running = str(kernel.read(Entity("h1", "host"), "kernel"))
+    assert len(running.split(".")) == 2
+    assert "-" not in running

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: a netem port sends at its rate, then delays, and holds its buffer."""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+import subprocess
+import time
+
+from testctl_agent import qdisc
+from testctl_agent.switch import backend as backends
+from testctl_agent.switch.backend import UNSET
+
+CLONE_NEWNET = 0x40000000
+SO_TIMESTAMPNS = 35
+PAYLOAD = 1472
+PACKET = 14 + 1500
+PORT = "receiver"
+CLOCK_NS = 5000
+"""Every reading of the clock moves virtual time by 256 ns: what sending and stamping may add."""
+
+
+def ip(command: str) -> None:
+    subprocess.run(["ip", *command.split()], check=True)
+
+
+def enter(name: str) -> None:
+    with open(f"/run/netns/{name}") as namespace:
+        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
+
+
+def build() -> socket.socket:
+    """A switch's port and the host at its other end; this process is at the switch."""
+    for name in ("switch", "host"):
+        ip(f"netns add {name}")
+        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    far = "eth0 address 02:00:00:00:00:02 netns host"
+    ip(f"-n switch link add {PORT} address 02:00:00:00:00:01 type veth peer name {far}")
+    for name, device, number in (("switch", PORT, 1), ("host", "eth0", 2)):
+        ip(f"-n {name} link set lo up")
+        ip(f"-n {name} addr add 10.0.0.{number}/16 dev {device}")
+        ip(f"-n {name} link set {device} up")
+        ip(f"-n {name} neigh replace 10.0.0.{3 - number} lladdr 02:00:00:00:00:0{3 - number} dev {device}")
+    enter("host")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listening.bind(("10.0.0.2", 9))
+    listening.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+    enter("switch")
+    return listening
+
+
+def burst(listening: socket.socket, count: int) -> list[int]:
+    """Send `count` packets at once; returns when each arrived, in ns after the first was sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+        begin = time.time_ns()
+        for _ in range(count):
+            sending.sendto(bytes(PAYLOAD), ("10.0.0.2", 9))
+        time.sleep(1)
+    arrived: list[int] = []
+    listening.setblocking(False)
+    while True:
+        try:
+            _, extra, _, _ = listening.recvmsg(2048, 64)
+        except BlockingIOError:
+            return arrived
+        seconds, nanoseconds = struct.unpack("=qq", extra[0][2])
+        arrived.append(seconds * 10**9 + nanoseconds - begin)
+
+
+def main() -> None:
+    listening = build()
+    switch = backends.load("netem", {f"switch:{PORT}": PORT})
+    before = qdisc.qdiscs(PORT)
+
+    def put(what: str, value: int | str) -> None:
+        assert switch.can(what) == "", switch.can(what)
+        switch.apply(PORT, what, value)
+        assert switch.read(PORT, what) == value, (what, value, switch.read(PORT, what))
+
+    for rate, delay in ((10**9, 10**6), (10**8, 123_457), (10**10, 0), (40 * 10**9, 10**7 + 1)):
+        put("rate", rate)
+        put("delay", delay)
+        for _ in range(2):
+            arrived = burst(listening, 20)
+            assert len(arrived) == 20, len(arrived)
+            late = [at - delay - nth * PACKET * 8 * 10**9 // rate for nth, at in enumerate(arrived, 1)]
+            assert all(0 <= one < CLOCK_NS for one in (late if rate < 10**10 else late[:1])), (rate, delay, late)
+        print(f"{rate} bit/s, {delay} ns: {min(late)} to {max(late)} ns late")
+    put("rate", 10**8)
+    put("delay", 0)
+    put("buffer", 10 * PACKET)
+    assert len(burst(listening, 40)) == 11
+    put("delay", 10**6)
+    got = len(burst(listening, 40))
+    assert got == 11 + -(-(10**8 * 10**6 // (8 * 10**9)) // PACKET), got
+    assert "buffer" in switch.describe()
+    assert switch.counters()[0]["drops"] == 29 + 40 - got, switch.counters()
+    assert switch.can("ecn_threshold") != ""
+    for what in ("buffer", "delay", "rate", "ecn_threshold"):
+        switch.apply(PORT, what, UNSET[what])
+        assert switch.read(PORT, what) == UNSET[what]
+    assert [(q.kind, q.handle) for q in qdisc.qdiscs(PORT)] == [(q.kind, q.handle) for q in before]
+    print("the buffer holds what it should, and all is as before")
+
+
+if __name__ == "__main__":
+    main()

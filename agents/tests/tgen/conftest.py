@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the traffic program over the loopback: both ends, or one against a socket of Python's."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl_agent.generators import tgen
+
+Json = dict[str, Any]
+LOOPBACK = "127.0.0.1"
+_blocks = itertools.count(20000 + os.getpid() % 80 * 100, 4)
+
+
+def free(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+class Tgen:
+    """Starts ends; what still runs at the end of a test is killed."""
+
+    def __init__(self, workdir: Path) -> None:
+        self.workdir = workdir
+        self.started: list[subprocess.Popen[str]] = []
+        assert tgen.missing() is None, tgen.missing()
+
+    def free_ports(self) -> int:
+        """The first of four ports that nobody uses, below those the kernel hands out."""
+        return next(port for port in _blocks if all(free(port + n) for n in range(4)))
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [tgen.binary(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        self.started.append(process)
+        return process
+
+    def end(self, side: str, **options: object) -> tuple[subprocess.Popen[str], Path]:
+        """One end, started; a server is listening."""
+        out = self.workdir / f"{side}.json"
+        given = {"out": out, "address": LOOPBACK, "limit_ns": time.time_ns() + 20 * 10**9} | options
+        process = self.start(side, *(f"{key}={value}" for key, value in given.items()))
+        if side == "serve":
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            assert said == "ready\n", process.stderr.read() if process.stderr else ""
+        return process, out
+
+    def finish(self, process: subprocess.Popen[str], out: Path) -> tuple[int, str, Json]:
+        """Exit code, standard error and result of an end."""
+        _, said = process.communicate(timeout=30)
+        return process.returncode, said, json.loads(out.read_text()) if out.exists() else {}
+
+    def flow(self, **options: object) -> tuple[Json, Json]:
+        """Both ends to their good end: results of client and server."""
+        ports = self.free_ports()
+        given = {"server_port": ports + 3, "client_port": ports} | options
+        server = self.end("serve", **given)
+        client = self.end("send", bind=given.get("address", LOOPBACK), **given)
+        results = []
+        for process, out in (client, server):
+            code, said, result = self.finish(process, out)
+            assert (code, said, result["error"]) == (0, "", None)
+            results.append(result)
+        return results[0], results[1]
+
+    def close(self) -> None:
+        for process in self.started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Tgen]:
+    made = Tgen(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def arrivals(runner: Tgen) -> Callable[..., list[tuple[float, int]]]:
+    """Send to a socket of ours: (seconds since the flow's start, bytes) of every read."""
+
+    def run(**options: object) -> list[tuple[float, int]]:
+        start_ns = time.time_ns() + 100_000_000
+        with closing(socket.create_server((LOOPBACK, 0))) as listener:
+            given = {"server_port": listener.getsockname()[1], "start_ns": start_ns} | options
+            process, out = runner.end("send", **given)
+            listener.settimeout(20)
+            connection, _ = listener.accept()
+            found = []
+            with connection:
+                while data := connection.recv(1 << 20):
+                    found.append(((time.time_ns() - start_ns) / 1e9, len(data)))
+        code, said, result = runner.finish(process, out)
+        assert (code, said) == (0, "")
+        assert sum(n for _, n in found) == result["connections"][0]["bytes_sent"]
+        return found
+
+    return run

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `testctl plan` prints."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from testctl.plan import Plan, Point, summarise
+
+BOOT_S = 2.5
+WALL_PER_VIRTUAL = 2.0
+"""A lab takes about this long to boot, and to analyse a second of a 1 Gb/s flow: a first guess."""
+
+
+def estimate(point: Point) -> float:
+    """Wall seconds of one point in the lab, roughly."""
+    return BOOT_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+
+
+def print_dry_run(plan: Plan, as_json: bool) -> None:
+    """Points, coverage, estimate and what would be set, for a person or as JSON."""
+    said = summarise(plan, estimate)
+    if as_json:
+        print(json.dumps(said.to_json() | {"list": [point.to_json() for point in plan.points]}, indent=1))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"{said.name}: {said.about}" if said.about else said.name)
+    wall_s = said.wall_s or 0.0
+    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(wall_s)} with one job\n")
+    table = Table("swept", "values", box=None)
+    for factor in said.factors:
+        table.add_row(factor.key, ", ".join(factor.values))
+    if said.factors:
+        console.print(table)
+    for found in said.coverage:
+        words = {1: "values", 2: "pairs of values", 3: "triples of values"}.get(found.strength, f"{found.strength}-tuples")
+        sampled = ", from a sample" if found.sampled else ""
+        console.print(f"covers {found.covered} of {found.feasible} {words} ({100 * found.share:.1f} %{sampled})")
+    table = Table("entity", "would be set", box=None)
+    for entity, values in said.would_set.items():
+        table.add_row(entity, "  ".join(f"{name}={'|'.join(texts)}" for name, texts in values.items()))
+    console.print()
+    console.print(table)
+    if said.expectations:
+        console.print("\nexpects: " + "; ".join(said.expectations))
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the instruments of a point agree: what does not makes its verdict `invalid`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from testctl.metrics.core.view import FlowView, Rows, view
+from testctl.metrics.goodput import unique_bytes
+from testctl.records import Records
+
+_EXTRA_BYTES = 64  # per connection: what a generator sends beside what it counts (iperf3's cookie)
+_SHARE = 0.02
+_FEW = 100
+_BY_ECN = ("IpExt.InNoECTPkts", "IpExt.InECT1Pkts", "IpExt.InECT0Pkts", "IpExt.InCEPkts")
+
+
+def instruments_agree(records: Records) -> list[str]:
+    """Reasons, each a sentence with the entity or flow, why the records can't be trusted; [] if they can."""
+    reasons = [*_captures(records)]
+    for name in records.flows:
+        seen = view(records, name)
+        result = records.outcome.get("flows", {}).get(name)
+        reasons += [f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen))]
+    return [*reasons, *_counters(records)]
+
+
+def _captures(records: Records) -> Iterator[str]:
+    """outcome.json's captures: {entity: {"dropped": n}}, also under "notes"."""
+    outcome = records.outcome
+    notes = outcome.get("notes")
+    for place in (outcome, notes if isinstance(notes, Mapping) else {}):
+        captures = place.get("captures", {})
+        for entity, said in sorted(captures.items()) if isinstance(captures, Mapping) else []:
+            dropped = said.get("dropped", 0) if isinstance(said, Mapping) else 0
+            if dropped:
+                yield f"{entity}: the capture dropped {dropped} packets"
+
+
+def _ends(result: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object in a generator's result, however it is nested."""
+    if isinstance(result, Mapping):
+        yield result
+        for value in result.values():
+            yield from _ends(value)
+    elif isinstance(result, list):
+        for value in result:
+            yield from _ends(value)
+
+
+def generator_bytes(result: Any) -> tuple[int | None, int | None]:
+    """(bytes the sender's application wrote, bytes the receiver's read), None where not said."""
+    sent = received = None
+    for end in _ends(result):
+        connections = end.get("connections")
+        if isinstance(connections, list):  # tgen
+            if end.get("role") == "sender":
+                sent = sum(int(conn.get("bytes_sent", 0)) for conn in connections)
+            if end.get("role") == "receiver":
+                received = sum(int(conn.get("bytes_received", 0)) for conn in connections)
+        if isinstance(end.get("sum_sent"), Mapping):  # iperf3
+            sent = int(end["sum_sent"].get("bytes", 0))
+        if isinstance(end.get("sum_received"), Mapping):
+            received = int(end["sum_received"].get("bytes", 0))
+    return sent, received
+
+
+def _generator(seen: FlowView, result: Any) -> Iterator[str]:
+    for end in _ends(result):
+        if end.get("verified") is False:
+            where = f" at byte {end['bad_offset']}" if end.get("bad_offset") is not None else ""
+            yield f"the receiver read other bytes than were sent{where}"
+        if isinstance(end.get("error"), str) and end["error"]:
+            yield f"its generator failed: {end['error']}"
+    sent, received = generator_bytes(result)
+    slack = _EXTRA_BYTES * max(len(np.unique(seen.sent["conn"])), len(np.unique(seen.arrived["conn"])), 1)
+    if sent is not None and len(seen.sent) and unique_bytes(seen.sent) > sent + slack:
+        yield f"{seen.sender}'s capture has {unique_bytes(seen.sent)} bytes of payload; its generator wrote {sent}"
+    if received is not None:
+        for where, rows in ((seen.sender, seen.sent), (seen.receiver, seen.arrived)):
+            if len(rows) and unique_bytes(rows) < received:
+                yield f"{where}'s capture has {unique_bytes(rows)} bytes of payload; {seen.receiver} read {received}"
+        if received and not len(seen.sent) and not len(seen.arrived) and seen.records.packets.num_rows:
+            yield f"no capture has a packet of it; {seen.receiver} read {received} bytes"
+
+
+def _unseen(seen: FlowView) -> Iterator[str]:
+    """ACKs of bytes that a capture has not got: it missed packets."""
+    for where, data, acks in (
+        (seen.sender, seen.out, seen.acks_in),
+        (seen.receiver, seen.into, seen.acks_out),
+    ):
+        for conn in np.unique(acks["conn"]):
+            own = data.where(data["conn"] == conn) if len(data) else data
+            acked = int(acks["ack"][acks["conn"] == conn].max())
+            covered = _reach(own)
+            if acked > covered + 1:  # a FIN takes one number
+                yield f"{where}'s capture has bytes up to {covered} of connection {conn}; {acked} were acknowledged"
+
+
+def _reach(rows: Rows) -> int:
+    """First byte of a connection's payload that is missing."""
+    rows = rows.where(rows["length"] > 0) if len(rows) else rows
+    if not len(rows):
+        return 0
+    start, end = rows["seq"], rows["seq"] + rows["length"]
+    if not bool((start[1:] >= start[:-1]).all()):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    covered = np.maximum.accumulate(end)
+    gap = np.flatnonzero(start[1:] > covered[:-1])
+    return int(covered[gap[0]] if len(gap) else covered[-1])
+
+
+def _counters(records: Records) -> Iterator[str]:
+    """What a host's kernel counted coming in against what its capture saw arrive.
+
+    Tcp.InSegs counts a merged packet once, the IpExt counters by ECN field its packets on the wire.
+    """
+    if not records.packets.num_rows:
+        return
+    where, names = records.codes("where")
+    arriving = ~records.column("out")
+    for code, name in enumerate(names):
+        snmp = records.counters.get(name, {}).get("snmp", {})
+        rows = arriving & (where == code)
+        if not snmp or not rows.any():
+            continue
+        on_wire = [snmp[counter] for counter in _BY_ECN if counter in snmp]
+        checks = [("packets", int(rows.sum()), snmp.get("Tcp.InSegs"), "Tcp.InSegs")]
+        segs = int(records.column("segs")[rows].sum())
+        checks.append(("packets on the wire", segs, sum(on_wire) if on_wire else None, "IpExt.In…Pkts"))
+        for what, seen, said, counter in checks:
+            if said is not None and abs(said - seen) > _SHARE * max(said, seen) + _FEW:
+                yield f"{name}: its capture has {seen} arriving {what}; its kernel counted {said} ({counter})"

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the silences of a connection and gathers what both ends knew during each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.metrics.core.latencies import lost_packets
+from testctl.metrics.core.matching import wire
+from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.view import CONN_BITS, FlowView, Rows
+from testctl.metrics.stalls.clock import own_waits
+from testctl.records.schema import CE, ECE, SYN, Array, Ints
+
+FLOOR_NS = 1_000_000
+ROUND_TRIPS = 4
+_SAMPLES = 64
+NEVER = -1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a silence; names as in the table's schema, and what only decides the cause.
+
+    trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
+    receiver had the data before it sent that ACK (-1 unknown); window_room: bytes the receiver's
+    window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
+    notsent_bytes: what the application had waiting (tcp_info; -1 unknown); timeouts, probes: of
+    the sender's counters if they are this flow's (-1 unknown); rto_seen: 1 when tcp_info counted a
+    timeout across the end, 0 when not, -1 unknown.
+    """
+
+    flow: str
+    conn: int
+    start_ns: int
+    end_ns: int
+    length_ns: int
+    srtt_ns: int
+    outstanding_bytes: int
+    missing_bytes: int
+    lost_bytes: int
+    owed_bytes: int
+    last_sent_row: int
+    last_sent_seq: int
+    last_sent_end: int
+    una: int
+    received_row: int
+    received_ns: int
+    received_seq: int
+    received_end: int
+    received_ce: int
+    received_ce_before: int
+    acked_row: int
+    acked_ns: int
+    acked: int
+    acked_ece: int
+    ender_row: int
+    ender_seq: int
+    ender_length: int
+    ender_retrans: bool
+    rto_us: int
+    waited_ns: int
+    own_wait_ns: int
+    trigger: bool
+    trigger_wait_ns: int
+    window_room: int
+    mss: int
+    ender_alone: bool
+    notsent_bytes: int
+    timeouts: int
+    probes: int
+    rto_seen: int
+
+
+def connections(flow: FlowView) -> list[Connection]:
+    """The connections of a flow that sent data."""
+    return [Connection.of(flow, int(conn)) for conn in np.unique(flow.sent["conn"])]
+
+
+def _lost(flow: FlowView, conn: int) -> tuple[Ints, Ints, Ints]:
+    found = wire(flow)
+    rows = np.flatnonzero(lost_packets(flow))
+    rows = rows[flow.sent["conn"][found.row[rows]] == conn]
+    first = found.start[rows] - (conn << CONN_BITS)
+    return flow.sent["time_ns"][found.row[rows]], first, found.end[rows] - found.start[rows]
+
+
+@dataclass
+class Connection:
+    """One connection's packets by role, in order of time; running maxima are taken once.
+
+    out: departures with payload or SYN; next_byte: the highest byte sent up to each;
+    una: the highest ACK that came up to each of acks_in; received, acked: likewise for arrived, acks_out;
+    lost: departure, first byte and length of each packet that never arrived.
+    """
+
+    flow: FlowView
+    conn: int
+    out: Rows
+    arrived: Rows
+    acks_in: Rows
+    acks_out: Rows
+    next_byte: Ints
+    una: Ints
+    received: Ints
+    arrived_end: Ints
+    acked: Ints
+    mss: int
+    lost: tuple[Ints, Ints, Ints]
+    info: dict[str, Array]
+
+    @classmethod
+    def of(cls, flow: FlowView, conn: int) -> Connection:
+        def mine(rows: Rows) -> Rows:
+            return rows.where(rows["conn"] == conn) if len(rows) else rows
+
+        whole = mine(flow.out)
+        out = whole.where((whole["length"] > 0) | (whole["flags"] & SYN > 0))
+        arrived, acks_in, acks_out = mine(flow.arrived), mine(flow.acks_in), mine(flow.acks_out)
+        info = flow.info
+        if info:
+            own = info["conn"] == conn
+            info = {name: column[own] for name, column in info.items()}
+        return cls(
+            flow=flow,
+            conn=conn,
+            out=out,
+            arrived=arrived,
+            acks_in=acks_in,
+            acks_out=acks_out,
+            next_byte=np.maximum.accumulate(out["seq"] + np.maximum(out["length"], 0)),
+            una=np.maximum.accumulate(acks_in["ack"]),
+            received=np.maximum.accumulate(arrived["seq"] + arrived["length"]),
+            arrived_end=arrived["seq"] + arrived["length"],
+            acked=np.maximum.accumulate(acks_out["ack"]),
+            mss=int(out["length"].max()) if len(out) and int(out["segs"].max()) == 1 else 1,
+            lost=_lost(flow, conn),
+            info=info,
+        )
+
+    def silences(self) -> Iterator[Evidence]:
+        """Every silence longer than four round trips and 1 ms, in order."""
+        time_ns = self.out["time_ns"]
+        ends = np.append(time_ns[1:], self._end_of_records())
+        found = np.flatnonzero(ends - time_ns > FLOOR_NS)
+        smoothed = self._smoothed(time_ns[found])
+        long = ends[found] - time_ns[found] > ROUND_TRIPS * smoothed
+        waits = own_waits(self.out)
+        for last, end_ns, srtt_ns in zip(found[long], ends[found][long], smoothed[long], strict=True):
+            yield self._evidence(int(last), int(end_ns), int(srtt_ns), waits)
+
+    def _end_of_records(self) -> int:
+        """Where the last silence ends: nowhere unless data is outstanding when records end."""
+        last = int(self.out["time_ns"][-1])
+        if not len(self.una) or self.una[-1] >= self.next_byte[-1]:
+            return last
+        outcome = self.flow.records.outcome
+        stop = int(outcome.get("end_ns", 0)) - int(outcome.get("t0_ns", 0))
+        return max(last, stop, int(self.acks_in["time_ns"][-1]))
+
+    def _smoothed(self, at_ns: Ints) -> Ints:
+        """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
+        samples = round_trips(self.flow)
+        own = samples.conn == self.conn
+        time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
+        if not len(time_ns) or not len(at_ns):
+            return np.zeros(len(at_ns), np.int64)
+        position = np.searchsorted(time_ns, at_ns, side="right")
+        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else rtt_ns[0] for p in position]
+        return np.array(medians, np.int64)
+
+    def _evidence(self, last: int, end_ns: int, srtt_ns: int, waits: Ints) -> Evidence:
+        out, start_ns = self.out, int(self.out["time_ns"][last])
+        ender = last + 1 if last + 1 < len(out) else NEVER
+        length_ns = end_ns - start_ns
+        # ACKs before the packet that ended it, by place in the capture: in virtual time an ACK and
+        # what it lets go have the same time.
+        came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(self.una)
+        soon = end_ns - min(max(srtt_ns // 4, 100_000), length_ns // 2)
+        before = min(int(np.searchsorted(self.acks_in["time_ns"], soon)), came)
+        una = int(self.una[before - 1]) if before else 0
+        next_byte = int(self.next_byte[last])
+        sent_by = self._trigger_sent(before, came)
+        progress = self._progress_ns(came if ender >= 0 else before, start_ns)
+        return Evidence(
+            flow=self.flow.name,
+            conn=self.conn,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            length_ns=length_ns,
+            srtt_ns=srtt_ns,
+            outstanding_bytes=max(next_byte - una, 0),
+            last_sent_row=int(out.index[last]),
+            last_sent_seq=int(out["seq"][last]),
+            last_sent_end=next_byte,
+            una=una,
+            ender_row=int(out.index[ender]) if ender >= 0 else NEVER,
+            ender_seq=int(out["seq"][ender]) if ender >= 0 else NEVER,
+            ender_length=int(out["length"][ender]) if ender >= 0 else 0,
+            ender_retrans=bool(out["retrans"][ender]) if ender >= 0 else False,
+            waited_ns=end_ns - progress,
+            own_wait_ns=int(waits[ender]) if ender >= 0 else NEVER,
+            trigger=ender >= 0 and came > before,
+            trigger_wait_ns=self._held_ns(before, came, sent_by),
+            window_room=una + int(self.acks_in["window"][before - 1]) - next_byte if before else 1 << 30,
+            mss=self.mss,
+            ender_alone=self._alone(ender),
+            **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
+            **self._of_kernel(end_ns),
+        )
+
+    def _progress_ns(self, came: int, start_ns: int) -> int:
+        """When the sender last sent, or last got an ACK that moved on."""
+        if not came:
+            return start_ns
+        moved = int(np.searchsorted(self.una, self.una[came - 1]))
+        return max(start_ns, int(self.acks_in["time_ns"][moved]))
+
+    def _trigger_sent(self, before: int, came: int) -> int:
+        """When the receiver sent the first ACK that came just before the end; -1 when there is none."""
+        if came == before or not len(self.acks_out):
+            return NEVER
+        number, arrived = self.acks_in["ack"][before], int(self.acks_in["time_ns"][before])
+        until = int(np.searchsorted(self.acks_out["time_ns"], arrived, side="right"))
+        same = np.flatnonzero(self.acks_out["ack"][max(until - 1000, 0) : until] == number)
+        return int(self.acks_out["time_ns"][max(until - 1000, 0) + same[-1]]) if len(same) else NEVER
+
+    def _held_ns(self, before: int, came: int, sent_by: int) -> int:
+        """How long the receiver had all that the ACK covers before it sent it."""
+        if sent_by < 0 or not len(self.received):
+            return NEVER
+        at = int(np.searchsorted(self.received, self.acks_in["ack"][before]))
+        return max(sent_by - int(self.arrived["time_ns"][at]), 0) if at < len(self.received) else NEVER
+
+    def _alone(self, ender: int) -> bool:
+        """Whether one packet ended it and no more left until an ACK came (or at all)."""
+        if ender < 0 or int(self.out["segs"][ender]) > 1:
+            return False
+        if ender + 1 == len(self.out):
+            return True
+        after = int(np.searchsorted(self.acks_in.index, self.out.index[ender]))
+        return after < len(self.acks_in) and int(self.acks_in.index[after]) < int(self.out.index[ender + 1])
+
+    def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, int]:
+        """What had arrived at the receiver before `until_ns`, and what it had acknowledged."""
+        missing, lost, owed = NEVER, NEVER, NEVER
+        got, said = self.arrived, self.acks_out
+        arrivals = int(np.searchsorted(got["time_ns"], until_ns))
+        answers = int(np.searchsorted(said["time_ns"], until_ns))
+        acked = int(self.acked[answers - 1]) if answers else 0
+        if len(self.flow.into):
+            first = int(np.searchsorted(self.received[:arrivals], una, side="right"))
+            begin, end = got["seq"][first:arrivals], self.arrived_end[first:arrivals]
+            order = np.argsort(begin, kind="stable")
+            begin, end = np.maximum(begin[order], una), np.minimum(end[order], next_byte)
+            covered = np.maximum.accumulate(np.append(una, end))
+            holes = np.maximum(begin - covered[:-1], 0)
+            missing = int(holes.sum()) + max(next_byte - int(covered[-1]), 0)
+            left, byte, length = self.lost
+            lost = min(missing, int(length[(left <= start_ns) & (byte + length > una) & (byte < next_byte)].sum()))
+            in_order = int(covered[int(np.argmax(holes > 0))]) if holes.any() else int(covered[-1])
+            owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
+        row, previous = arrivals - 1, arrivals - 2
+        return {
+            "missing_bytes": missing,
+            "lost_bytes": lost,
+            "owed_bytes": owed,
+            "received_row": int(got.index[row]) if row >= 0 else NEVER,
+            "received_ns": int(got["time_ns"][row]) if row >= 0 else NEVER,
+            "received_seq": int(got["seq"][row]) if row >= 0 else NEVER,
+            "received_end": int(self.arrived_end[row]) if row >= 0 else NEVER,
+            "received_ce": int(got["ecn"][row] == CE) if row >= 0 else NEVER,
+            "received_ce_before": int(got["ecn"][previous] == CE) if previous >= 0 else NEVER,
+            "acked_row": int(said.index[answers - 1]) if answers else NEVER,
+            "acked_ns": int(said["time_ns"][answers - 1]) if answers else NEVER,
+            "acked": acked if answers else NEVER,
+            "acked_ece": int(said["flags"][answers - 1] & ECE > 0) if answers else NEVER,
+        }
+
+    def _of_kernel(self, end_ns: int) -> dict[str, int]:
+        """What tcp_info and the counters say around the end."""
+        rto = notsent = seen = NEVER
+        if self.info and len(self.info["time_ns"]):
+            after = int(np.searchsorted(self.info["time_ns"], end_ns))
+            if after:
+                rto, notsent = int(self.info["rto"][after - 1]), int(self.info["notsent_bytes"][after - 1])
+            if 0 < after < len(self.info["time_ns"]) and self.info["total_rto"][after] >= 0:
+                seen = int(self.info["total_rto"][after] > self.info["total_rto"][after - 1])
+        snmp = self.flow.snmp
+        return {
+            "rto_us": rto,
+            "notsent_bytes": notsent,
+            "rto_seen": seen,
+            "timeouts": int(snmp.get("TcpExt.TCPTimeouts", NEVER)),
+            "probes": int(snmp.get("TcpExt.TCPLossProbes", NEVER)),
+        }

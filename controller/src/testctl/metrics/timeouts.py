@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Retransmission timeouts with their lengths, and tail loss probes.
+
+Both are seen in the packets, as what ended a silence; a timeout during which the connection
+still sent is not a silence, so the kernel's own count is taken when it is higher and is this flow's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import FlowView, view
+from testctl.metrics.stalls.table import flow_stalls
+from testctl.records import Records
+
+SPEC = MetricSpec(
+    name="timeouts",
+    help="retransmission timeouts and tail loss probes",
+    values=(
+        MetricInfo("retransmission_timeouts", "", "timeouts of the retransmission timer", "lower"),
+        MetricInfo("timeout_length_mean_ms", "ms", "mean silence that a timeout ended; NaN without any", "lower"),
+        MetricInfo("timeout_length_max_ms", "ms", "longest silence that a timeout ended; NaN without any", "lower"),
+        MetricInfo("loss_probes", "", "tail loss probes", "lower"),
+    ),
+)
+
+
+def _kernel_timeouts(seen: FlowView) -> int:
+    """The sender's own count: of its sockets where the kernel has one, else of the host."""
+    if seen.info and (seen.info["total_rto"] >= 0).any():
+        conns = np.unique(seen.info["conn"])
+        return sum(int(seen.info["total_rto"][seen.info["conn"] == conn].max()) for conn in conns)
+    return int(seen.snmp.get("TcpExt.TCPTimeouts", 0))
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    stalls = flow_stalls(records, flow)
+    lengths_ms = [stall.evidence.length_ns / 1e6 for stall in stalls if stall.ended_by == "rto"]
+    probes = sum(stall.ended_by == "tlp" for stall in stalls)
+    return {
+        "retransmission_timeouts": max(len(lengths_ms), _kernel_timeouts(seen)),
+        "timeout_length_mean_ms": sum(lengths_ms) / len(lengths_ms) if lengths_ms else NAN,
+        "timeout_length_max_ms": max(lengths_ms, default=NAN),
+        "loss_probes": max(probes, int(seen.snmp.get("TcpExt.TCPLossProbes", 0))),
+    }

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads {ENTITY.PARAM: value or values}: which values of which tuples are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as List
+from dataclasses import dataclass
+
+from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Node, Scalar, Sequence, what
+from testctl.plan.model import Assignment, Condition
+from testctl.plan.names import Names
+from testctl.plan.place import Problems, show, suggest
+from testctl.plan.registry import Parameters
+from testctl.plan.targets import aims_of
+from testctl.plan.tuples import OVERRIDE, value_of
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Finds tuples by their key and levels by their value."""
+
+    assignments: List[Assignment]
+    names: Names
+    parameters: Parameters
+    problems: Problems
+
+    def condition(self, node: Node, who: str) -> Condition | None:
+        """None when something was wrong with it (and is among the problems)."""
+        if not isinstance(node, MappingNode) or not node.entries:
+            self.problems.add(node.place, f"{who}: want a mapping such as {{ends.cc: cubic}}; got {what(node)}")
+            return None
+        found: dict[int, frozenset[int]] = {}
+        for key, value in node.entries:
+            index = self._tuple(key, who)
+            if index is None:
+                return None
+            levels = self._levels(index, value, f"{who}, {show(key.text)}")
+            if levels is None:
+                return None
+            found[index] = found[index] & levels if index in found else levels
+        return found
+
+    def replacement(self, node: Node, who: str) -> dict[int, int] | None:
+        """As a condition, with one value each; -1 for a value that --set took away."""
+        condition = self.condition(node, who)
+        if condition is None:
+            return None
+        if any(len(levels) > 1 for levels in condition.values()):
+            self.problems.add(node.place, f"{who}: want one value for each")
+            return None
+        return {index: next(iter(levels), -1) for index, levels in condition.items()}
+
+    def _tuple(self, key: Scalar, who: str) -> int | None:
+        entity, _, param = key.text.partition(".")
+        try:
+            if not entity or not param:
+                raise ValueError(f"want ENTITY.PARAM; got {what(key)}")
+            wanted = {aim.key for aim in aims_of(self.names, self.parameters, entity, param)}
+        except ValueError as error:
+            self.problems.add(key.place, f"{who}: {error}")
+            return None
+        owners: dict[int, int] = {}
+        for index, assignment in enumerate(self.assignments):
+            mine = {(t.entity, t.param) for t in assignment.targets}
+            if assignment.entity == entity and mine <= wanted:
+                return index
+            if mine & wanted:
+                owners[index] = len(mine & wanted)
+        if len(owners) == 1:
+            return next(iter(owners))
+        keys = [assignment.key for assignment in self.assignments]
+        if owners:
+            several = ", ".join(keys[index] for index in owners)
+            self.problems.add(key.place, f"{who}: {show(key.text)} is set by several tuples; name one of {several}")
+        else:
+            self.problems.add(key.place, f"{who}: no tuple sets {show(key.text)}{suggest(key.text, keys)}")
+        return None
+
+    def _levels(self, index: int, node: Node, who: str) -> frozenset[int] | None:
+        assignment = self.assignments[index]
+        target = assignment.targets[0]
+        levels: list[int] = []
+        for item in node.items if isinstance(node, Sequence) else (node,):
+            try:
+                value = value_of(item, target.spec.type)
+            except ValueError as error:
+                self.problems.add(item.place, f"{who}: {error}")
+                return None
+            if value in target.values:
+                levels.append(target.values.index(value))
+            elif assignment.rank < OVERRIDE:
+                self.problems.add(
+                    item.place, f"{who}: want one of its values {', '.join(assignment.texts)}; got {what(item)}"
+                )
+                return None
+        return frozenset(levels)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads `expect`: what metrics have to be, at which points, for which flows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
+
+from testctl.plan.conditions import Reader
+from testctl.plan.document import Node, Scalar, Sequence, what
+from testctl.plan.fields import Fields, words_of
+from testctl.plan.model import Bounds, Expectation, Number
+from testctl.plan.place import show, suggest
+from testctl.plan.registry import MetricInfo
+
+FIELDS = (
+    "name", "metric", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when", "quantifier"
+)  # fmt: skip
+_RATIOS = ("at_least", "at_most")
+_BOUNDS = ("min", "max", "equals", *_RATIOS)
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True)
+class ExpectReader:
+    """Turns items of `expect` into Expectations; problems go where the conditions' do."""
+
+    reader: Reader
+    metrics: Mapping[str, MetricInfo] | None
+
+    def read(self, node: Node | None) -> tuple[Expectation, ...]:
+        if node is None:
+            return ()
+        if not isinstance(node, Sequence):
+            self.reader.problems.add(node.place, f"expect: want a list; got {what(node)}")
+            return ()
+        found = [self._one(item, number) for number, item in enumerate(node.items, start=1)]
+        return tuple(e for e in found if e is not None)
+
+    def _one(self, node: Node, number: int) -> Expectation | None:
+        problems = self.reader.problems
+        fields = Fields(node, f"expect {number}", FIELDS, problems, needed=("metric",))
+        if not fields.ok:
+            return None
+        metric = fields.text("metric")
+        name = fields.text("name", default=f"{metric} {number}")
+        fields.who = f"expect {show(name)}: "
+        before = len(problems.lines) + problems.more
+        if self.metrics is not None and metric not in self.metrics:
+            hint = suggest(metric, self.metrics)
+            problems.add(fields.found["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
+            return None
+        bounds = self._bounds(fields, self.metrics[metric].unit if self.metrics else None)
+        when = {}
+        if "when" in fields.found:
+            when = dict(self.reader.condition(fields.found["when"], f"{fields.who}when") or {})
+        flows = self._flows(fields)
+        quantifier: Literal["every", "some"] = "every"
+        if fields.choice("quantifier", ("every", "some"), "every") == "some":
+            quantifier = "some"
+        if len(problems.lines) + problems.more > before:
+            return None
+        return Expectation(name, metric, flows, bounds, when, quantifier, node.place)
+
+    def _flows(self, fields: Fields) -> tuple[str, ...]:
+        """The flows meant; every one when none is named."""
+        names = self.reader.names
+        node = fields.found.get("flow")
+        if node is None:
+            return names.groups["flows"]
+        found: list[str] = []
+        for word in words_of(node, f"{fields.who}flow", self.reader.problems):
+            members = names.members(word.text)
+            if names.kind(word.text) and all(names.kind(member) == "flow" for member in members):
+                found += [member for member in members if member not in found]
+            else:
+                hint = suggest(word.text, names.groups["flows"])
+                self.reader.problems.add(word.place, f"{fields.who}no flow named {show(word.text)}{hint}")
+        return tuple(found)
+
+    def _bounds(self, fields: Fields, unit: str | None) -> Bounds:
+        problems = self.reader.problems
+        given = [name for name in _BOUNDS if name in fields.found]
+        ratios = [name for name in given if name in _RATIOS]
+        assert fields.node is not None, "Fields is ok"
+        if not given:
+            problems.add(fields.node.place, f"{fields.who}want one of {', '.join(_BOUNDS)}; got none")
+        if len(ratios) not in (0, len(given)) or ("equals" in given and len(given) > 1):
+            problems.add(
+                fields.node.place,
+                f"{fields.who}want min and max, or equals, or at_least and at_most with than; got {', '.join(given)}",
+            )
+        if bool(ratios) != ("than" in fields.found):
+            got = f"{ratios[0]} without than" if ratios else "than without at_least or at_most"
+            problems.add(fields.node.place, f"{fields.who}want at_least or at_most together with than; got {got}")
+        if "tolerance" in fields.found and "equals" not in given:
+            problems.add(fields.found["tolerance"].place, f"{fields.who}want tolerance with equals only")
+        tolerance, relative = self._tolerance(fields, unit)
+        bounds = Bounds(
+            least=self._number(fields, "min", unit),
+            most=self._number(fields, "max", unit),
+            equals=self._equals(fields, unit),
+            tolerance=tolerance,
+            relative=relative,
+            at_least=self._number(fields, "at_least", ""),
+            at_most=self._number(fields, "at_most", ""),
+            than=self._than(fields),
+        )
+        if bounds.least is not None and bounds.most is not None and bounds.least > bounds.most:
+            problems.add(fields.node.place, f"{fields.who}want min <= max; got {bounds.least} and {bounds.most}")
+        if isinstance(bounds.equals, str) and "tolerance" in fields.found:
+            problems.add(fields.found["tolerance"].place, f"{fields.who}want tolerance with a number; got text")
+        return bounds
+
+    def _than(self, fields: Fields) -> Mapping[int, int]:
+        node = fields.found.get("than")
+        return (self.reader.replacement(node, f"{fields.who}than") if node else None) or {}
+
+    def _number(self, fields: Fields, name: str, unit: str | None) -> Number | None:
+        node = fields.found.get(name)
+        if node is None:
+            return None
+        try:
+            return number_of(node, unit)
+        except ValueError as error:
+            self.reader.problems.add(node.place, f"{fields.who}{name}: {error}")
+            return None
+
+    def _equals(self, fields: Fields, unit: str | None) -> Number | str | None:
+        """A number where it can be read as one, else text (some metrics are words)."""
+        node = fields.found.get("equals")
+        if not isinstance(node, Scalar) or node.empty:
+            return self._number(fields, "equals", unit)
+        try:
+            return number_of(node, unit)
+        except ValueError:
+            return node.text
+
+    def _tolerance(self, fields: Fields, unit: str | None) -> tuple[Number, bool]:
+        node = fields.found.get("tolerance")
+        if isinstance(node, Scalar) and node.text.endswith("%") and _NUMBER.fullmatch(node.text[:-1]):
+            return float(node.text[:-1]) / 100, True
+        value = self._number(fields, "tolerance", unit)
+        if value is not None and value < 0 and node is not None:
+            self.reader.problems.add(node.place, f"{fields.who}tolerance: want 0 or more; got {what(node)}")
+        return value or 0, False
+
+
+def number_of(node: Node, unit: str | None) -> Number:
+    """A number, or a quantity such as 200ms, in `unit` (None: the quantity's base unit).
+
+    Raises ValueError "want …; got …".
+    """
+    kind, base = _quantity(unit)
+    want = "a number" + (f", or {kind.want}" if kind else "")
+    if not isinstance(node, Scalar) or node.empty:
+        raise ValueError(f"want {want}; got {what(node)}")
+    if _NUMBER.fullmatch(node.text):
+        value = float(node.text)
+        if math.isinf(value):
+            raise ValueError(f"want {want}; got {what(node)}")
+        return int(node.text) if re.fullmatch(r"[-+]?[0-9]{1,18}", node.text) else value
+    for quantity in (kind,) if unit is not None else (Rate, Duration, Bytes):
+        try:
+            if quantity is not None:
+                return _shortest(int(quantity.parse(node.text)), base)
+        except (ValueError, ArithmeticError):
+            continue
+    raise ValueError(f"want {want}; got {what(node)}")
+
+
+def _shortest(value: int, base: int) -> Number:
+    return value // base if value % base == 0 else value / base
+
+
+def _quantity(unit: str | None) -> tuple[type[Quantity] | None, int]:
+    """The kind of quantity that a metric's unit measures, and how many base units it is."""
+    if unit == "bit/s":
+        return Rate, 1
+    for kind in (Duration, Bytes):
+        if unit and unit in kind.units:
+            return kind, kind.units[unit]
+    return None, 1

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds results against what a plan expects: pure, from numbers to verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan, Point
+
+Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
+POINT_WIDE = "*"
+_REASONS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class PointVerdict:
+    """What becomes of a point; `reason` says which expectations did not hold."""
+
+    point: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ExpectationVerdict:
+    """What becomes of an expectation; `points` are those that the verdict rests on."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    points: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "verdict": self.verdict, "detail": self.detail, "points": list(self.points)}
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One expectation at one point."""
+
+    point: str
+    verdict: Verdict
+    text: str
+
+
+def meets(levels: Levels, condition: Condition) -> bool:
+    return all(levels[index] in among for index, among in condition.items())
+
+
+def counterpart(levels: Levels, than: Mapping[int, int]) -> Levels:
+    return tuple(than.get(index, level) for index, level in enumerate(levels))
+
+
+def matching(expectation: Expectation, points: Iterable[Point]) -> list[Point]:
+    """The points an expectation is about.  A point is never compared with itself."""
+    than = expectation.bounds.than
+    found = [point for point in points if meets(point.levels, expectation.when)]
+    return [p for p in found if not than or counterpart(p.levels, than) != p.levels]
+
+
+def evaluate(
+    plan: Plan, results: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[PointVerdict], list[ExpectationVerdict]]:
+    """Verdicts of every point and every expectation.
+
+    results   point id -> {"verdict": so far, "reason": "" (may be missing),
+              "metrics": {flow: {metric: number, text or None}}}; point-wide metrics under "*"
+
+    A point that is skip, broken or invalid stays so.  One that passed fails with the first
+    expectation of the quantifier `every` that does not hold there, and is invalid where such an
+    expectation can't be judged and none failed.
+    """
+    judge = _Judge(plan, results)
+    findings = [(e, [judge.one(e, point) for point in matching(e, plan.points)]) for e in plan.expectations]
+    against: dict[str, list[_Finding]] = {}
+    for expectation, found in findings:
+        for finding in found:
+            if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
+                against.setdefault(finding.point, []).append(finding)
+    points = [_of_point(point, judge.so_far(point.id), against.get(point.id, [])) for point in plan.points]
+    return points, [_of_expectation(expectation, found) for expectation, found in findings]
+
+
+def _of_point(point: Point, so_far: tuple[Verdict, str], against: Sequence[_Finding]) -> PointVerdict:
+    verdict, reason = so_far
+    if verdict != "pass" or not against:
+        return PointVerdict(point.id, verdict, reason)
+    verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
+    return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
+
+
+def _of_expectation(expectation: Expectation, found: Sequence[_Finding]) -> ExpectationVerdict:
+    """every: the worst of fail, invalid, pass; some: pass with one pass.  Skipped points don't count."""
+    by: dict[str, list[_Finding]] = {}
+    for finding in found:
+        by.setdefault("invalid" if finding.verdict == "broken" else finding.verdict, []).append(finding)
+    order: tuple[Verdict, ...] = (
+        ("fail", "invalid", "pass") if expectation.quantifier == "every" else ("pass", "invalid", "fail")
+    )
+    verdict: Verdict = next((v for v in order if v in by), "skip")
+    basis = by.get(verdict, [])
+    judged = f"{len(by.get('pass', []))} of {len(found)} points pass"
+    shown = [finding.text for finding in basis[:_REASONS_SHOWN] if finding.text and verdict != "pass"]
+    if len(basis) > _REASONS_SHOWN and shown:
+        shown.append(f"and {len(basis) - _REASONS_SHOWN} more")
+    detail = "no point to judge" if not found else "; ".join([judged, *shown])
+    return ExpectationVerdict(expectation.name, verdict, detail, tuple(finding.point for finding in basis))
+
+
+class _Judge:
+    def __init__(self, plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> None:
+        self._plan = plan
+        self._results = results
+        self._at = {(point.levels, point.repeat): point for point in plan.points}
+
+    def so_far(self, point: str) -> tuple[Verdict, str]:
+        result = self._results.get(point)
+        if result is None:
+            return "broken", "it has no result"
+        verdict: Verdict = result["verdict"]
+        return verdict, str(result.get("reason") or "")
+
+    def one(self, expectation: Expectation, point: Point) -> _Finding:
+        """The verdict over all flows of the expectation: fail before invalid before pass."""
+        verdict, reason = self.so_far(point.id)
+        if verdict not in ("pass", "fail"):
+            return _Finding(point.id, verdict, f"point {point.id} is {verdict}" + (f": {reason}" if reason else ""))
+        said = [self._flow(expectation, point, flow) for flow in self._flows(expectation, point)]
+        for worst in ("fail", "invalid"):
+            texts = [text for verdict, text in said if verdict == worst]
+            if texts:
+                return _Finding(
+                    point.id, "fail" if worst == "fail" else "invalid", f"{expectation.name}: {'; '.join(texts)}"
+                )
+        return _Finding(point.id, "pass", "")
+
+    def _flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
+        wide = self._results[point.id]["metrics"].get(POINT_WIDE, {})
+        return (POINT_WIDE,) if expectation.metric in wide else expectation.flows
+
+    def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str]:
+        bounds, metric = expectation.bounds, expectation.metric
+        who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
+        value = self._value(point, flow, metric)
+        if value is None:
+            return "invalid", f"{who} has no value"
+        if not bounds.than:
+            wrong = _outside(value, bounds)
+            return ("fail", f"{who}: want {wrong}; got {_shown(value)}") if wrong else ("pass", "")
+        other = self._at[counterpart(point.levels, bounds.than), point.repeat]
+        verdict, _ = self.so_far(other.id)
+        base = self._value(other, flow, metric) if verdict in ("pass", "fail") else None
+        if verdict not in ("pass", "fail"):
+            return "invalid", f"{who}: the point to compare with, {other.id}, is {verdict}"
+        if base is None:
+            return "invalid", f"{who} has no value at point {other.id}, to compare with"
+        if isinstance(value, str) or isinstance(base, str):
+            return "invalid", f"{who}: want numbers to compare; got {_shown(value)} and {_shown(base)}"
+        wrong = _apart(value, base, bounds)
+        return ("fail", f"{who}: want {wrong} at point {other.id}; got {_shown(value)}") if wrong else ("pass", "")
+
+    def _value(self, point: Point, flow: str, metric: str) -> Number | str | None:
+        """None for a value that is missing or not a number."""
+        value = self._results[point.id]["metrics"].get(flow, {}).get(metric)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            return None
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _outside(value: Number | str, bounds: Bounds) -> str:
+    """What was wanted, when the value is not that."""
+    if bounds.equals is not None:
+        if isinstance(bounds.equals, str) or isinstance(value, str):
+            return "" if str(value) == str(bounds.equals) else str(bounds.equals)
+        margin = bounds.tolerance * (abs(bounds.equals) if bounds.relative else 1)
+        if value == bounds.equals or abs(value - bounds.equals) <= margin:
+            return ""
+        return _shown(bounds.equals) + (f" ± {_shown(margin)}" if margin else "")
+    if isinstance(value, str):
+        return "a number"
+    if bounds.least is not None and value < bounds.least:
+        return f"at least {_shown(bounds.least)}"
+    if bounds.most is not None and value > bounds.most:
+        return f"at most {_shown(bounds.most)}"
+    return ""
+
+
+def _apart(value: Number, base: Number, bounds: Bounds) -> str:
+    """What was wanted, when the ratio is not that."""
+    if bounds.at_least is not None and value < bounds.at_least * base:
+        return f"at least {_shown(bounds.at_least)} times {_shown(base)}"
+    if bounds.at_most is not None and value > bounds.at_most * base:
+        return f"at most {_shown(bounds.at_most)} times {_shown(base)}"
+    return ""
+
+
+def _shown(value: Number | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"

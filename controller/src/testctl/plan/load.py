@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a plan and checks all of it before anything is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import Value
+
+from testctl.plan.conditions import Reader
+from testctl.plan.distributed import check_distributed
+from testctl.plan.document import MOST_BYTES, Node, Scalar, parse, what
+from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Sequence as SequenceNode
+from testctl.plan.expect import ExpectReader
+from testctl.plan.fields import Fields, integer
+from testctl.plan.judge import counterpart, matching
+from testctl.plan.model import Condition, Design, Expectation, Plan
+from testctl.plan.names import Names, read_flows, read_names
+from testctl.plan.place import Problems, show, suggest
+from testctl.plan.plain import plain
+from testctl.plan.points import MAX_POINTS, expand, space_of
+from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
+from testctl.plan.topology import Topology, topology_dir, topology_names
+from testctl.plan.topology_file import Parameter, read_topology
+from testctl.plan.tuples import read_tuples
+
+FIELDS = ("about", "topology", "flows", "groups", "tuples", "design", "repeat", "seed", "exclude", "expect", "figures")
+NEEDED = ("topology", "flows", "tuples")
+MOST_REPEAT = 10_000
+MOST_SEED = 2**31 - 1
+MOST_COVER = 6
+MOST_EXPECTATIONS = 500
+TEXT_NAME = "<plan>"
+
+
+def load_plan(
+    path_or_text: Path | str | bytes,
+    *,
+    metrics: Mapping[str, MetricInfo] | None = None,
+    testbed: str = "lab",
+    overrides: Sequence[str] = (),
+    max_points: int = MAX_POINTS,
+    registry: Registry | None = None,
+    topologies: Path | None = None,
+) -> Plan:
+    """The plan of a file (a path, or text of one line) or of the text itself (bytes, or several lines).
+
+    metrics     the metrics that `expect` may name, with their units; None: any
+    testbed     "lab", "netns", or anything else for an inventory
+    overrides   ENTITY.PARAM=VALUE words that replace or add a tuple and win over all others
+    registry    the parameters there are; None: those of the agents
+    topologies  where the topology files are; None: topology_dir()
+
+    Raises PlanError with every problem and its place.
+    """
+    data, file, name = _source(path_or_text)
+    problems = Problems()
+    fields = Fields(parse(data, file), "", FIELDS, problems, needed=NEEDED)
+    if not fields.ok:
+        problems.check()
+    topology = _topology(fields.found["topology"], topologies, problems)
+    if topology is None:
+        problems.check()
+        raise PlanError(f"{file}: no topology")
+    flows = read_flows(fields.found["flows"], topology, problems)
+    names = read_names(fields.found.get("groups"), topology, flows, problems)
+    parameters = Parameters(registry or default_registry())
+    bed = testbed if testbed in ("lab", "netns") else "inventory"
+    assignments = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems)
+    plan = Plan(
+        name=name,
+        file=file,
+        text=data.decode("utf-8", "replace") if isinstance(data, bytes) else data,
+        about=fields.text("about"),
+        testbed=testbed,
+        overrides=tuple(overrides),
+        topology=topology,
+        flows=flows,
+        groups=names.groups,
+        assignments=assignments,
+        defaults=_defaults(names, parameters, bed),
+        design=_design(fields.found.get("design"), problems),
+        repeat=fields.integer("repeat", 1, MOST_REPEAT, 1),
+        seed=fields.integer("seed", 0, MOST_SEED, 1),
+        excludes=(),
+        figures=plain(fields.found.get("figures")),
+    )
+    problems.check()  # conditions of tuples that could not be read would only add noise
+    reader = Reader(assignments, names, parameters, problems)
+    plan = replace(plan, excludes=_excludes(fields.found.get("exclude"), reader))
+    plan = replace(
+        plan, expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems)
+    )
+    problems.check()
+    points = expand(plan, max_points)
+    check_distributed(assignments, plan.defaults, names, parameters, space_of(plan), problems)
+    plan = replace(plan, points=points)
+    _check_expectations(plan, problems)
+    problems.check()
+    return plan
+
+
+def load_topology(name: str, values: Mapping[str, int] | None = None, directory: Path | None = None) -> Topology:
+    """A topology by the name of its file, with these parameters.  Raises PlanError."""
+    where = directory or topology_dir()
+    known = topology_names(where)
+    if name not in known:
+        raise PlanError(f"no topology named {show(name)}{suggest(name, known) or '; there are ' + ', '.join(known)}")
+    found = read_topology(where / f"{name}.yaml")
+    for key, value in (values or {}).items():
+        parameter = next((p for p in found.parameters if p.name == key), None)
+        if parameter is None or not parameter.least <= value <= parameter.most:
+            raise PlanError(f"topology {name}: want {_wanted(found.parameters)}; got {show(key)}: {value}")
+    return found.resolve(values or {})
+
+
+def _wanted(parameters: Sequence[Parameter]) -> str:
+    texts = [f"{p.name} from {p.least} to {p.most}" for p in parameters]
+    return " and ".join(texts) or "no parameters"
+
+
+def _source(given: Path | str | bytes) -> tuple[bytes | str, str, str]:
+    """The contents, the name of the file as errors show it, and the name of the plan."""
+    if isinstance(given, bytes) or (isinstance(given, str) and ("\n" in given or not given)):
+        return given, TEXT_NAME, "plan"
+    try:
+        with open(given, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        path = os.fspath(given)
+        raise PlanError(f"{path if path.isprintable() else repr(path)}: can't read the plan: {reason}") from error
+    return data, str(given), Path(given).stem
+
+
+def _topology(node: Node, directory: Path | None, problems: Problems) -> Topology | None:
+    """`topology: NAME` or `topology: {NAME: {parameter: number}}`."""
+    values: Node | None = None
+    name = node
+    if isinstance(node, MappingNode) and len(node.entries) == 1:
+        name, values = node.entries[0]
+    where = directory or topology_dir()
+    known = topology_names(where)
+    if not isinstance(name, Scalar) or name.empty:
+        problems.add(node.place, f"topology: want a name or {{name: {{parameter: number}}}}; got {what(node)}")
+        return None
+    if name.text not in known:
+        hint = suggest(name.text, known) or f"; there are {', '.join(known)}"
+        problems.add(name.place, f"no topology named {show(name.text)}{hint}")
+        return None
+    found = read_topology(where / f"{name.text}.yaml")
+    who = f"topology {name.text}"
+    filled: dict[str, int] = {}
+    if values is not None and not (isinstance(values, Scalar) and values.empty):
+        if not found.parameters:
+            got = values.entries[0][0] if isinstance(values, MappingNode) and values.entries else values
+            problems.add(values.place, f"{who}: want no parameters; got {what(got)}")
+            return None
+        fields = Fields(values, who, [p.name for p in found.parameters], problems)
+        for p in found.parameters:
+            if p.name in fields.found:
+                filled[p.name] = integer(fields.found[p.name], f"{who}, {p.name}", p.least, p.most, problems, p.default)
+    return found.resolve(filled)
+
+
+def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, dict[str, Value]]:
+    """Entity -> {parameter: its spec's default}, for those that have one."""
+    entities = {
+        "host": tuple(names.topology.hosts),
+        "switch": names.topology.switches,
+        "port": names.topology.all_ports,
+        "flow": names.groups["flows"],
+    }
+    found: dict[str, dict[str, Value]] = {}
+    for kind, members in entities.items():
+        specs = parameters.specs.get(kind, {})
+        values = {n: s.default for n, s in specs.items() if s.default is not None and testbed in s.testbeds}
+        found |= {member: dict(values) for member in members if values}
+    return found
+
+
+def _design(node: Node | None, problems: Problems) -> Design:
+    """`design: full` or `design: {cover: t, seed: n}`."""
+    if node is None or (isinstance(node, Scalar) and node.text == "full"):
+        return Design()
+    if not isinstance(node, MappingNode):
+        problems.add(node.place, f"design: want full or {{cover: 2}}; got {what(node)}")
+        return Design()
+    fields = Fields(node, "design", ("cover", "seed"), problems, needed=("cover",))
+    return Design(fields.integer("cover", 1, MOST_COVER, 2), fields.integer("seed", 0, MOST_SEED, 1))
+
+
+def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
+    if node is None:
+        return ()
+    if not isinstance(node, SequenceNode):
+        reader.problems.add(node.place, f"exclude: want a list of mappings; got {what(node)}")
+        return ()
+    found = [reader.condition(item, "exclude") for item in node.items]
+    return tuple(condition for condition in found if condition is not None)
+
+
+def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -> tuple[Expectation, ...]:
+    found = reader.read(node)
+    if node is not None and len(found) > MOST_EXPECTATIONS:
+        problems.add(node.place, f"expect: want at most {MOST_EXPECTATIONS}; got {len(found)}")
+    seen: set[str] = set()
+    for expectation in found:
+        if expectation.name in seen:
+            problems.add(expectation.place, f"expect {show(expectation.name)}: want a name for each; got it twice")
+        seen.add(expectation.name)
+    return found
+
+
+def _check_expectations(plan: Plan, problems: Problems) -> None:
+    """Each is about some point, and what it compares with is there."""
+    there = {point.levels for point in plan.points}
+    for expectation in plan.expectations:
+        who = f"expect {show(expectation.name)}"
+        than = expectation.bounds.than
+        about = matching(expectation, plan.points)
+        if not about and not plan.overrides:
+            problems.add(expectation.place, f"{who}: no point of the plan meets its `when`")
+        alone = next((p.levels for p in about if counterpart(p.levels, than) not in there), None)
+        if alone is not None:
+            swept = {i: level for i, level in enumerate(alone) if plan.sizes[i] > 1 and i not in than}
+            where = f" with {_described(plan, swept)}" if swept else ""
+            problems.add(expectation.place, f"{who}: than: the plan has no point {_described(plan, than)}{where}")
+
+
+def _described(plan: Plan, levels: Mapping[int, int]) -> str:
+    texts = []
+    for index, level in levels.items():
+        assignment = plan.assignments[index]
+        texts.append(f"{assignment.key} = {assignment.texts[level] if level >= 0 else 'a value that --set took away'}")
+    return ", ".join(texts)

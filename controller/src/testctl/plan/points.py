@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a plan to its points: which there are, and all that makes up each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import Value
+
+from testctl.plan.cover import Coverage, covering_array, least_points
+from testctl.plan.cover import coverage as coverage_of
+from testctl.plan.model import Levels, Plan, Point
+from testctl.plan.registry import plain
+from testctl.plan.space import Space
+
+MAX_POINTS = 10_000
+SERVER_PORT = 5001
+CLIENT_PORT = 40000
+PORTS_PER_FLOW = 64
+LONGEST_ESTIMATE_NS = 60 * 10**9
+"""What a flow that ends with its bytes is assumed to take at most."""
+_ESTIMATE_BPS = 10**8
+_ESTIMATE_EXTRA_NS = 10**9
+
+
+def space_of(plan: Plan) -> Space:
+    return Space(plan.sizes, plan.excludes)
+
+
+def expand(plan: Plan, max_points: int = MAX_POINTS) -> tuple[Point, ...]:
+    """The plan's points, in the order of its tuples with the last one changing fastest.
+
+    Raises PlanError when there are none, or more than `max_points`; that is found out before
+    any is made.
+    """
+    space = space_of(plan)
+    try:
+        rows = _rows(plan, space, max_points)
+    except PlanError as error:
+        raise PlanError(f"{plan.file}: {error}") from error
+    topology = plan.topology.to_json()
+    points = tuple(_point(plan, topology, levels, repeat) for levels in rows for repeat in range(plan.repeat))
+    if len({point.id for point in points}) != len(points):
+        raise PlanError(f"{plan.file}: two points are the same in all they set; want every value once")
+    return points
+
+
+def _rows(plan: Plan, space: Space, max_points: int) -> list[Levels]:
+    most = max_points // plan.repeat
+    strength = plan.design.strength
+    swept = [size for size in space.sizes if size > 1]
+    full = strength == 0 or strength >= len(swept)
+    count = space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
+    if count > most:
+        raise PlanError(f"{_too_many(plan, space, max_points)}")
+    rows = list(space.points()) if full else covering_array(space, strength, plan.design.seed)
+    if len(rows) > most:
+        raise PlanError(f"{_too_many(plan, space, max_points)}")
+    if not rows:
+        raise PlanError(f"expands to nothing: exclude leaves no point of {space.product}")
+    return rows
+
+
+def _too_many(plan: Plan, space: Space, max_points: int) -> str:
+    sizes = " x ".join(f"{len(f.texts)} ({f.key})" for f in plan.factors[:8]) + (
+        " x …" if len(plan.factors) > 8 else ""
+    )
+    times = f", repeated {plan.repeat} times" if plan.repeat > 1 else ""
+    how = f"{space.product} before exclude" if plan.excludes else str(space.product)
+    design = f"; cover: {plan.design.strength} would still be too many" if plan.design.strength else ""
+    return f"expands to more than --max-points {max_points}: {sizes or '1'} = {how}{times}{design}"
+
+
+def coverage(plan: Plan, strengths: Sequence[int] = (1, 2, 3)) -> tuple[Coverage, ...]:
+    """For t = 1, 2, 3 how many of the value t-tuples that can occur the points cover."""
+    space = space_of(plan)
+    rows = list(dict.fromkeys(point.levels for point in plan.points))
+    return tuple(coverage_of(space, rows, strength) for strength in strengths)
+
+
+def _point(plan: Plan, topology: Mapping[str, Any], levels: Levels, repeat: int) -> Point:
+    settings: dict[str, dict[str, Value]] = {
+        entity: {name: plain(value) for name, value in values.items()} for entity, values in plan.defaults.items()
+    }
+    for assignment, level in zip(plan.assignments, levels, strict=True):
+        for target in assignment.targets:
+            settings.setdefault(target.entity, {})[target.param] = plain(target.values[level])
+    flows: list[dict[str, Any]] = []
+    for index, flow in enumerate(plan.flows):
+        options = settings.pop(flow.name, {})
+        flows.append(
+            {
+                "name": flow.name,
+                "from": flow.source,
+                "to": flow.sink,
+                "generator": options.get("generator", "tgen"),
+                "server_port": SERVER_PORT + index,
+                "client_port": CLIENT_PORT + PORTS_PER_FLOW * index,
+                "parallel": options.get("parallel", 1),
+                "options": options,
+            }
+        )
+    what = {
+        "topology": {key: topology[key] for key in ("hosts", "switches", "links")},
+        "settings": settings,
+        "flows": flows,
+        "repeat": repeat,
+        "seed": plan.seed,
+    }
+    canonical = json.dumps(what, sort_keys=True, separators=(",", ":")).encode()
+    return Point(
+        id=hashlib.sha256(canonical).hexdigest()[:12],
+        tuples=tuple((a.entity, a.param, a.texts[level]) for a, level in zip(plan.assignments, levels, strict=True)),
+        settings=settings,
+        flows=tuple(flows),
+        topology=topology,
+        duration_ns=max((_ends_ns(flow["options"]) for flow in flows), default=0),
+        seed=plan.seed,
+        repeat=repeat,
+        levels=levels,
+    )
+
+
+def _ends_ns(options: Mapping[str, Value]) -> int:
+    """When a flow should be over.
+
+    One that ends with its bytes is taken to run at 100 Mb/s, and a second more, but never longer
+    than LONGEST_ESTIMATE_NS; so is one with a schedule, whose end is not worked out.
+    """
+    start_ns = int(options.get("start") or 0)
+    count = int(options.get("bytes") or 0) * int(options.get("parallel") or 1)
+    limits = [int(options["duration"])] if options.get("duration") else []
+    if count:
+        limits.append(min(count * 8 * 10**9 // _ESTIMATE_BPS + _ESTIMATE_EXTRA_NS, LONGEST_ESTIMATE_NS))
+    elif str(options.get("pattern", "")).startswith("schedule"):
+        limits.append(LONGEST_ESTIMATE_NS)
+    return start_ns + min(limits, default=int(OTHERWISE))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON Schema of a plan, for editors: made from the same specs that the loader uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.param import ParamSpec
+
+from testctl.plan.fields import NAME
+from testctl.plan.load import FIELDS, MOST_COVER, MOST_REPEAT, MOST_SEED, NEEDED
+from testctl.plan.registry import MetricInfo, Registry, default_registry
+from testctl.plan.topology import topology_dir, topology_names
+from testctl.plan.topology_file import read_topology
+
+Json = dict[str, Any]
+_ANY: Json = {"type": ["string", "number", "boolean"]}
+_NAMED = f"^{NAME.pattern}$"
+_KEY = r"^[a-z][a-z0-9_]*(:[a-z0-9_]+)?\..+$"
+
+
+def schema(
+    *,
+    metrics: Mapping[str, MetricInfo] | None = None,
+    registry: Registry | None = None,
+    topologies: Path | None = None,
+) -> Json:
+    """A JSON Schema (draft 2020-12) that takes the plans the loader takes and flags wrong fields.
+
+    It knows the fields, topologies, parameters with their values, and metrics; not which entities
+    a plan has, nor what only the loader can check.
+    """
+    specs = (registry or default_registry()).specs()
+    fields: Json = {
+        "about": {"type": "string", "description": "What the plan is for, in one line"},
+        "topology": _topology(topologies or topology_dir()),
+        "flows": {
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": {"pattern": _NAMED, "maxLength": 31},
+            "additionalProperties": {"type": "string", "pattern": "^[^>]+->[^>]+$"},
+            "description": "NAME: HOST -> HOST",
+        },
+        "groups": {
+            "type": "object",
+            "propertyNames": {"pattern": _NAMED, "maxLength": 31},
+            "additionalProperties": _some({"type": "string"}),
+        },
+        "tuples": {"type": "array", "minItems": 1, "items": _tuple(specs)},
+        "design": {
+            "oneOf": [
+                {"const": "full"},
+                _object({"cover": _integer(1, MOST_COVER), "seed": _integer(0, MOST_SEED)}, ("cover",)),
+            ]
+        },
+        "repeat": _integer(1, MOST_REPEAT),
+        "seed": _integer(0, MOST_SEED),
+        "exclude": {"type": "array", "items": _condition(many=True)},
+        "expect": {"type": "array", "items": _expectation(metrics)},
+        "figures": {"type": "array", "items": {"type": "object"}, "description": "What the report draws"},
+    }
+    assert tuple(fields) == FIELDS
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A testctl plan"}
+    return {**head, **_object(fields, NEEDED)}
+
+
+def _object(properties: Json, required: Iterable[str] = ()) -> Json:
+    found: Json = {"type": "object", "additionalProperties": False, "properties": properties}
+    return {**found, "required": list(required)} if required else found
+
+
+def _integer(least: int, most: int) -> Json:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def _some(one: Json) -> Json:
+    """One, or a list of at least one."""
+    return {"anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}
+
+
+def _topology(directory: Path) -> Json:
+    found = [read_topology(directory / f"{name}.yaml") for name in topology_names(directory)]
+    with_parameters = [
+        _object({t.name: _object({p.name: _integer(p.least, p.most) for p in t.parameters})}, (t.name,)) for t in found
+    ]
+    return {"anyOf": [{"enum": [t.name for t in found]}, *with_parameters]}
+
+
+def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
+    """[entity, parameter, value or values]: the parameter says which values there are."""
+    by_name: dict[str, list[ParamSpec]] = {}
+    patterns: list[ParamSpec] = []
+    for of_kind in specs.values():
+        for name, spec in of_kind.items():
+            if spec.pattern:
+                patterns.append(spec)
+            else:
+                by_name.setdefault(name, []).append(spec)
+    rules = [
+        {
+            "if": {"prefixItems": [True, {"const": name}]},
+            "then": {"prefixItems": [True, True, _some(_either([s.type.schema() for s in found]))]},
+        }
+        for name, found in sorted(by_name.items())
+    ]
+    words: list[Json] = [{"enum": sorted(by_name)}, *({"pattern": f"^(?:{spec.pattern})$"} for spec in patterns)]
+    return {
+        "type": "array",
+        "minItems": 3,
+        "maxItems": 3,
+        "prefixItems": [
+            {"type": "string", "description": "host, switch, switch:neighbour, flow or group"},
+            {"type": "string", "anyOf": words},
+            _some(_ANY),
+        ],
+        "allOf": rules,
+    }
+
+
+def _either(schemas: list[Json]) -> Json:
+    """What any of them takes.  A number may always be written as text, as the loader takes both."""
+    different = [s for i, s in enumerate(schemas) if s not in schemas[:i]]
+    return {"anyOf": [found for s in different for found in (s, *_as_text(s))]}
+
+
+def _as_text(one: Json) -> list[Json]:
+    if one.get("type") == "integer":
+        return [{"type": "string", "pattern": "^-?[0-9]+$"}]
+    if "enum" in one:
+        return [{"enum": [str(v) for v in one["enum"] if not isinstance(v, bool | str)]}] if _numbers(one) else []
+    return []
+
+
+def _numbers(one: Json) -> bool:
+    return any(isinstance(v, int) and not isinstance(v, bool) for v in one["enum"])
+
+
+def _condition(*, many: bool) -> Json:
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": _KEY},
+        "additionalProperties": _some(_ANY) if many else _ANY,
+    }
+
+
+def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
+    number: Json = {"type": ["number", "string"]}
+    fields: Json = {
+        "name": {"type": ["string", "number"]},
+        "metric": {"enum": sorted(metrics)} if metrics is not None else {"type": "string"},
+        "flow": _some({"type": "string"}),
+        "min": number,
+        "max": number,
+        "equals": _ANY,
+        "tolerance": number,
+        "at_least": {"type": "number"},
+        "at_most": {"type": "number"},
+        "than": _condition(many=False),
+        "when": _condition(many=True),
+        "quantifier": {"enum": ["every", "some"]},
+    }
+    needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most")]
+    return {
+        **_object(fields, ("metric",)),
+        "anyOf": needs,
+        "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
+    }

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dry run tells: how many points, what they cover, what would be set, how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from testctl.plan.cover import Coverage
+from testctl.plan.model import Plan, Point
+from testctl.plan.points import coverage
+from testctl.plan.registry import printed
+
+Estimate = Callable[[Point], float]
+"""Wall seconds that a point takes."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A swept tuple: its key (entity.parameter) and its values as written."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A plan at a glance.
+
+    would_set   entity -> {parameter: values as printed, over all points}, what the plan says
+    defaults    the same for what is set because the plan says nothing
+    virtual_s   seconds of traffic over all points
+    wall_s      the estimate, one point after the other; None without an estimate function
+    """
+
+    name: str
+    about: str
+    points: int
+    repeat: int
+    factors: tuple[Factor, ...]
+    coverage: tuple[Coverage, ...]
+    would_set: dict[str, dict[str, tuple[str, ...]]]
+    defaults: dict[str, dict[str, str]]
+    expectations: tuple[str, ...]
+    virtual_s: float
+    wall_s: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "plan": self.name,
+            "about": self.about,
+            "points": self.points,
+            "repeat": self.repeat,
+            "factors": {factor.key: list(factor.values) for factor in self.factors},
+            "coverage": [
+                {
+                    "strength": c.strength,
+                    "covered": c.covered,
+                    "feasible": c.feasible,
+                    "total": c.total,
+                    "share": c.share,
+                    "sampled": c.sampled,
+                }
+                for c in self.coverage
+            ],
+            "would_set": {e: {p: list(v) for p, v in params.items()} for e, params in self.would_set.items()},
+            "defaults": self.defaults,
+            "expectations": list(self.expectations),
+            "virtual_s": self.virtual_s,
+            "wall_s": self.wall_s,
+        }
+
+
+def summarise(plan: Plan, estimate: Estimate | None = None) -> Summary:
+    """The summary of a loaded plan; `estimate` gives the wall seconds of a point."""
+    would_set: dict[str, dict[str, tuple[str, ...]]] = {}
+    for index, assignment in enumerate(plan.assignments):
+        used = sorted({point.levels[index] for point in plan.points})
+        for target in assignment.targets:
+            would_set.setdefault(target.entity, {})[target.param] = tuple(assignment.texts[level] for level in used)
+    defaults = {
+        entity: {name: printed(value) for name, value in values.items() if name not in would_set.get(entity, {})}
+        for entity, values in plan.defaults.items()
+    }
+    return Summary(
+        name=plan.name,
+        about=plan.about,
+        points=len(plan.points),
+        repeat=plan.repeat,
+        factors=tuple(Factor(factor.key, factor.texts) for factor in plan.factors),
+        coverage=coverage(plan),
+        would_set=would_set,
+        defaults={entity: values for entity, values in defaults.items() if values},
+        expectations=tuple(expectation.name for expectation in plan.expectations),
+        virtual_s=sum(point.duration_ns for point in plan.points) / 1e9,
+        wall_s=sum(estimate(point) for point in plan.points) if estimate else None,
+    )

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PNG figures: one of each point, and the figures that a plan asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import yaml
+from matplotlib.figure import Figure
+
+from testctl.report.draw import (
+    draw_cwnd,
+    draw_latency,
+    draw_queue,
+    draw_rtt,
+    draw_sequence,
+    draw_throughput,
+    new_figure,
+    tidy,
+)
+from testctl.report.figure_spec import FigureSpec, first_match, parse_figures
+from testctl.report.series import Series, read_series
+from testctl.results import Run
+from testctl.results.atomic import told
+
+_BIN_NS = 10_000_000
+
+
+def point_figure(series: Series, title: str, out: Path) -> Path:
+    """Six panels of a point: throughput, sequence number, cwnd, RTT, queue, latency.  Raises TestbedError."""
+    figure = new_figure(13.5, 7.4)
+    figure.suptitle(title, fontsize=12, ha="left", x=0.012)
+    axes = figure.subplots(2, 3)
+    span = (0.0, series.duration_ns / 1e9)
+    draw_throughput(axes[0, 0], series.rates, _BIN_NS, series.duration_ns, "Throughput", span)
+    if series.lanes:
+        draw_sequence(axes[0, 1], series.lanes[0], series.stalls, f"Sequence number, {series.lanes[0].name}", span)
+    else:
+        _empty(axes[0, 1], "Sequence number")
+    if any(len(lane.cwnd) for lane in series.lanes):
+        draw_cwnd(axes[0, 2], series.lanes, span)
+    else:
+        _empty(axes[0, 2], "Congestion window")
+    draw_rtt(axes[1, 0], series.lanes, span)
+    if series.queue:
+        draw_queue(axes[1, 1], series, span)
+    else:
+        _empty(axes[1, 1], "Queue")
+    draw_latency(axes[1, 2], series.rates)
+    return _save(figure, out)
+
+
+def paper_figures(
+    run: Run,
+    out_dir: Path,
+    specs: Sequence[FigureSpec] | None = None,
+) -> list[Path]:
+    """The figures a plan declares, side by side in `paper.png` and each alone in `paper-<n>.png`.
+
+    specs   by default those of the plan that the run kept
+    Throughput panels share one axis, so that they can be compared.  A figure that no point meets says so.
+    """
+    if specs is None:
+        specs = parse_figures(_plan(run).get("figures"), lambda path: f"{run.path}/plan.yaml")
+    if not specs:
+        return []
+    series: dict[str, Series | None] = {}
+    panels: list[tuple[FigureSpec, Series | None]] = []
+    for spec in specs:
+        point = first_match(spec, run.points)
+        if point is not None and point.id not in series:
+            series[point.id] = read_series(point)
+        panels.append((spec, None if point is None else series[point.id]))
+    with told(out_dir, "the figures were not written; the results are kept"):
+        out_dir.mkdir(exist_ok=True)
+    columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    whole = new_figure(6.4 * columns, 3.7 * lines)
+    grid = whole.subplots(lines, columns, squeeze=False).ravel()
+    _draw_panels(grid, panels)
+    for spare in grid[len(panels) :]:
+        spare.set_axis_off()
+    written = [_save(whole, out_dir / "paper.png")]
+    for number, panel in enumerate(panels, 1):
+        one = new_figure(6.4, 3.7)
+        _draw_panels([one.subplots()], [panel])
+        written.append(_save(one, out_dir / f"paper-{number}.png"))
+    return written
+
+
+def _draw_panels(grid: Any, panels: Sequence[tuple[FigureSpec, Series | None]]) -> None:
+    top, rates = 0.0, []
+    for axes, (spec, series) in zip(grid, panels, strict=False):
+        if series is None:
+            _empty(axes, spec.title, "no point of this run meets `when`")
+            continue
+        span = (spec.from_ns / 1e9, (spec.to_ns or series.duration_ns) / 1e9)
+        if spec.kind == "throughput":
+            chosen = [rate for rate in series.rates if spec.flow in ("", rate.flow)]
+            draw_throughput(axes, chosen, spec.bin_ns, series.duration_ns, spec.title, span)
+            rates.append(axes)
+            top = max(top, float(axes.get_ylim()[1]))
+            continue
+        lanes = [lane for lane in series.lanes if spec.flow in ("", lane.flow)]
+        if lanes:
+            draw_sequence(axes, lanes[0], series.stalls, spec.title, span, words=8)
+        else:
+            _empty(axes, spec.title)
+    if len({axes.get_ylabel() for axes in rates}) == 1:
+        for axes in rates:
+            axes.set_ylim(0, top)
+
+
+def _empty(axes: Any, title: str, why: str = "not recorded") -> None:
+    tidy(axes, title, "", "")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.annotate(why, (0.5, 0.5), xycoords="axes fraction", ha="center", color="#5b6470")
+
+
+def _plan(run: Run) -> Mapping[str, Any]:
+    raw = yaml.safe_load(run.plan_text) if run.plan_text else {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    """Write a PNG at once: drawn in memory, no half-written file, no date in it."""
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    temporary = path.with_name(f".{path.name}.tmp")
+    with told(path, "the figure was not written; the results are kept"):
+        try:
+            temporary.write_bytes(drawn.getvalue())
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return path

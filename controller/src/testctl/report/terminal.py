@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run found, in the terminal."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from testctl.report.factors import factors
+from testctl.report.metrics import KEY_METRICS, one_number
+from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
+from testctl.results import VERDICTS, Run
+from testctl.results.layout import REPORT
+
+_SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
+_PLAIN_WIDTH = 160
+"""Columns of a table that is not for a terminal."""
+
+
+def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
+    """Print the points, the expectations, the counts, the digest and where the report is.
+
+    as_json: summary.json instead, as it is.  Plain text when the console is not a terminal.
+    """
+    if as_json:
+        console.file.write(json.dumps(run.summary, indent=1, ensure_ascii=False) + "\n")
+        return
+    if not console.is_terminal:
+        console = Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
+    console.print(_points(run))
+    for point in run.points:
+        if point.reason and point.verdict != "pass":
+            console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {point.reason}"), soft_wrap=True)
+    for item in run.summary.get("expectations", []):
+        line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))
+        detail = str(item.get("detail", ""))
+        console.print(line.append(f"  {detail}") if detail else line, soft_wrap=True)
+    console.print(_counts(run), soft_wrap=True)
+    console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
+    report = run.path / REPORT
+    place = report if report.exists() else run.path
+    console.print(Text(f"report  {place}" if report.exists() else f"results  {place}"), soft_wrap=True)
+
+
+def _points(run: Run) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("point", no_wrap=True)
+    varying = factors(run.points)
+    for factor in varying:
+        table.add_column(factor.label, overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    headings = dict(KEY_METRICS)
+    there = {metric for point in run.points for values in point.metrics.values() for metric in values}
+    metrics = [metric for metric in _SHOWN if metric in there]
+    for metric in metrics:
+        table.add_column(headings[metric], justify="right", no_wrap=True)
+    for point in run.points:
+        cells = [
+            Text(point.id[:8], style="dim"),
+            *(Text(factor.of[point.id]) for factor in varying),
+            _verdict(point.verdict),
+        ]
+        cells += [Text(show_metric(metric, one_number(point, metric))) for metric in metrics]
+        table.add_row(*cells)
+    return table
+
+
+def _verdict(verdict: str) -> Text:
+    look = VERDICT_LOOKS.get(verdict)
+    return Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
+
+
+def _counts(run: Run) -> Text:
+    line = Text()
+    for verdict in VERDICTS:
+        count = sum(point.verdict == verdict for point in run.points)
+        if count:
+            line.append(f"{count} {verdict}", style=VERDICT_LOOKS[verdict].rich).append("  ")
+    took = run.summary.get("wall_s")
+    return line.append(f"of {len(run.points)}" + (f" in {show_time(float(took) * 1e9)}" if took is not None else ""))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the report of a run: report.html and figures/, drawn from the records on disk."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from testctl.report.factors import describe, factors
+from testctl.report.figure_spec import FigureSpec
+from testctl.report.figures import paper_figures, point_figure
+from testctl.report.page import point_data, write_page
+from testctl.report.series import read_series
+from testctl.results import Run, load_point, load_run
+from testctl.results.atomic import told
+from testctl.results.layout import FIGURES
+
+Job = tuple[Path, str, Path | None]
+
+
+def write_report(
+    run_dir: Path,
+    *,
+    specs: Sequence[FigureSpec] | None = None,
+    figures: bool = True,
+    summary: Mapping[str, Any] | None = None,
+    jobs: int = 1,
+    tell: Callable[[str], None] | None = None,
+) -> Path:
+    """Write report.html (and figures/*.png) into a run's directory; returns the page's path.
+
+    summary  of a run in progress, which has no summary.json yet
+    specs    the plan's figures, by default as the kept plan declares them
+    jobs     processes that draw
+    tell     called with the id of each point when it is drawn
+    Records are read one point at a time.  Raises TestbedError, PlanError.
+    """
+    run = load_run(run_dir)
+    if summary is not None:
+        run = Run(run.path, summary, run.points)
+    out = run.path / FIGURES
+    if figures:
+        with told(out, "the figures were not written; the results are kept"):
+            out.mkdir(exist_ok=True)
+    varying = factors(run.points)
+    titles = {point.id: f"{describe(point, varying)}: {point.verdict}" for point in run.points}
+    work = [(point.path, titles[point.id], out / f"{point.id}.png" if figures else None) for point in run.points]
+    data: dict[str, str | None] = {}
+    for (path, _, _), text in zip(work, _drawn(work, jobs), strict=True):
+        data[path.name] = text
+        if tell is not None:
+            tell(path.name)
+    if figures:
+        paper_figures(run, out, specs)
+    return write_page(run, data)
+
+
+def _drawn(work: Sequence[Job], jobs: int) -> Iterator[str | None]:
+    """The page's data of each point, in order; its figure is written on the way."""
+    if jobs < 2 or len(work) < 2:
+        yield from map(_draw, work)
+        return
+    # Started afresh: the threads of Arrow do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(work)), mp_context=context) as pool:
+        yield from pool.map(_draw, work)
+
+
+def _draw(job: Job) -> str | None:
+    path, title, out = job
+    series = read_series(load_point(path))
+    if out is not None and series is not None:
+        point_figure(series, title, out)
+    return point_data(series)

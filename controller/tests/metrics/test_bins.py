@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins: at every width they sum to the bytes on the wire, exactly."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testctl.metrics import WIDTHS, series, throughput_bins
+from testctl.metrics.core.bins import dense_bins, occupied_bins, whole_bins
+from testctl.records import load_raw
+from testctl.records.schema import names_column
+from testctl.records.synthetic import Conversation, bulk, write_point
+
+PACKETS = st.lists(st.tuples(st.integers(-(10**6), 10**8), st.integers(0, 66_000)), max_size=200)
+
+
+def table(packets: list[tuple[int, int]], *, out: bool = False) -> pa.Table:
+    rows = np.array(sorted(packets), np.int64).reshape(-1, 2)
+    count = len(rows)
+    return pa.table(
+        {
+            "time_ns": rows[:, 0],
+            "wire_bytes": rows[:, 1].astype(np.int32),
+            "length": rows[:, 1].astype(np.int32),
+            "direction": np.zeros(count, np.int8),
+            "out": np.full(count, out),
+            "flow": names_column(np.zeros(count, np.int16), ["bulk"]),
+            "where": names_column(np.zeros(count, np.int16), ["receiver"]),
+        }
+    )
+
+
+@given(PACKETS, st.sampled_from(sorted(WIDTHS.values())))
+@settings(max_examples=60, deadline=None)
+def test_bins_sum_to_the_bytes_at_every_width(packets: list[tuple[int, int]], bin_ns: int) -> None:
+    edges, sums = throughput_bins(table(packets), "bulk", bin_ns)
+    assert sums.dtype == np.int64
+    assert int(sums.sum()) == sum(size for _, size in packets)
+    assert len(edges) == len(sums) + 1
+    if packets:
+        assert edges[0] <= min(packets)[0]
+        assert edges[-1] > max(packets)[0]
+        assert set((edges % bin_ns).tolist()) == {0}
+    for start, end, total in list(zip(edges, edges[1:], sums, strict=False))[:50]:
+        assert total == sum(size for at, size in packets if start <= at < end)
+
+
+@given(
+    st.lists(st.integers(1, 1448), min_size=1, max_size=40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(sorted(WIDTHS.values())),
+)
+@settings(max_examples=30, deadline=None)
+def test_bins_of_a_capture_sum_to_the_bytes_on_the_wire(sizes: list[int], isn: int, bin_ns: int) -> None:
+    talk = Conversation(isn=isn, delay_us=7.5)
+    at = 100.0
+    for n, size in enumerate(sizes):
+        talk.data(at, sum(sizes[:n]), size)
+        at += size / 3
+    with tempfile.TemporaryDirectory() as directory:
+        write_point(Path(directory), talk.captures())
+        records = load_raw(Path(directory))
+    for where in ("sender", "receiver"):
+        _, sums = throughput_bins(records.packets, "bulk", bin_ns, where=where)
+        assert int(sums.sum()) == 74 + sum(sizes) + 66 * len(sizes)
+
+
+def test_ten_seconds_in_microseconds() -> None:
+    rng = np.random.default_rng(7)
+    packets = list(zip(rng.integers(0, 10**10, 5000).tolist(), rng.integers(60, 1515, 5000).tolist(), strict=True))
+    _, sums = throughput_bins(table(packets), "bulk", 1000, start_ns=0, end_ns=10**10)
+    assert len(sums) == 10**7
+    assert int(sums.sum()) == sum(size for _, size in packets)
+
+
+def test_departures_are_binned_where_nothing_arrives() -> None:
+    _, sums = throughput_bins(table([(1, 100)], out=True), "bulk", 1000)
+    assert sums.tolist() == [100]
+
+
+def test_unknown_flow_or_place_has_no_bins() -> None:
+    assert len(throughput_bins(table([(1, 100)]), "other", 1000)[1]) == 0
+    assert len(throughput_bins(table([(1, 100)]), "bulk", 1000, where="elsewhere")[1]) == 0
+
+
+def test_limits_and_whole_bins() -> None:
+    time_ns, amount = np.array([0, 5, 10, 19, 25]), np.array([1, 2, 4, 8, 16])
+    assert dense_bins(time_ns, amount, 10, 5, 25)[1].tolist() == [6, 8]
+    count, number, total = whole_bins(time_ns, amount, 0, 29, 10)
+    assert (count, number.tolist(), total.tolist()) == (2, [0, 1], [3, 12])
+    assert occupied_bins(time_ns, amount, -100, 10)[0].tolist() == [10, 11, 12]
+    with pytest.raises(ValueError, match="want a bin width above 0 ns; got 0"):
+        dense_bins(time_ns, amount, 0)
+
+
+def test_series_of_every_kind(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(1000))
+    records = load_raw(tmp_path)
+    through = series(records, "bulk", "throughput", 10**6)
+    assert sum(through["wire_bytes"].to_pylist()) == 1000 * 1514 + 74
+    assert set(series(records, "bulk", "latency", 10**6)["latency_us_max"].to_pylist()) == {5000.0}
+    assert series(records, "bulk", "rtt", 0).num_rows == 1000
+    assert series(records, "bulk", "cwnd", 10**6).num_rows == 0
+    lines = series(records, "bulk", "seq", 0)
+    assert set(lines["kind"].to_pylist()) == {"data", "ack"}
+    assert max(lines["high"].to_pylist()) == 1448 * 1000
+    assert series(records, "bulk", "seq", 10**6).num_rows < lines.num_rows
+    queue = series(records, "bulk", "queue", 0)
+    assert (set(queue["place"].to_pylist()), queue["bytes"].to_pylist()[-1]) == ({"network"}, 0)
+    with pytest.raises(KeyError, match="series x: want one of throughput, cwnd"):
+        series(records, "bulk", "x", 0)

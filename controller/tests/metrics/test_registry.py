@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registry finds metrics by file name and refuses incomplete ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import testctl.metrics
+from testctl.metrics import MetricInfo, MetricSpec, metric_names, metrics
+from testctl.metrics.core.registry import Metric, MetricError, checked, member
+from testctl.records import Records, load_raw
+from testctl.records.synthetic import bulk, write_point
+
+SPEC = MetricSpec("x", "help", (MetricInfo("x_count", "", "help"),))
+
+
+def test_every_file_is_a_metric_of_its_name() -> None:
+    here = Path(testctl.metrics.__file__).parent
+    names = {path.stem for path in here.iterdir() if path.stem not in ("__init__", "core", "__pycache__")}
+    assert set(metrics()) == names
+    assert {"throughput", "stability", "stalls", "jain"} <= names
+
+
+def test_names_that_plans_use_are_declared() -> None:
+    names = metric_names()
+    wanted = "throughput_bps goodput_bps saturation stability_cv_10ms stability_std_1us latency_p999_us rtt_p99_us jain"
+    wanted += " retransmissions retransmission_timeouts timeout_length_max_ms loss_probes packets_lost loss_rate"
+    wanted += " stall_ack_owed_longest_ms stall_count stall_time_s completion_time_s oscillation_period_ms cwnd_mean"
+    assert set(wanted.split()) <= set(names)
+    assert all(info.help and info.better in ("higher", "lower", "none") for info in names.values())
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (SimpleNamespace(), "metrics/x: want SPEC, a MetricSpec; got NoneType"),
+        (
+            SimpleNamespace(SPEC=MetricSpec("y", "", SPEC.values)),
+            "want SPEC.name 'x', the file's name; got 'y'",
+        ),
+        (SimpleNamespace(SPEC=SPEC), r"metrics/x: want a function compute\(records, flow\); got NoneType"),
+        (SimpleNamespace(SPEC=MetricSpec("x", "", ()), compute=print), "want at least one value"),
+    ],
+)
+def test_incomplete_metric_is_refused(module: object, words: str) -> None:
+    with pytest.raises(MetricError, match=words):
+        member("x", module)
+
+
+def test_metric_that_yields_what_it_did_not_declare_is_refused(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(10))
+    with pytest.raises(MetricError, match="metrics/x: want x_count; got y_count"):
+        checked(Metric(SPEC, lambda records, flow: {"y_count": 1}), load_raw(tmp_path), "bulk")
+
+
+def test_metrics_do_not_change_records(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(500))
+    records: Records = load_raw(tmp_path)
+    before = records.digest()
+    first = testctl.metrics.analyse(records)
+    assert records.digest() == before
+    again = testctl.metrics.analyse(load_raw(tmp_path))
+    assert repr(again.metrics) == repr(first.metrics)
+    assert again.stalls.equals(first.stalls)
+
+
+def test_metric_names_have_one_form() -> None:
+    with pytest.raises(ValueError, match="metric 'Bad-Name': want a name of small letters"):
+        MetricInfo("Bad-Name", "", "")

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stalls: cause, end and proof of silences written by hand; and two real ones."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
+from testctl.records import Records, load_raw
+from testctl.records.schema import ECE, TCP_INFO_FIELDS
+from testctl.records.synthetic import T0_NS, Conversation, write_point
+
+FIXTURES = Path(__file__).parent / "fixtures"
+MSS = 1448
+
+
+def lively(talk: Conversation, *, packets: int = 40, at_us: float = 100) -> float:
+    """A window of four packets at a time, each acknowledged; returns when the last ACK has come."""
+    for n in range(packets):
+        talk.data(at_us, MSS * n)
+        talk.ack(at_us + talk.delay_us, MSS * (n + 1))
+        at_us += 2 * talk.delay_us + 1
+    return at_us
+
+
+def load(tmp_path: Path, talk: Conversation, **counters: int) -> Records:
+    write_point(tmp_path, talk.captures())
+    records = load_raw(tmp_path)
+    if counters:
+        names = {"timeouts": "TcpExt.TCPTimeouts", "probes": "TcpExt.TCPLossProbes"}
+        records.counters["sender"] = {"snmp": {names[name]: n for name, n in counters.items()}}
+    return records
+
+
+def stalls(records: Records) -> list[dict[str, Any]]:
+    found = stalls_table(records)
+    assert found.schema == STALLS
+    rows: list[dict[str, Any]] = found.to_pylist()
+    assert all(row["cause"] in CAUSES and row["ended_by"] in ENDS for row in rows)
+    return rows
+
+
+def forgotten_ack(talk: Conversation) -> float:
+    """Packets 40, 41 are marked; 42 is not and changes the state: ACK for 40 and 41, none for 42."""
+    at = lively(talk)
+    for n in (40, 41, 42, 43):
+        talk.data(at + n - 40, MSS * n, ecn=3 if n < 42 else 2)
+    talk.ack(at + 12, MSS * 42, flags=0x10 | ECE)
+    return at
+
+
+def test_forgotten_ack_that_a_timeout_ends(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.data(at + 203_000, MSS * 42)
+    talk.ack(at + 203_010, MSS * 44)
+    talk.data(at + 203_030, MSS * 44)
+    talk.ack(at + 203_040, MSS * 45)
+    records = load(tmp_path, talk)
+    (stall,) = stalls(records)
+    assert (stall["cause"], stall["ended_by"]) == ("ack_owed", "rto")
+    assert stall["length_ns"] == 202_997_000
+    assert (stall["missing_bytes"], stall["lost_bytes"], stall["owed_bytes"]) == (0, 0, 2 * MSS)
+    assert (stall["received_seq"], stall["received_end"]) == (MSS * 43, MSS * 44)
+    assert (stall["received_ce"], stall["acked"], stall["acked_ece"]) == (0, MSS * 42, 1)
+    assert (stall["ender_seq"], stall["ender_retrans"]) == (MSS * 42, True)
+    row = records.packets.slice(stall["ender_row"], 1).to_pylist()[0]
+    assert (row["seq"], row["where"], row["time_ns"]) == (MSS * 42, "sender", stall["end_ns"])
+    got = analyse(records).metrics["bulk"]
+    assert (got["stall_ack_owed_count"], got["stall_rto_count"], got["packets_lost"]) == (1, 0, 0)
+    assert (got["retransmission_timeouts"], got["timeout_length_mean_ms"]) == (1, 202.997)
+    assert got["stall_ack_owed_longest_ms"] == got["stall_longest_ms"] == 202.997
+    assert "nothing was missing" in stall["proof"]
+    assert f"the receiver's last ACK was {MSS * 42} with ECE" in stall["proof"]
+
+
+def test_change_of_mark_is_in_the_proof(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at, MSS * 40, ecn=3)
+    talk.data(at + 1, MSS * 41)
+    talk.ack(at + 11, MSS * 41, flags=0x10 | ECE)
+    talk.data(at + 203_000, MSS * 41)
+    (stall,) = stalls(load(tmp_path, talk, probes=0))
+    assert (stall["cause"], stall["ended_by"]) == ("ack_owed", "rto")
+    assert (stall["received_ce"], stall["received_ce_before"]) == (0, 1)
+    assert "without CE, the packet before it with CE" in stall["proof"]
+
+
+def test_forgotten_ack_that_a_probe_of_the_tail_ends(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.data(at + 3_000, MSS * 43)
+    talk.ack(at + 3_010, MSS * 44)
+    records = load(tmp_path, talk)
+    (stall,) = stalls(records)
+    assert (stall["cause"], stall["ended_by"]) == ("ack_owed", "tlp")
+    got = analyse(records).metrics["bulk"]
+    assert (got["loss_probes"], got["retransmission_timeouts"]) == (1, 0)
+
+
+def test_forgotten_ack_that_a_probe_with_new_data_ends(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.data(at + 3_000, MSS * 44)
+    talk.ack(at + 3_010, MSS * 45)
+    talk.data(at + 3_030, MSS * 45)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"]) == ("ack_owed", "tlp")
+
+
+@pytest.mark.parametrize(
+    ("counters", "wait_us", "ended_by"),
+    [
+        ({"probes": 0}, 3_000, "rto"),
+        ({"probes": 1, "timeouts": 0}, 203_000, "tlp"),
+        ({}, 203_000, "rto"),
+        ({}, 3_000, "tlp"),
+    ],
+)
+def test_one_packet_outstanding_is_head_and_tail(
+    tmp_path: Path, counters: dict[str, int], wait_us: int, ended_by: str
+) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at, MSS * 40)
+    talk.data(at + wait_us, MSS * 40)
+    talk.ack(at + wait_us + 10, MSS * 41)
+    (stall,) = stalls(load(tmp_path, talk, **counters))
+    assert (stall["cause"], stall["ended_by"]) == ("ack_owed", ended_by)
+
+
+def test_delayed_ack_that_comes_by_itself(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.ack(at + 40_000, MSS * 44)
+    talk.data(at + 40_010, MSS * 44)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == ("delayed_ack", "ack", 2 * MSS)
+
+
+def test_timeout_after_a_loss(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    for n in (40, 41):
+        talk.data(at + n - 40, MSS * n, arrives=False)
+    talk.data(at + 200_000, MSS * 40)
+    talk.ack(at + 200_010, MSS * 41)
+    talk.data(at + 200_020, MSS * 41)
+    talk.ack(at + 200_030, MSS * 42)
+    records = load(tmp_path, talk)
+    (stall,) = stalls(records)
+    assert (stall["cause"], stall["ended_by"], stall["lost_bytes"]) == ("rto", "rto", 2 * MSS)
+    got = analyse(records).metrics["bulk"]
+    assert (got["stall_rto_count"], got["stall_ack_owed_count"], got["packets_lost"]) == (1, 0, 2)
+
+
+def test_probe_after_the_loss_of_the_tail(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at, MSS * 40)
+    talk.data(at + 1, MSS * 41, arrives=False)
+    talk.ack(at + 10, MSS * 41)
+    talk.data(at + 3_000, MSS * 41)
+    talk.ack(at + 3_010, MSS * 42)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"]) == ("tlp", "tlp")
+
+
+def test_timeout_after_the_loss_of_an_ack(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    for n in (40, 41):
+        talk.data(at + n - 40, MSS * n)
+    talk.ack(at + 12, MSS * 42, arrives=False)
+    talk.data(at + 201_000, MSS * 40)
+    talk.ack(at + 201_010, MSS * 42)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == ("rto", "rto", 0)
+
+
+def test_application_without_data(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at + 50_000, MSS * 40)
+    talk.ack(at + 50_010, MSS * 41)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"], stall["outstanding_bytes"]) == ("application", "new_data", 0)
+
+
+def test_closed_window(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at, MSS * 40)
+    talk.ack(at + 10, MSS * 41, window=0)
+    talk.ack(at + 30_000, MSS * 41, window=500)
+    talk.data(at + 30_010, MSS * 41)
+    talk.ack(at + 30_020, MSS * 42)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"]) == ("window", "ack")
+
+
+def test_packets_that_waited_for_tokens(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk, packets=4000)
+    stamp = (T0_NS + int(at * 1000)) // 10**6 % 2**32
+    for n in range(4000, 4004):
+        talk.data(at + 20_000, MSS * n, tsval=stamp)
+        talk.ack(at + 20_010, MSS * (n + 1))
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"]) == ("tokens", "new_data")
+    assert stall["own_wait_ns"] == pytest.approx(20_000_000, abs=2_000_000)
+
+
+def test_records_that_end_within_a_stall(tmp_path: Path) -> None:
+    talk = Conversation()
+    forgotten_ack(talk)
+    records = load(tmp_path, talk)
+    records.outcome["end_ns"] = T0_NS + 500_000_000
+    (stall,) = stalls(records)
+    assert (stall["cause"], stall["ended_by"], stall["ender_row"]) == ("ack_owed", "end", -1)
+    assert stall["end_ns"] == 500_000_000
+
+
+def test_long_path_is_no_stall(tmp_path: Path) -> None:
+    talk = Conversation(delay_us=20_000)
+    lively(talk, at_us=100_000)
+    assert stalls(load(tmp_path, talk)) == []
+
+
+def test_without_the_receivers_capture_the_timer_is_all_that_is_known(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.data(at + 203_000, MSS * 42)
+    captures = talk.captures()
+    write_point(tmp_path, {"sender": captures["sender"]})
+    (stall,) = stalls(load_raw(tmp_path))
+    assert (stall["cause"], stall["ended_by"]) == ("rto", "rto")
+    assert (stall["missing_bytes"], stall["owed_bytes"], stall["received_row"]) == (-1, -1, -1)
+
+
+def test_kernels_samples_decide_and_are_shown(tmp_path: Path) -> None:
+    talk = Conversation()
+    at = lively(talk)
+    talk.data(at, MSS * 40)
+    talk.data(at + 250_000, MSS * 40)
+    talk.ack(at + 250_010, MSS * 41)
+    write_point(tmp_path, talk.captures())
+    samples = b""
+    for time_us, total_rto in ((1_000, 0), (at + 251_000, 1)):
+        info = bytearray(320)
+        for name, place, width in TCP_INFO_FIELDS:
+            value = {"state": 1, "rto": 249_000, "total_rto": total_rto, "snd_cwnd": 7}.get(name, 0)
+            info[place : place + width] = value.to_bytes(width, "little")
+        samples += struct.pack("<QHHIII", T0_NS + int(time_us * 1000), 40000, 5001, 1, 0, 248) + info
+    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
+    records = load_raw(tmp_path)
+    (stall,) = stalls(records)
+    assert (stall["ended_by"], stall["rto_us"]) == ("rto", 249_000)
+    assert analyse(records).metrics["bulk"]["cwnd_mean"] == 7
+
+
+@pytest.mark.parametrize(
+    ("fixture", "cause", "ended_by", "length_ms"),
+    [("ack_owed", "ack_owed", "tlp", 3.035136), ("delayed_ack", "delayed_ack", "ack", 41.045248)],
+)
+def test_real_stalls_of_the_dctcp_bug(fixture: str, cause: str, ended_by: str, length_ms: float) -> None:
+    """Cut from captures of the lab (Linux 6.12, dctcp_bug, GRO), handshake and what is around one stall."""
+    (stall,) = [row for row in stalls(load_raw(FIXTURES / fixture)) if row["last_sent_seq"] >= 0]
+    assert (stall["cause"], stall["ended_by"]) == (cause, ended_by)
+    assert stall["length_ns"] == length_ms * 1e6
+    assert (stall["missing_bytes"], stall["owed_bytes"], stall["acked_ece"]) == (0, 4 * MSS, 1)
+
+
+def test_real_losses_are_what_the_kernel_retransmitted() -> None:
+    """A transfer over a short drop-tail queue between namespaces (Linux 6.18)."""
+    records = load_raw(FIXTURES / "loss")
+    got = analyse(records).metrics["bulk"]
+    assert got["packets_lost"] == got["retransmissions"] == records.counters["sender"]["snmp"]["Tcp.RetransSegs"] == 71
+    assert got["payload_bytes"] == 250_000
+    assert got["throughput_bps"] == pytest.approx(20e6, rel=0.03)

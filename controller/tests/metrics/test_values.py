@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of made-up traffic have exactly the values that were made up."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from testctl.metrics import Number, analyse
+from testctl.metrics.core.capacity import path
+from testctl.records import Records, load_raw
+from testctl.records.schema import ECE
+from testctl.records.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
+
+
+def values(tmp_path: Path, captures: dict[str, Any], **given: Any) -> dict[str, Any]:
+    write_point(tmp_path, captures, **given)
+    return analyse(load_raw(tmp_path)).metrics["bulk"]
+
+
+def test_steady_flow(tmp_path: Path) -> None:
+    got = values(
+        tmp_path, bulk(20_000, rate_bps=1e9), settings={"sender": {"htb_rate": 10**9}, "switch": {"rate": 10**10}}
+    )
+    assert got["wire_bytes"] == 20_000 * 1514 + 74
+    assert got["payload_bytes"] == 20_000 * 1448
+    assert got["latency_mean_us"] == got["latency_p999_us"] == got["latency_max_us"] == 5000
+    assert (got["rtt_p50_us"], got["packets_lost"], got["retransmissions"]) == (10001.0, 0, 0)
+    assert got["capacity_bps"] == 1e9
+    assert got["saturation"] == pytest.approx(0.98, abs=0.01)
+    assert got["throughput_bps"] == pytest.approx(got["wire_bytes"] * 8 / got["active_s"])
+    assert got["stability_cv_10ms"] < 0.001
+    assert (got["stall_count"], got["retransmission_timeouts"]) == (0, 0)
+    assert math.isnan(got["oscillation_period_ms"])
+    assert got["completion_time_s"] == pytest.approx(got["active_s"] + 0.010020, abs=1e-6)
+
+
+def test_stability_is_the_deviation_of_all_bins(tmp_path: Path) -> None:
+    talk = Conversation()
+    rng = np.random.default_rng(3)
+    times = np.cumsum(rng.exponential(400, 600)) + 100
+    for n, at in enumerate(times):
+        talk.data(float(at), 100 * n, 100)
+    write_point(tmp_path, talk.captures())
+    records = load_raw(tmp_path)
+    got = analyse(records).metrics["bulk"]
+    arrived = (records.column("length") > 0) & ~records.column("out")
+    at = records.column("time_ns")[arrived]
+    start, end = int(times[0] * 1000), int(at[-1])
+    start += (end - start) // 10
+    for width, bin_ns in (("10ms", 10**7), ("1ms", 10**6), ("10us", 10**4)):
+        count = (end - start) // bin_ns
+        dense, _ = np.histogram(at[at < start + count * bin_ns], start + bin_ns * np.arange(count + 1))
+        dense = dense * 166 * 8e9 / bin_ns
+        assert got[f"stability_std_{width}"] == pytest.approx(dense.std(), rel=1e-3)
+        assert got[f"stability_cv_{width}"] == pytest.approx(dense.std() / dense.mean(), rel=1e-3)
+
+
+def test_swing_has_its_period(tmp_path: Path) -> None:
+    parts, seq, at = [], 0, 1000
+    for _ in range(60_000):
+        rate = 1.0 + 0.8 * math.sin(2 * math.pi * at / 40e6)
+        parts.append((at, seq))
+        seq += 1448
+        at += int(12_000 / rate)
+    times, seqs = np.array(parts).T
+    data = frames(len(parts), sport=40000, dport=5001, time_ns=T0_NS + times, seq=1 + seqs, length=1448)
+    got = values(tmp_path, {"sender": data, "receiver": {**data, "time_ns": data["time_ns"] + 5000}})
+    assert got["oscillation_period_ms"] == pytest.approx(40, abs=1)
+    assert got["oscillation_strength"] > 0.9
+    assert got["oscillation_amplitude_bps"] == pytest.approx(0.8e9 * 1514 / 1500, rel=0.05)
+
+
+def test_loss_and_its_repair(tmp_path: Path) -> None:
+    talk = Conversation(delay_us=100)
+    for n in range(10):
+        talk.data(1000 + 10 * n, 1448 * n, arrives=n not in (3, 4))
+    for n in range(3):
+        talk.ack(1100 + 10 * n, 1448 * (n + 1))
+    for n in range(5, 10):
+        talk.ack(1100 + 10 * n, 1448 * 3, sacks=[1448 * 5, 1448 * (n + 1)])
+    talk.data(1270, 1448 * 3)
+    talk.data(1271, 1448 * 4)
+    talk.ack(1370, 1448 * 4)
+    talk.ack(1371, 1448 * 10)
+    got = values(tmp_path, talk.captures())
+    assert (got["packets_sent"], got["packets_lost"]) == (12, 2)
+    assert got["loss_rate"] == 2 / 12
+    assert (got["retransmissions"], got["retransmitted_bytes"]) == (2, 2896)
+    assert got["payload_bytes"] == 14480
+    assert (got["rtt_max_us"], got["latency_max_us"]) == (200, 100)
+    assert (got["retransmission_timeouts"], got["loss_probes"], got["stall_count"]) == (0, 0, 0)
+
+
+def test_spurious_retransmission_is_no_loss_and_counts_once_as_goodput(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0)
+    talk.data(110, 0)
+    talk.ack(130, 1448)
+    talk.data(150, 1448)
+    got = values(tmp_path, talk.captures())
+    assert (got["packets_lost"], got["retransmissions"], got["payload_bytes"]) == (0, 1, 2896)
+
+
+def test_packets_under_way_at_the_end_are_not_lost(tmp_path: Path) -> None:
+    captures = bulk(100)
+    captures["receiver"] = {name: column[:-40] for name, column in captures["receiver"].items()}
+    got = values(tmp_path, captures)
+    assert got["packets_lost"] == 0
+
+
+def test_marks(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(4):
+        talk.data(100 + n, 1448 * n, ecn=3 if n < 1 else 2)
+        talk.ack(120 + n, 1448 * (n + 1), flags=0x10 | (ECE if n < 3 else 0))
+    got = values(tmp_path, talk.captures())
+    assert (got["ce_marks"], got["ce_fraction"], got["ece_fraction"]) == (1, 0.25, 0.75)
+
+
+def test_merged_arrivals_have_the_latency_of_the_merged_packet(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(4):
+        talk.data(100 + 10 * n, 1448 * n, arrives=False)
+    captures = talk.captures()
+    at = T0_NS + 200_000
+    merged = frames(2, sport=40000, dport=5001, time_ns=[at, at + 1000], seq=[1001, 1001 + 2896], ack=78, length=2896)
+    captures["receiver"] = joined([captures["receiver"], merged])
+    got = values(tmp_path, captures)
+    assert (got["latency_max_us"], got["latency_mean_us"]) == (100, (100 + 90 + 81 + 71) / 4)
+    assert got["wire_bytes"] == 74 + 4 * 1514
+
+
+@pytest.mark.parametrize("left", ["sender", "receiver"])
+def test_one_capture_is_enough_for_what_it_can_say(tmp_path: Path, left: str) -> None:
+    got = values(tmp_path, {left: bulk(3000)[left]})
+    assert got["throughput_bps"] == pytest.approx(1e9, rel=0.01)
+    assert math.isnan(got["latency_mean_us"])
+    assert math.isnan(got["packets_lost"])
+    assert math.isnan(got["rtt_mean_us"]) == (left == "receiver")
+
+
+def test_nothing_captured_gives_no_numbers_and_no_error(tmp_path: Path) -> None:
+    got = values(tmp_path, {})
+    assert math.isnan(got["throughput_bps"])
+    assert math.isnan(got["completion_time_s"])
+    assert got["wire_bytes"] == 0
+
+
+def test_data_may_flow_against_the_flows_direction(tmp_path: Path) -> None:
+    captures = bulk(1000)
+    turned = {
+        where: {**seen, "src": 1 - seen["src"], "sport": seen["dport"], "dport": seen["sport"]}
+        for where, seen in (("sender", captures["receiver"]), ("receiver", captures["sender"]))
+    }
+    got = values(tmp_path, turned)
+    assert got["payload_bytes"] == 1000 * 1448
+    assert got["latency_mean_us"] == 5000
+
+
+def test_fairness(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(1000))
+    records = load_raw(tmp_path)
+    assert analyse(records).metrics["*"]["jain"] == 1
+    point = {**records.point, "flows": [*records.point["flows"], {**records.point["flows"][0], "name": "idle"}]}
+    two = Records(records.packets, records.tcp_info, {}, records.outcome, point)
+    got: dict[str, Number] = analyse(two).metrics["*"]
+    assert got["jain"] == 1  # a flow without any packet has no throughput
+
+
+def test_path_of_a_topology() -> None:
+    topology = {"links": [["a", "left"], ["left", "right"], ["right", "b"], ["c", "left"]]}
+    assert path(topology, "a", "b") == ["a", "left", "right", "b"]
+    assert path(topology, "a", "nowhere") == []
+
+
+def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(100))
+    records = load_raw(tmp_path)
+    records.point["topology"] = {"links": [["sender", "switch"], ["switch", "receiver"]]}
+    for given, wanted in (
+        ({"switch:receiver": {"rate": 10**8}, "switch:sender": {"rate": 10**6}, "switch": {"rate": 10**9}}, 1e8),
+        ({"switch": {"rate": 10**9}, "sender": {"htb_rate": "none"}}, 1e9),
+        ({"other": {"rate": 5}, "sender": {"htb_rate": 2 * 10**9}}, 2e9),
+    ):
+        records.point["settings"] = given
+        records.memo.clear()
+        assert analyse(records).metrics["bulk"]["capacity_bps"] == wanted

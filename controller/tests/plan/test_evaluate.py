@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results against expectations: pass, fail, invalid, skip and broken stay apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from testctl.plan import Plan, evaluate
+
+Load = Callable[..., Plan]
+Results = dict[str, dict[str, Any]]
+TWO = "tuples: [[hosts, cc, [a, b]]]\n"
+
+
+def results(plan: Plan, *values: Any, metric: str = "throughput_bps", flow: str = "bulk") -> Results:
+    """One result a point; a text that is a verdict makes the point that."""
+    found: Results = {}
+    for point, value in zip(plan.points, values, strict=True):
+        odd = value in ("skip", "broken", "invalid")
+        metrics = {} if odd else {flow: {metric: value}}
+        found[point.id] = {"verdict": value if odd else "pass", "metrics": metrics}
+    return found
+
+
+def judged(plan: Plan, found: Results) -> tuple[str, str]:
+    """Verdicts of the points, and of the expectations, by their first letters."""
+    points, expectations = evaluate(plan, found)
+    return "".join(p.verdict[0] for p in points), "".join(e.verdict[0] for e in expectations)
+
+
+@pytest.mark.parametrize(
+    ("expect", "a", "b", "want"),
+    [
+        ("min: 1gbit", 2e9, 5e8, ("pf", "f")),
+        ("min: 1gbit, max: 2gbit", 1e9, 2e9, ("pp", "p")),
+        ("max: 1.5", 1.5, 1.6, ("pf", "f")),
+        ("equals: 2, tolerance: 0.5", 1.5, 2.6, ("pf", "f")),
+        ("equals: 1gbit, tolerance: 100mbit", 1.1e9, 0.8e9, ("pf", "f")),
+        ("equals: 200, tolerance: 5%", 210, 211, ("pf", "f")),
+        ("equals: 3", 3, 3.0, ("pp", "p")),
+        ("min: 1", math.nan, 2, ("ip", "i")),
+        ("min: 1", None, 2, ("ip", "i")),
+        ("min: 1", None, 0, ("if", "f")),
+        ("min: 1", "text", 2, ("fp", "f")),
+        ("min: 1", math.inf, 2, ("pp", "p")),
+        ("min: 1", "skip", 2, ("sp", "p")),
+        ("min: 1", "broken", 2, ("bp", "i")),
+        ("min: 1", "invalid", 0, ("if", "f")),
+        ("min: 1", "skip", "skip", ("ss", "s")),
+        ("min: 1, when: {hosts.cc: b}", 0, 2, ("pp", "p")),
+        ("min: 1, quantifier: some", 0, 2, ("pp", "p")),
+        ("min: 1, quantifier: some", 0, 0, ("pp", "f")),
+        ("min: 1, quantifier: some", 0, None, ("pp", "i")),
+        ("min: 1, quantifier: some", "skip", 0, ("sp", "f")),
+        ("at_least: 5, than: {hosts.cc: a}", 1, 5, ("pp", "p")),
+        ("at_least: 5, than: {hosts.cc: a}", 1, 4.9, ("pf", "f")),
+        ("at_most: 0.5, than: {hosts.cc: a}", 10, 5, ("pp", "p")),
+        ("at_most: 0.5, than: {hosts.cc: a}", 10, 6, ("pf", "f")),
+        ("at_least: 5, than: {hosts.cc: a}", None, 5, ("pi", "i")),
+        ("at_least: 5, than: {hosts.cc: a}", "broken", 5, ("bi", "i")),
+        ("at_least: 5, than: {hosts.cc: a}", "text", 5, ("pi", "i")),
+    ],
+)  # fmt: skip
+def test_verdicts(plan_of: Load, expect: str, a: Any, b: Any, want: tuple[str, str]) -> None:
+    plan = plan_of(TWO + f"expect: [{{metric: throughput_bps, {expect}}}]")
+    assert judged(plan, results(plan, a, b)) == want
+
+
+def test_text_metrics(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{metric: stall_cause, equals: delayed_ack}]")
+    assert judged(plan, results(plan, "delayed_ack", "timeout", metric="stall_cause")) == ("pf", "f")
+
+
+def test_units_are_those_of_the_metric(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{metric: rtt_p99_us, max: 1.5ms}]")
+    assert plan.expectations[0].bounds.most == 1500
+    assert plan_of(TWO + "expect: [{metric: rtt_p99_us, max: 10ns}]").expectations[0].bounds.most == 0.01
+    assert plan_of(TWO + "expect: [{metric: any, max: 10us}]", metrics=None).expectations[0].bounds.most == 10_000
+
+
+def test_point_wide_metrics(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{metric: jain, min: 0.9}]")
+    assert judged(plan, results(plan, 0.95, 0.5, metric="jain", flow="*")) == ("pf", "f")
+
+
+def test_every_flow_unless_one_is_named(load: Load) -> None:
+    head = "topology: pair\nflows: {a: sender -> receiver, b: receiver -> sender}\ntuples: [[hosts, cc, x]]\n"
+    both = {"a": {"jain": 1}, "b": {"jain": 0}}
+    for flow, want in (("", "f"), (", flow: a", "p"), (", flow: b", "f"), (", flow: flows", "f"), (", flow: [a]", "p")):
+        plan = load(head + f"expect: [{{metric: jain, min: 1{flow}}}]")
+        assert judged(plan, {plan.points[0].id: {"verdict": "pass", "metrics": both}})[1] == want
+
+
+def test_reasons_say_wanted_and_got(plan_of: Load) -> None:
+    plan = plan_of(
+        TWO
+        + """\
+expect:
+  - {name: fast, metric: throughput_bps, min: 1gbit}
+  - {name: faster, metric: throughput_bps, at_least: 2, than: {hosts.cc: a}, when: {hosts.cc: b}}
+"""
+    )
+    a, b = (point.id for point in plan.points)
+    points, expectations = evaluate(plan, results(plan, 2e9, 5e8))
+    assert points[1].point == b
+    assert points[1].reason == (
+        "fast: throughput_bps of bulk: want at least 1e+09; got 5e+08; "
+        f"faster: throughput_bps of bulk: want at least 2 times 2e+09 at point {a}; got 5e+08"
+    )
+    assert expectations[0].to_json() == {
+        "name": "fast",
+        "verdict": "fail",
+        "detail": "1 of 2 points pass; fast: throughput_bps of bulk: want at least 1e+09; got 5e+08",
+        "points": [b],
+    }
+    assert expectations[0].points == (b,)
+
+
+def test_a_missing_result_is_broken(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{metric: jain, min: 1}]")
+    points, expectations = evaluate(plan, {})
+    assert [(p.verdict, p.reason) for p in points] == [("broken", "it has no result")] * 2
+    assert expectations[0].verdict == "invalid"
+
+
+def test_what_a_point_was_before_stays(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{metric: jain, min: 1}]")
+    found = results(plan, 1, 1, metric="jain")
+    found[plan.points[0].id] |= {"verdict": "invalid", "reason": "the clocks differ"}
+    points, _ = evaluate(plan, found)
+    assert (points[0].verdict, points[0].reason) == ("invalid", "the clocks differ")
+
+
+def test_repeats_are_compared_with_their_own_kind(plan_of: Load) -> None:
+    plan = plan_of(TWO + "repeat: 2\nexpect: [{metric: jain, at_least: 2, than: {hosts.cc: a}}]")
+    assert judged(plan, results(plan, 1, 10, 2, 20, metric="jain")) == ("pppp", "p")
+    assert judged(plan, results(plan, 10, 1, 2, 20, metric="jain")) == ("ppfp", "f")

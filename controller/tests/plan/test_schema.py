@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema takes what the loader takes, and flags wrong fields."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from testctl.metrics import metric_names
+from testctl.plan import load_plan, schema, topology_dir
+
+PLANS = sorted((topology_dir().parents[1] / "plans").rglob("*.yaml"))
+PLAN: dict[str, Any] = {
+    "about": "x",
+    "topology": {"dumbbell": {"senders": 2}},
+    "flows": {"bulk": "sender1 -> receiver"},
+    "groups": {"g": ["sender1", "receiver"]},
+    "tuples": [
+        ["g", "cc", ["cubic", "reno"]],
+        ["g", "tcp_ecn", 1],
+        ["left:right", "rate", "1gbit"],
+        ["g", "tso", True],
+    ],
+    "design": {"cover": 2, "seed": 1},
+    "repeat": 2,
+    "seed": 1,
+    "exclude": [{"g.cc": ["cubic"], "left:right.rate": "1gbit"}],
+    "expect": [{"metric": "throughput_bps", "min": "1gbit", "when": {"g.cc": "reno"}, "quantifier": "some"}],
+}
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    found = schema(metrics=metric_names())
+    Draft202012Validator.check_schema(found)
+    return Draft202012Validator(found)
+
+
+def test_takes_a_good_plan(validator: Draft202012Validator) -> None:
+    assert list(validator.iter_errors(PLAN)) == []
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda p: p.stem)
+def test_takes_every_plan_of_the_project(validator: Draft202012Validator, path: Path) -> None:
+    assert load_plan(path, metrics=metric_names()).points
+    assert list(validator.iter_errors(yaml.safe_load(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("repaet",), 2),
+        (("repeat",), 0),
+        (("topology",), "pear"),
+        (("topology",), {"dumbbell": {"sender": 2}}),
+        (("topology",), {"pair": {"n": 2}}),
+        (("flows",), {}),
+        (("flows", "bulk"), "sender1"),
+        (("flows", "Bulk"), "sender1 -> receiver"),
+        (("tuples",), []),
+        (("tuples", 0), ["g", "cc"]),
+        (("tuples", 0, 1), "gcc"),
+        (("tuples", 0, 2), []),
+        (("tuples", 0, 2), {"a": 1}),
+        (("tuples", 3, 2), "maybe"),
+        (("design",), "all"),
+        (("design",), {"seed": 1}),
+        (("exclude", 0), {}),
+        (("exclude", 0), {"g": "x"}),
+        (("expect", 0, "metric"), "speed"),
+        (("expect", 0, "mx"), 1),
+        (("expect", 0), {"metric": "throughput_bps"}),
+        (("expect", 0), {"metric": "throughput_bps", "at_least": 5}),
+        (("expect", 0, "quantifier"), "most"),
+    ],
+)  # fmt: skip
+def test_flags(validator: Draft202012Validator, where: tuple[str | int, ...], value: object) -> None:
+    plan = copy.deepcopy(PLAN)
+    inner: Any = plan
+    for step in where[:-1]:
+        inner = inner[step]
+    inner[where[-1]] = value
+    assert list(validator.iter_errors(plan))
+
+
+def test_needs_its_fields(validator: Draft202012Validator) -> None:
+    for name in ("topology", "flows", "tuples"):
+        assert list(validator.iter_errors({k: v for k, v in PLAN.items() if k != name}))

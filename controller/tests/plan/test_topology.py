@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topologies there are, and what is wrong with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testctl.plan import load_topology, topology_dir, topology_names
+from testctl.plan.topology_file import read_topology
+from testctl_agent.spec.errors import PlanError
+
+
+def test_pair() -> None:
+    pair = load_topology("pair")
+    assert pair.hosts == {"sender": "10.0.0.1", "receiver": "10.0.0.2"}
+    assert pair.ports("switch") == ("switch:sender", "switch:receiver")
+    assert pair.path("receiver", "sender") == ["receiver", "switch", "sender"]
+
+
+def test_a_node_that_is_alone_has_no_number() -> None:
+    assert list(load_topology("dumbbell").hosts) == ["sender", "receiver"]
+    four = load_topology("dumbbell", {"senders": 2, "receivers": 2})
+    assert list(four.hosts) == ["sender1", "sender2", "receiver1", "receiver2"]
+    assert four.groups == {"senders": ("sender1", "sender2"), "receivers": ("receiver1", "receiver2")}
+    assert four.ports("left") == ("left:sender1", "left:sender2", "left:right")
+    assert four.path("sender2", "receiver1") == ["sender2", "left", "right", "receiver1"]
+
+
+def test_chain() -> None:
+    chain = load_topology("chain", {"hops": 2})
+    assert chain.switches == ("s1", "s2", "s3")
+    assert chain.path("h1", "h3") == ["h1", "s1", "s2", "s3", "h3"]
+    assert chain.ports("s2") == ("s2:s1", "s2:s3", "s2:h2")
+
+
+def test_star() -> None:
+    star = load_topology("star", {"hosts": 100})
+    assert len(star.hosts) == 100
+    assert star.hosts["h100"] == "10.0.0.100"
+
+
+def test_every_topology_has_names_that_devices_can_have() -> None:
+    for name in topology_names():
+        found = read_topology(topology_dir() / f"{name}.yaml")
+        biggest = found.resolve({p.name: p.most for p in found.parameters})
+        assert all(len(n) <= 15 for n in (*biggest.hosts, *biggest.switches))
+
+
+def test_where_topologies_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TESTCTL_LAB", str(tmp_path))
+    with pytest.raises(PlanError, match="TESTCTL_LAB: want a directory with topologies/ in it; got"):
+        topology_dir()
+    (tmp_path / "topologies").mkdir()
+    assert topology_dir() == tmp_path / "topologies"
+
+
+def test_unknown_topology_or_parameter() -> None:
+    with pytest.raises(PlanError, match=r"^no topology named pari; did you mean pair\?$"):
+        load_topology("pari")
+    with pytest.raises(PlanError, match=r"^topology chain: want hops from 1 to 30; got hops: 31$"):
+        load_topology("chain", {"hops": 31})
+    with pytest.raises(PlanError, match=r"^topology pair: want no parameters; got n: 1$"):
+        load_topology("pair", {"n": 1})
+
+
+NODES = "nodes: {a: {kind: host}, b: {kind: host}, s: {kind: switch}, t: {kind: switch}}\n"
+BAD = {
+    "nodes: {}": "1:1: want a field links; got none",
+    "nodes: {}\nlinks: []\nx: 1": "3:1: no field named x; want one of about, parameters, nodes, links",
+    "nodes: {a: {kind: hst}}\nlinks: []": "1:19: a: kind: want one of host, switch; got hst",
+    "nodes: {a: {kind: host, count: n}}\nlinks: []": "1:32: a, count: want a number, a parameter, "
+    "or a parameter + a number; got n",
+    "nodes: {A: {kind: host}}\nlinks: []": "1:9: node: want a name of a-z, 0-9 and _ that begins with a letter, "
+    "at most 15 characters; got A",
+    "nodes: {abcdefghijklmno: {kind: host, count: 2}}\nlinks: []": "1:9: abcdefghijklmno: the name abcdefghijklmno1 "
+    "has more than 15 characters",
+    "nodes: {a: {kind: host, count: 2}, a1: {kind: host}}\nlinks: []": "1:36: a1: the name a1 is there twice",
+    NODES + "links: {}": "2:8: links: want a list; got a mapping",
+    NODES + "links: [a]": "2:9: links: want one of link, each, zip or chain; got a",
+    NODES + "links: [link: [a, z]]": "2:19: link: no node named z",
+    NODES + "links: [link: [a]]": "2:9: want link: [one, one], each: [some, one], zip: [some, as many] "
+    "or chain: some; got link of 1",
+    NODES + "links: [link: [a, s], link: [b, s], link: [a, t]]": "2:8: host a: want one link, to a switch; got 2: s, t",
+    NODES + "links: [link: [a, b]]": "2:8: host a: want one link, to a switch; got 1: b",
+    NODES + "links: [link: [a, s], link: [b, s]]": "2:8: s and t are not linked; want one way between any two",
+    NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:8: the link t - s closes a loop; "
+    "want one way between any two",
+}
+
+
+@pytest.mark.parametrize(("text", "want"), BAD.items())
+def test_bad_file(tmp_path: Path, text: str, want: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PlanError) as caught:
+        read_topology(path).resolve({})
+    assert str(caught.value).splitlines()[0] == f"{path}:{want}"

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packets table: relative numbers, options, merged packets, and what is not a flow's."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from testctl.records import PACKETS, Records, RecordsError, load_raw
+from testctl.records.schema import ACK, SYN
+from testctl.records.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
+
+HIGH = 2**32 - 3000
+
+
+def column(records: Records, name: str, where: str, direction: int = 0) -> list[int]:
+    codes, names = records.codes("where")
+    rows = (codes == names.index(where)) & (records.column("direction") == direction)
+    found: list[int] = records.column(name)[rows].tolist()
+    return found
+
+
+def load(tmp_path: Path, talk: Conversation, **given: object) -> Records:
+    write_point(tmp_path, talk.captures(), **given)  # type: ignore[arg-type]
+    return load_raw(tmp_path)
+
+
+def test_numbers_are_relative_and_do_not_wrap(tmp_path: Path) -> None:
+    talk = Conversation(isn=HIGH)
+    for n in range(5):
+        talk.data(100 + 20 * n, 1448 * n)
+        talk.ack(115 + 20 * n, 1448 * (n + 1))
+    records = load(tmp_path, talk)
+    assert column(records, "seq", "sender") == [-1, 0, 1448, 2896, 4344, 5792]
+    assert column(records, "ack", "sender", 1) == [0, 1448, 2896, 4344, 5792, 7240]
+    assert column(records, "ack", "sender")[0] == -1
+    assert column(records, "time_ns", "receiver")[1] == 110_000
+    assert not any(column(records, "retrans", "sender"))
+    assert records.packets.schema == PACKETS
+    assert records.notes == []
+
+
+def test_more_than_four_gigabytes_are_counted_on(tmp_path: Path) -> None:
+    talk = Conversation(isn=5)
+    step = 2**30
+    for n in range(12):
+        talk.data(100 + n, step * n)
+    assert column(load(tmp_path, talk), "seq", "receiver")[-1] == 11 * step
+
+
+def test_capture_that_begins_within_a_connection_counts_from_its_first_packet(tmp_path: Path) -> None:
+    talk = Conversation(isn=HIGH, hello=False)
+    for n in range(2, 5):
+        talk.data(100 + n, 1448 * n)
+    talk.ack(120, 1448 * 5)
+    records = load(tmp_path, talk)
+    assert column(records, "seq", "receiver") == [0, 1448, 2896]
+    assert column(records, "ack", "sender", 1) == [4344]
+    assert records.notes[0] == (
+        "bulk, connection 0, forward: no SYN captured; numbers are relative to the first one seen"
+    )
+
+
+def test_retransmissions_and_partial_overlaps_are_flagged(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n, (seq, length) in enumerate([(0, 1000), (1000, 1000), (0, 1000), (1500, 1000), (2500, 10), (2510, 0)]):
+        talk.data(100 + n, seq, length)
+    records = load(tmp_path, talk)
+    assert column(records, "retrans", "sender") == [False, False, False, True, True, False, False]
+
+
+def test_sack_blocks_are_relative_also_over_the_wrap(tmp_path: Path) -> None:
+    talk = Conversation(isn=2**32 - 2000)
+    talk.data(100, 0)
+    talk.ack(120, 1448, sacks=[2896, 4344])
+    talk.ack(130, 1448, sacks=[7240, 8688, 2896, 4344, 10136, 11584])
+    records = load(tmp_path, talk)
+    assert column(records, "sack1_start", "sender", 1)[-2:] == [2896, 7240]
+    assert column(records, "sack1_end", "sender", 1)[-2:] == [4344, 8688]
+    assert column(records, "sack3_end", "sender", 1)[-2:] == [-1, 11584]
+    assert set(column(records, "sack4_start", "sender", 1)) == {-1}
+    assert set(column(records, "sack1_start", "sender")) == {-1}
+
+
+def test_window_is_scaled_but_for_the_syn(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.ack(50, 0, window=9)
+    assert column(load(tmp_path, talk), "window", "sender", 1) == [500, 9 << 7]
+
+
+@pytest.mark.parametrize("settings", [{}, {"sender": {"mtu": 1500}, "receiver": {"mtu": 1500}}])
+def test_merged_packets_stand_for_several_on_the_wire(tmp_path: Path, settings: dict[str, dict[str, int]]) -> None:
+    talk = Conversation()
+    for n in range(3):
+        talk.data(100 + n, 1448 * n, arrives=False)
+    talk.data(104, 1448 * 3, 100, arrives=False)
+    captures = talk.captures()
+    merged = frames(1, sport=40000, dport=5001, time_ns=T0_NS + 200_000, seq=1001, ack=78, length=4444)
+    captures["receiver"] = joined([captures["receiver"], merged])
+    write_point(tmp_path, captures, settings=settings)
+    records = load_raw(tmp_path)
+    assert column(records, "segs", "receiver")[-1] == 4
+    assert column(records, "wire_bytes", "receiver")[-1] == 4444 + 4 * 66
+    assert sum(column(records, "wire_bytes", "sender")[1:]) == 4444 + 4 * 66
+
+
+def test_merged_packets_at_both_ends_are_cut_by_the_mtu(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0, 2 * 8948)
+    records = load(tmp_path, talk, settings={"sender": {"mtu": 9000}, "receiver": {"mtu": 9000}})
+    assert column(records, "segs", "sender") == [1, 2]
+
+
+def test_packet_longer_than_its_length_field_can_say(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0, 100_000)
+    assert column(load(tmp_path, talk), "length", "receiver")[-1] == 100_000
+
+
+@pytest.mark.parametrize("vlan", [None, 7])
+@pytest.mark.parametrize("addresses", [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")])
+def test_ipv6_and_vlan(tmp_path: Path, vlan: int | None, addresses: tuple[str, str]) -> None:
+    talk = Conversation()
+    talk.data(100, 0, 1000, ecn=3)
+    talk.ack(120, 1000, sacks=[2000, 3000])
+    records = load(tmp_path, talk, addresses=addresses, vlan=vlan)
+    headers = 14 + (4 if vlan else 0) + (20 if "." in addresses[0] else 40) + 32
+    assert column(records, "wire_bytes", "sender")[-1] == 1000 + headers
+    assert column(records, "ecn", "receiver")[-1] == 3
+    assert column(records, "sack1_end", "sender", 1)[-1] == 3000
+    assert column(records, "out", "sender") == [True, True]
+    assert column(records, "out", "receiver") == [False, False]
+
+
+def test_packets_of_other_ports_addresses_and_protocols_are_left_out(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0)
+    captures = talk.captures()
+    other = [
+        frames(1, sport=40001, dport=5001, time_ns=T0_NS),  # beyond the flow's connections
+        frames(1, sport=40000, dport=5002, time_ns=T0_NS),
+        frames(1, src=1, sport=40000, dport=5001, time_ns=T0_NS, flags=SYN | ACK),
+    ]
+    captures["sender"] = joined([*other[:2], captures["sender"]])
+    write_point(tmp_path, captures)
+    path = tmp_path / "raw" / "sender" / "capture.pcap"
+    data = bytearray(path.read_bytes())
+    arp = bytes(12) + b"\x08\x06" + bytes(46)
+    udp = bytes(12) + b"\x08\x00\x45" + bytes(8) + b"\x11" + bytes(36)
+    stub = bytes(20)
+    path.write_bytes(data + b"".join(struct.pack("<IIII", 1, 2, len(r), len(r)) + r for r in (arp, udp, stub)))
+    assert column(load_raw(tmp_path), "seq", "sender") == [-1, 0]
+
+
+def test_snap_length_within_the_options_keeps_the_packet(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0)
+    talk.ack(120, 1448, sacks=[2896, 4344])
+    records = load(tmp_path, talk, snaplen=68)
+    assert column(records, "length", "sender") == [0, 1448]
+    assert column(records, "ack", "sender", 1) == [0, 1448]
+    assert column(records, "tsval", "sender")[1] > 0
+    assert column(records, "sack1_start", "sender", 1) == [-1, -1]
+
+
+def test_parallel_connections_are_apart(tmp_path: Path) -> None:
+    parts: dict[str, list[dict[str, np.ndarray]]] = {"sender": [], "receiver": []}
+    for conn in range(3):
+        talk = Conversation(conn=conn, isn=10**9 * conn)
+        talk.data(100, 0)
+        talk.data(150, 1448)
+        for where, seen in talk.captures().items():
+            parts[where].append(seen)
+    write_point(tmp_path, {where: joined(seen) for where, seen in parts.items()}, parallel=3)
+    records = load_raw(tmp_path)
+    assert sorted(zip(column(records, "conn", "sender"), column(records, "seq", "sender"), strict=True)) == [
+        (conn, seq) for conn in range(3) for seq in (-1, 0, 1448)
+    ]
+
+
+def test_table_is_sorted_by_time_and_the_same_for_any_isn(tmp_path: Path) -> None:
+    digests = set()
+    for isn in (1, HIGH):
+        write_point(tmp_path / str(isn), bulk(2000, isn=isn))
+        records = load_raw(tmp_path / str(isn))
+        assert bool((np.diff(records.column("time_ns")) >= 0).all())
+        digests.add(records.digest())
+    assert len(digests) == 1
+
+
+def test_digest_sees_a_change_of_one_packet(tmp_path: Path) -> None:
+    digests = set()
+    for late in (0, 1):
+        talk = Conversation()
+        talk.data(100 + late, 0)
+        write_point(tmp_path / str(late), talk.captures())
+        digests.add(load_raw(tmp_path / str(late)).digest())
+    assert len(digests) == 2
+
+
+def test_saved_records_are_loaded_as_they_were(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(500))
+    records = load_raw(tmp_path)
+    records.save(tmp_path / "records")
+    again = Records.load(tmp_path / "records")
+    assert again == records
+    assert again.digest() == records.digest()
+
+
+def test_point_without_captures_has_empty_tables(tmp_path: Path) -> None:
+    write_point(tmp_path, {})
+    records = load_raw(tmp_path)
+    assert records.packets.num_rows == records.tcp_info.num_rows == 0
+    records.save(tmp_path / "records")
+    assert Records.load(tmp_path / "records") == records
+
+
+@pytest.mark.parametrize("damage", ["records.json", "packets.parquet", "tcp_info.parquet"])
+def test_damaged_records_are_named(tmp_path: Path, damage: str) -> None:
+    write_point(tmp_path, bulk(10))
+    load_raw(tmp_path).save(tmp_path / "records")
+    (tmp_path / "records" / damage).write_text("nonsense")
+    with pytest.raises(RecordsError, match=damage):
+        Records.load(tmp_path / "records")
+
+
+def test_missing_outcome_is_named(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(10))
+    (tmp_path / "raw" / "outcome.json").unlink()
+    with pytest.raises(RecordsError, match=r"outcome\.json: can't be read as JSON"):
+        load_raw(tmp_path)
+
+
+def test_files_may_lie_in_the_directory_of_the_task_that_wrote_them(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(10))
+    flat = load_raw(tmp_path).digest()
+    entity = tmp_path / "raw" / "sender"
+    (entity / "capture").mkdir()
+    (entity / "capture.pcap").rename(entity / "capture" / "capture.pcap")
+    assert load_raw(tmp_path).digest() == flat
+    (entity / "capture.pcap").write_bytes(b"")
+    with pytest.raises(RecordsError, match=r"sender: want one capture\.pcap; got capture\.pcap, capture/capture\.pcap"):
+        load_raw(tmp_path)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that a plan asks for: what is read, what is refused, which point is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.report import FigureSpec, paper_figures, parse_figures
+from testctl.report.figure_spec import first_match, same_value
+from testctl.results import Run
+from testctl_agent.spec.errors import PlanError
+
+
+def test_a_figure_is_read_with_its_units() -> None:
+    raw = {
+        "title": "Figure 2",
+        "kind": "throughput",
+        "bin": "1ms",
+        "flow": "bulk",
+        "when": {"ends.cc": "dctcp_bug", "sender.tso": True, "sender.htb_ecn_threshold": ["10kB", 30000]},
+        "from": "100ms",
+        "to": "1s",
+    }
+    when = {"ends.cc": ["dctcp_bug"], "sender.tso": ["on"], "sender.htb_ecn_threshold": ["10kB", "30000"]}
+    assert parse_figures([raw]) == [FigureSpec("Figure 2", "throughput", 10**6, "bulk", when, 10**8, 10**9)]
+    assert parse_figures(None) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "wanted"),
+    [
+        ({}, "p: figures: want a list of at most 20 figures; got {}"),
+        (["x"], "p.0: figures: want a mapping with title, kind"),
+        ([{"title": "a", "colour": 1}], "p.0.colour: figures: want one of title, kind, bin.*; got 'colour'"),
+        ([{}], "p.0.title: figures: title: want text; got None"),
+        ([{"title": "a", "kind": "pie"}], "p.0.kind: figures: kind: want one of throughput, sequence; got 'pie'"),
+        ([{"title": "a", "bin": 10}], "p.0.bin: figures: bin: want a time with its unit.*; got 10"),
+        ([{"title": "a", "bin": "1ns"}], "p.0.bin: figures: bin: want at least 1us; got '1ns'"),
+        ([{"title": "a", "from": "2s", "to": "1s"}], "p.0.to: figures: to: want a time after `from`; got '1s'"),
+        ([{"title": "a", "when": ["x"]}], "p.0.when: figures: when: want a mapping; got"),
+        ([{"title": "a", "when": {"cc": 1}}], r"p.0.when.cc: figures: when: want ENTITY\.PARAMETER"),
+        ([{"title": "a", "when": {"a.b": [[1]]}}], r"p.0.when.a\.b: figures: when: want ENTITY\.PARAMETER"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(raw: Any, wanted: str) -> None:
+    with pytest.raises(PlanError, match=wanted.replace("{}", r"\{\}")):
+        parse_figures(raw, lambda path: ".".join(["p", *map(str, path)]))
+
+
+def test_values_are_compared_as_quantities() -> None:
+    assert same_value("2gbit", "2000mbit")
+    assert same_value("10kB", "10000")
+    assert not same_value("10kB", "10KiB")
+    assert not same_value("dctcp", "dctcp_bug")
+
+
+def test_the_first_point_that_meets_it_is_drawn(run: Run) -> None:
+    spec = FigureSpec("a", "throughput", when={"ends.cc": ["dctcp"], "sender.htb_mark": ["ack", "data"]})
+    assert first_match(spec, run.points) == run.points[4]
+    by_setting = FigureSpec("a", "throughput", when={"receiver.cc": ["dctcp_resched"]})
+    assert first_match(by_setting, run.points) == run.points[8]
+    assert first_match(FigureSpec("a", "throughput", when={"ends.cc": ["reno"]}), run.points) is None
+    assert first_match(FigureSpec("a", "throughput", when={"ends.mtu": ["1500"]}), run.points) is None
+
+
+def test_the_plan_that_the_run_kept_says_which_figures(run: Run, tmp_path: Path) -> None:
+    written = paper_figures(run, tmp_path)
+    assert [path.name for path in written] == ["paper.png", *(f"paper-{n}.png" for n in range(1, 5))]
+    assert all(path.stat().st_size > 5_000 for path in written)
+
+
+def test_a_figure_that_no_point_meets_says_so(run: Run, tmp_path: Path) -> None:
+    specs = [FigureSpec("none", "sequence", when={"ends.cc": ["reno"]}), FigureSpec("other flow", "sequence", flow="x")]
+    assert len(paper_figures(run, tmp_path, specs)) == 3
+    assert paper_figures(run, tmp_path, []) == []

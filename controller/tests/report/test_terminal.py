@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user sees in the terminal, and what a machine gets."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from typing import Literal
+
+from rich.console import Console
+from testctl.report import Progress, print_summary
+from testctl.report.metrics import one_number
+from testctl.results import Run
+
+
+def shown(run: Run, *, terminal: bool, as_json: bool = False) -> str:
+    out = io.StringIO()
+    colours: Literal["standard"] | None = "standard" if terminal else None
+    console = Console(file=out, force_terminal=terminal, width=120 if terminal else 80, color_system=colours)
+    print_summary(run, console, as_json=as_json)
+    return out.getvalue()
+
+
+def test_plain_output_has_no_escapes_and_no_folded_rows(run: Run) -> None:
+    text = shown(run, terminal=False)
+    assert "\x1b" not in text
+    lines = text.splitlines()
+    heads = "point cc htb_mark htb_ecn_threshold verdict throughput cv 10 ms stalls longest stall latency p99"
+    assert lines[0].split() == heads.split()
+    assert lines[1].split()[:6] == [run.points[0].id[:8], "dctcp_bug", "data", "10kB", "✗", "fail"]
+    assert "! broken  ffffffff  the lab was killed <after> 0 s & said no more" in lines
+    assert "✗ fail  marking data is steady <b>  got 0.9" in lines
+    assert "11 pass  1 fail  1 skip  1 broken  of 14 in 61.5 s" in lines
+    assert f"digest  {run.digest}" in lines
+    assert lines[-1] == f"results  {run.path}"
+
+
+def test_a_terminal_gets_colours(run: Run) -> None:
+    text = shown(run, terminal=True)
+    assert "\x1b[31m✗ fail" in text
+    assert "\x1b[32m✓ pass" in text
+
+
+def test_json_is_the_summary(run: Run) -> None:
+    assert json.loads(shown(run, terminal=False, as_json=True)) == run.summary
+
+
+def test_progress_in_plain_lines() -> None:
+    out = io.StringIO()
+    now = [100.0]
+    with Progress(24, Console(file=out, width=80), clock=lambda: now[0]) as progress:
+        progress.done("aa01 re-used", "pass", free=True)
+        now[0] += 2
+        progress.done("dctcp_bug [data]", "pass", 2.1)
+        now[0] += 2
+        progress.done("dctcp", "broken", 61.0)
+        progress.count = 23
+        progress.done("last", "fail")
+    assert out.getvalue().splitlines() == [
+        "[ 1/24] aa01 re-used … pass",
+        "[ 2/24] dctcp_bug [data] … pass 2.1 s, 0:44 left",
+        "[ 3/24] dctcp … broken 61 s, 0:42 left",
+        "[24/24] last … fail",
+    ]
+
+
+def test_progress_in_a_terminal_keeps_the_lines_and_moves_a_bar() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80)
+    with Progress(2, console) as progress:
+        progress.done("one", "pass", 0.5)
+        progress.done("two", "pass", 0.5)
+    assert "[1/2] one … " in out.getvalue()
+    assert "2/2" in out.getvalue()
+
+
+def test_a_point_of_many_flows_has_one_number(run: Run) -> None:
+    flows = {"a": {"stall_count": 2, "latency_p99_us": 5.0}, "b": {"stall_count": 1, "latency_p99_us": 9.0}}
+    point = dataclasses.replace(run.points[0], metrics={**flows, "*": {"jain": 0.5}, "c": {"latency_p99_us": None}})
+    assert one_number(point, "stall_count") == 3
+    assert one_number(point, "latency_p99_us") == 9
+    assert one_number(point, "saturation") is None

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl run` from end to end, in the lab: same answers, clear ends, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+PLAN = """
+about: a short flow over {what}
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [hosts, kernel, {kernel}]
+  - [hosts, cc, {cc}]
+  - [switch:receiver, rate, 100mbit]
+  - [switch:receiver, buffer, 60kB]
+  - [switch, delay, 2ms]
+  - [bulk, duration, {duration}]
+expect:
+  - {{name: the link is used, metric: saturation, min: 0.5}}
+"""
+
+
+def plan(where: Path, kernel: str = '"6.12"', cc: str = "cubic", duration: str = "300ms") -> Path:
+    path = where / "short.yaml"
+    path.write_text(PLAN.format(what="netem", kernel=kernel, cc=cc, duration=duration), encoding="utf-8")
+    return path
+
+
+def testctl(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "testctl.cli.main", *words]
+    return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
+
+
+def summary(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def labs() -> set[int]:
+    """The process ids of all labs on this machine."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"time-travel=inf-cpu" in path.read_bytes():
+                found.add(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def busy(workers: int = 2) -> Iterator[None]:
+    """Both cores kept busy by something else."""
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(workers)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None:
+    file = plan(tmp_path, kernel='["6.12", "6.1"]', cc="[cubic, bbr, dctcp, cdg]")
+    first = testctl(tmp_path, "run", str(file), "--out", "one", "--jobs", "1")
+    assert first.returncode == 0, first.stdout + first.stderr
+    with busy():
+        second = testctl(tmp_path, "run", str(file), "--out", "two", "--jobs", "2")
+    assert second.returncode == 0, second.stdout + second.stderr
+    one, two = summary(tmp_path / "one"), summary(tmp_path / "two")
+    assert len(one["points"]) == 8
+    assert [(p["id"], p["digest"]) for p in one["points"]] == [(p["id"], p["digest"]) for p in two["points"]]
+    assert len({p["digest"] for p in one["points"]}) == 8
+    assert one["digest"] == two["digest"]
+    compared = testctl(tmp_path, "compare", "one", "two")
+    assert (compared.returncode, compared.stdout) == (0, "no difference: 8 points with the same digests\n")
+
+
+def test_both_kernels_by_one_tuple(tmp_path: Path) -> None:
+    file = plan(tmp_path, kernel='["6.12", "6.1"]')
+    done = testctl(tmp_path, "run", str(file), "--out", "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = [json.loads(path.read_text()) for path in (tmp_path / "run").glob("points/*/outcome.json")]
+    assert sorted(outcome["kernel"].rsplit(".", 1)[0] for outcome in outcomes) == ["6.1", "6.12"]
+
+
+def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    text = plan(tmp_path).read_text(encoding="utf-8")
+    file.write_text(text.replace("duration, 300ms", "duration, [300ms, 900s]"), encoding="utf-8")
+    done = testctl(tmp_path, "run", str(file), "--out", "run", "--wall-limit", "12")
+    assert done.returncode == 3, done.stdout + done.stderr
+    verdicts = {p["verdict"]: p["reason"] for p in summary(tmp_path / "run")["points"]}
+    assert set(verdicts) == {"pass", "broken"}
+    assert "the lab ran for more than 12 s of wall time and was ended" in verdicts["broken"]
+
+
+def test_a_lab_that_is_killed_is_broken(tmp_path: Path) -> None:
+    file = plan(tmp_path, duration="200s")
+    before = labs()
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", "run"]
+    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.kill(min(wait_for_labs(before)), signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    (point,) = summary(tmp_path / "run")["points"]
+    assert point["verdict"] == "broken"
+    assert "the lab ended without a result (exit -9)" in point["reason"]
+
+
+def wait_for_labs(before: set[int]) -> set[int]:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if found := labs() - before:
+            time.sleep(1.0)
+            return labs() - before or found
+        time.sleep(0.05)
+    raise AssertionError("no lab was started within 60 s")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path, how: signal.Signals) -> None:
+    file = plan(tmp_path, duration="200s")
+    before = labs()
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", "run"]
+    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    mine = wait_for_labs(before)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    if how is not signal.SIGKILL:
+        assert process.returncode == 130, said
+        assert "interrupted" in said
+        assert not (tmp_path / "run.in-progress").exists()
+    assert not (tmp_path / "run").exists()
+    deadline = time.monotonic() + 10
+    while labs() & mine and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not labs() & mine
+
+
+def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
+    file = plan(tmp_path)
+    assert testctl(tmp_path, "run", str(file), "--results", "r", "--set", "hosts.cc=cubic").returncode == 0
+    again = testctl(tmp_path, "run", str(file), "--results", "r", "--resume", "--set", "hosts.cc=cubic,reno", "--json")
+    assert again.returncode == 0, again.stderr
+    points = json.loads(again.stdout)["points"]
+    assert ["reused_from" in p for p in points] == [True, False]
+
+
+def test_a_kernel_that_is_not_built_is_named_with_its_command(tmp_path: Path) -> None:
+    done = testctl(tmp_path, "run", str(plan(tmp_path)), "--out", "run", "--kernel", "5.99")
+    assert done.returncode == 3
+    assert "kernel 5.99: no source at" in done.stderr
+    assert "apt-get install linux-source-5.99" in done.stderr
+    assert not list(tmp_path.glob("run*"))
+
+
+def test_a_result_directory_that_exists_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    done = testctl(tmp_path, "run", str(plan(tmp_path)), "--out", "run")
+    assert done.returncode == 2
+    assert "run: the result directory exists already" in done.stderr

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
+
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: flow, jobs, start, analysis.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+FLOW = """
+about: one CUBIC flow, 1 Gb/s, RTT 10 ms, MTU 1500
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [hosts, cc, cubic]
+  - [hosts, capture, {capture}]
+  - [all, mtu, 1500]
+  - [switch:receiver, rate, 1gbit]
+  - [switch:receiver, buffer, 1MB]
+  - [switch, delay, 5ms]
+  - [bulk, duration, {duration}]
+repeat: {repeat}
+"""
+
+
+def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], float, list[dict[str, Any]]]:
+    """(summary, wall seconds, outcomes) of one run of the flow."""
+    plan = where / "bench.yaml"
+    plan.write_text(FLOW.format(**({"capture": "on", "duration": "10s", "repeat": 1} | values)), encoding="utf-8")
+    out = Path(tempfile.mkdtemp(dir=where)) / "run"
+    started = time.time()
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    wall_s = time.time() - started
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
+    outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("points/*/outcome.json")]
+    for outcome in outcomes:
+        outcome["wall"]["command"] = started
+    return json.loads((out / "summary.json").read_text(encoding="utf-8")), wall_s, outcomes
+
+
+def flow(where: Path) -> None:
+    """Virtual seconds a wall second, for one 10 s flow, capture off and on."""
+    for capture in ("off", "on"):
+        summary, _, (outcome,) = run(where, capture=capture)
+        lab_s = outcome["wall"]["ended"] - outcome["wall"]["traffic"]
+        point = summary["points"][0]
+        gbps = (point["metrics"]["bulk"].get("goodput_bps") or 0) / 1e9
+        print(f"flow, capture {capture:3}: {10 / lab_s:5.2f} virtual s / wall s   "
+              f"({lab_s:.2f} s of wall time for 10 s of traffic at {gbps:.2f} Gb/s)")  # fmt: skip
+
+
+def jobs(where: Path) -> None:
+    """Points a minute with two labs at once over that with one."""
+    walls = []
+    for count in (1, 2):
+        _, wall_s, outcomes = run(where, jobs=count, duration="2s", repeat=8)
+        walls.append(wall_s)
+        print(f"jobs {count}: {60 * len(outcomes) / wall_s:6.1f} points a minute")
+    print(f"two labs over one: {walls[0] / walls[1]:.2f} times the points a minute")
+
+
+def start(where: Path) -> None:
+    """From `testctl run` to the first packet."""
+    _, _, (outcome,) = run(where, duration="10ms")
+    wall = outcome["wall"]
+    print(f"from the command to the first packet: {wall['traffic'] - wall['command']:.2f} s "
+          f"(of that in the lab: {wall['traffic'] - wall['started']:.2f} s)")  # fmt: skip
+
+
+def analysis(where: Path) -> None:
+    """Packets a second from captures to metrics."""
+    from testctl.metrics import analyse
+    from testctl.records import load_raw
+    from testctl.testbeds.job import job
+    from testctl.testbeds.lab import LabTestbed
+
+    plan = where / "analysis.yaml"
+    plan.write_text(FLOW.format(capture="on", duration="10s", repeat=1), encoding="utf-8")
+    from testctl.plan import load_plan
+
+    points = load_plan(plan).points
+    raw = where / "raw"
+    raw.mkdir()
+    asked, outcome = LabTestbed.for_points(points).run(points[0], raw)
+    assert asked["id"] == job(points[0])["id"]
+    (where / "point.json").write_text(json.dumps(asked), encoding="utf-8")
+    (raw / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
+    clock = time.perf_counter()
+    records = load_raw(where)
+    loaded = time.perf_counter()
+    analyse(records)
+    ended = time.perf_counter()
+    packets = records.packets.num_rows
+    print(f"analysis: {packets / (ended - clock) / 1e6:.2f} M packets/s "
+          f"({packets} packets: captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
+
+
+BENCHES: dict[str, Callable[[Path], None]] = {"start": start, "flow": flow, "jobs": jobs, "analysis": analysis}
+
+
+def main(names: list[str]) -> None:
+    for name in names or list(BENCHES):
+        with tempfile.TemporaryDirectory(prefix="testctl-bench-") as where:
+            BENCHES[name](Path(where))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
