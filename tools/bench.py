@@ -101,8 +101,8 @@ def analysis(where: Path) -> None:
     analyse(records)
     ended = time.perf_counter()
     packets = records.packets.num_rows
-    print(f"analysis: {packets / (ended - clock) / 1e6:.2f} M packets/s "
-          f"({packets} packets: captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
+    print(f"analysis: {packets / (ended - clock) / 1e6:.2f} M packets/s ({packets} packets: "
+          f"captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
 
 
 BENCHES: dict[str, Callable[[Path], None]] = {"start": start, "flow": flow, "jobs": jobs, "analysis": analysis}

@@ -31,10 +31,8 @@ SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
 
 
-class Testbed(Protocol):
-    """Where points are run.  Must be picklable."""
-
-    __test__ = False
+class Bed(Protocol):
+    """A testbed: where points are run.  Must be picklable."""
 
     def code_key(self, point: Point) -> str: ...
 
@@ -66,7 +64,7 @@ class Options:
     keep_captures: bool = True
 
 
-def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress, figures: Sequence[FigureSpec] = ()) -> Run:
+def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, figures: Sequence[FigureSpec] = ()) -> Run:
     """Run every point of a plan and return the finished run.
 
     Raises PlanError before anything is started when the result directory can't be made; on
@@ -105,7 +103,7 @@ def run_plan(plan: Plan, testbed: Testbed, options: Options, progress: Progress,
         shutil.rmtree(writer.path / ".work", ignore_errors=True)
 
 
-def _points(plan: Plan, testbed: Testbed, options: Options, writer: RunWriter, progress: Progress) -> None:
+def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progress: Progress) -> None:
     """Run what is not finished yet, `jobs` at a time; a broken point does not stop the others."""
     waiting = []
     for point in plan.points:
@@ -159,7 +157,7 @@ def _kill(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
-def run_one(testbed: Testbed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
+def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
     """Run, analyse and write one point; (verdict so far, wall seconds)."""
     clock = time.monotonic()
     workdir = run / ".work" / point.id
@@ -232,12 +230,12 @@ def _kernels(run: Path) -> dict[str, str]:
 
 
 def exit_code(run: Run) -> int:
-    """0 all passed or were skipped, 1 some expectation failed, 3 some point is broken or invalid."""
+    """0 all passed or were skipped, 1 some expectation failed, 3 something is broken or invalid."""
     verdicts = {point.verdict for point in run.points}
+    verdicts |= {expectation["verdict"] for expectation in run.summary.get("expectations", [])}
     if verdicts & {"broken", "invalid"}:
         return 3
-    failed = any(e["verdict"] == "fail" for e in run.summary.get("expectations", []))
-    return 1 if failed or "fail" in verdicts else 0
+    return 1 if "fail" in verdicts else 0
 
 
-__all__ = ["Options", "Progress", "Testbed", "exit_code", "layout", "run_plan"]
+__all__ = ["Bed", "Options", "Progress", "exit_code", "layout", "run_plan"]

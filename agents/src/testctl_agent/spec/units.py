@@ -36,7 +36,10 @@ class Quantity(int):
         match = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
         if match is None or match[2] not in cls.units:
             raise ValueError(wanted)
-        scaled = Decimal(match[1]) * cls.units[match[2]]
+        try:
+            scaled = Decimal(match[1]) * cls.units[match[2]]
+        except ArithmeticError as error:
+            raise ValueError(f"{wanted}, which is too large") from error
         if scaled > cls.most:
             raise ValueError(f"{wanted}, which is too large")
         if scaled != int(scaled):

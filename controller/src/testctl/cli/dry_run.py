@@ -36,7 +36,9 @@ def print_dry_run(plan: Plan, as_json: bool) -> None:
     if said.factors:
         console.print(table)
     for found in said.coverage:
-        words = {1: "values", 2: "pairs of values", 3: "triples of values"}.get(found.strength, f"{found.strength}-tuples")
+        words = {1: "values", 2: "pairs of values", 3: "triples of values"}.get(
+            found.strength, f"{found.strength}-tuples"
+        )
         sampled = ", from a sample" if found.sampled else ""
         console.print(f"covers {found.covered} of {found.feasible} {words} ({100 * found.share:.1f} %{sampled})")
     table = Table("entity", "would be set", box=None)

@@ -52,7 +52,8 @@ class Agents:
             name: grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
             for name, address in addresses.items()
         }
-        self.stubs = {name: rpc.AgentStub(channel) for name, channel in self._channels.items()}
+        new_stub: Any = rpc.AgentStub
+        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
         self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
 
     def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
@@ -198,7 +199,8 @@ class PointRun:
     def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
         start_ns = t0_ns + flow["start_ns"]
         address = self._point["topology"]["hosts"][flow["to"]]
-        return flow["options"] | {
+        options: Json = flow["options"]
+        return options | {
             "side": side,
             "address": address,
             "bind": self._point["topology"]["hosts"][flow["from" if side == "client" else "to"]],
