@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,18 @@ def plan(where: Path, kernel: str = '"6.12"', cc: str = "cubic", duration: str =
 
 def testctl(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False, env=own(where))
+
+
+def own(where: Path) -> dict[str, str]:
+    """An environment in which the labs of this test are told from all others by their paths."""
+    return os.environ | {"TMPDIR": str(where)}
+
+
+def start(where: Path, *words: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "testctl.cli.main", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, cwd=where, stdout=pipe, stderr=pipe, text=True, env=own(where))
 
 
 def summary(run: Path) -> dict[str, Any]:
@@ -50,16 +61,25 @@ def summary(run: Path) -> dict[str, Any]:
     return found
 
 
-def labs() -> set[int]:
-    """The process ids of all labs on this machine."""
+def labs(where: Path) -> set[int]:
+    """The process ids of the labs that a test started."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if b"time-travel=inf-cpu" in path.read_bytes():
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if any(word.startswith(f"init={where}/".encode()) for word in words):
                 found.add(int(path.parent.name))
-        except OSError:
-            continue
     return found
+
+
+def wait_for_labs(where: Path) -> set[int]:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if labs(where):
+            time.sleep(1.0)
+            return labs(where)
+        time.sleep(0.05)
+    raise AssertionError("no lab was started within 60 s")
 
 
 @contextmanager
@@ -111,10 +131,8 @@ def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path
 
 def test_a_lab_that_is_killed_is_broken(tmp_path: Path) -> None:
     file = plan(tmp_path, duration="200s")
-    before = labs()
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", "run"]
-    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.kill(min(wait_for_labs(before)), signal.SIGKILL)
+    process = start(tmp_path, "run", str(file), "--out", "run")
+    os.kill(min(wait_for_labs(tmp_path)), signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == 3
     (point,) = summary(tmp_path / "run")["points"]
@@ -122,23 +140,11 @@ def test_a_lab_that_is_killed_is_broken(tmp_path: Path) -> None:
     assert "the lab ended without a result (exit -9)" in point["reason"]
 
 
-def wait_for_labs(before: set[int]) -> set[int]:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if found := labs() - before:
-            time.sleep(1.0)
-            return labs() - before or found
-        time.sleep(0.05)
-    raise AssertionError("no lab was started within 60 s")
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path, how: signal.Signals) -> None:
     file = plan(tmp_path, duration="200s")
-    before = labs()
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", "run"]
-    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    mine = wait_for_labs(before)
+    process = start(tmp_path, "run", str(file), "--out", "run")
+    mine = wait_for_labs(tmp_path)
     process.send_signal(how)
     _, said = process.communicate(timeout=60)
     if how is not signal.SIGKILL:
@@ -147,9 +153,9 @@ def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path,
         assert not (tmp_path / "run.in-progress").exists()
     assert not (tmp_path / "run").exists()
     deadline = time.monotonic() + 10
-    while labs() & mine and time.monotonic() < deadline:
+    while labs(tmp_path) & mine and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not labs() & mine
+    assert not labs(tmp_path) & mine
 
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:

@@ -43,11 +43,8 @@ class AgentConfig:
 def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
     """A generator or a collector by the name of its file."""
     package = {"generator": generators, "collector": collect}.get(kind)
-    names = (
-        {module.name for module in pkgutil.iter_modules(package.__path__) if module.name[0] != "_"}
-        if package
-        else set()
-    )
+    found = pkgutil.iter_modules(package.__path__) if package else ()
+    names = {module.name for module in found if not module.name.startswith("_")}
     if package is None or name not in names:
         raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
     module: Any = importlib.import_module(f"{package.__name__}.{name}")

@@ -23,7 +23,7 @@ def to_wire(value: Value) -> pb.Value:
 def from_wire(message: pb.Value) -> Value:
     """The value in a message; an empty message is the empty text."""
     kind = message.WhichOneof("of")
-    return "" if kind is None else getattr(message, kind)  # type: ignore[no-any-return]
+    return "" if kind is None else getattr(message, kind)
 
 
 def options_to_wire(options: Mapping[str, Value]) -> dict[str, pb.Value]:

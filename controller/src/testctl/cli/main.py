@@ -33,9 +33,6 @@ def main() -> None:
         # Whoever read our output (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except KeyboardInterrupt:
-        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,11 @@ def run(
     bed = LabTestbed.for_points(chosen.points, wall_limit)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
-    done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
+    try:
+        done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
+    except KeyboardInterrupt:
+        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+        sys.exit(130)
     if as_json:
         print(json.dumps(done.summary, indent=1))
     else:

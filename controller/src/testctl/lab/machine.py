@@ -70,7 +70,7 @@ def shell(point: dict[str, Any], kernel: Path) -> int:
 def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str) -> Path:
     spec = {
         "mode": mode,
-        "workdir": str(workdir),
+        "workdir": str(workdir.resolve()),
         "outcome": str(outcome),
         "t0_ns": T0_NS,
         "seed": point["seed"],
