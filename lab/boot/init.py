@@ -12,8 +12,11 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +32,10 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
 MS_REC_PRIVATE = 0x4000 | (1 << 18)
 RB_POWER_OFF = 0x4321FEDC
+SETTLE_NS = 2 * 10**7
+"""Before the traffic: the last instant at which anything but generators and collectors runs."""
+POLL_NS = 10**7
+"""How often it is looked whether a flow of so many bytes has ended."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -68,10 +75,11 @@ def enter(namespace: str) -> None:
     mount("sysfs", "/sys")
 
 
-def agent(config: AgentConfig) -> int:
-    """Fork an agent; returns the end of a pipe that is closed once it listens."""
+def agent(config: AgentConfig) -> tuple[int, int]:
+    """Fork an agent; returns its process and the end of a pipe on which it says that it listens."""
     ready, tell = os.pipe()
-    if os.fork() == 0:
+    pid = os.fork()
+    if pid == 0:
         try:
             os.close(ready)
             enter(config.name)
@@ -83,11 +91,11 @@ def agent(config: AgentConfig) -> int:
             traceback.print_exc()
         os._exit(1)
     os.close(tell)
-    return ready
+    return pid, ready
 
 
-def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> dict[str, str]:
-    """Every entity's agent, listening; name → address."""
+def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
+    """Every entity's agent, listening: name → address, and the processes."""
     waiting = {}
     notes = {"kernel": point["kernel"]}
     for name in (*wiring.hosts, *wiring.switches):
@@ -103,21 +111,16 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> dict
             notes,
         )
         waiting[name] = agent(config)
-    for name, ready in waiting.items():
+    for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):
             raise TestctlError(f"agent {name} ended before it listened (its words are above)")
         os.close(ready)
-    return {name: f"unix:{RUN}/{name}.sock" for name in waiting}
+    return {name: f"unix:{RUN}/{name}.sock" for name in waiting}, [pid for pid, _ in waiting.values()]
 
 
-def run_point(spec: dict[str, Any], addresses: dict[str, str]) -> dict[str, Any]:
+def run_point(spec: dict[str, Any], addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-
-    def before_traffic() -> None:
-        SEED.write_text(str(spec["seed"]), encoding="ascii")
-        Path(spec["traffic"]).touch()
-
-    runner = point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], before_traffic=before_traffic)
+    runner = point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], hold=hold)
     try:
         return runner.run()
     except point.Skip as reason:
@@ -126,17 +129,87 @@ def run_point(spec: dict[str, Any], addresses: dict[str, str]) -> dict[str, Any]
         return runner.outcome | {"error": str(error)}
 
 
+class Controller:
+    """The process that runs the point, and the time in which it and the agents stand still.
+
+    gRPC wakes up at times of its own.  While traffic passes it may not: a process that reads
+    the clock moves it.  So this process, which has no threads, stops all the others, sleeps,
+    and lets them go on when the generators have ended.
+    """
+
+    def __init__(self, spec: dict[str, Any], addresses: dict[str, str], agents: list[int]) -> None:
+        ask, asked = os.pipe()
+        go, goes = os.pipe()
+        self._agents = agents
+        self._spec = spec
+        self._ask, self._goes = ask, goes
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(ask)
+
+            def hold() -> None:
+                os.write(asked, b"h")
+                os.read(go, 1)
+
+            point.write_outcome(run_point(spec, addresses, hold), Path(spec["outcome"]))
+            os._exit(0)
+        os.close(asked)
+
+    def serve(self) -> None:
+        """Until the point has ended."""
+        while os.read(self._ask, 1):
+            for pid in (*self._agents, self._pid):
+                os.kill(pid, signal.SIGSTOP)
+            self._pass()
+            for pid in (*self._agents, self._pid):
+                os.kill(pid, signal.SIGCONT)
+            os.write(self._goes, b"g")
+
+    def _pass(self) -> None:
+        """Restart the kernel's random numbers and sleep until no generator is left, or the point's limit."""
+        t0_ns = self._spec["t0_ns"]
+        sleep_until(t0_ns - SETTLE_NS)
+        SEED.write_text(str(self._spec["seed"]), encoding="ascii")
+        Path(self._spec["traffic"]).touch()
+        flows = self._spec["point"]["flows"]
+        limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
+        now_ns = t0_ns + max(flow["start_ns"] + flow["duration_ns"] for flow in flows)
+        while True:
+            sleep_until(now_ns)
+            if now_ns > t0_ns + limit_ns + point.GRACE_NS or not generators():
+                return
+            now_ns += POLL_NS
+
+
+def sleep_until(at_ns: int) -> None:
+    """Sleep to an instant of the virtual clock."""
+    time.sleep(max(at_ns - time.time_ns(), 0) / 1e9)
+
+
+def generators() -> list[int]:
+    """The processes of generators that have not ended: those whose errors go to a flow's directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            task = Path(os.readlink(path / "fd" / "2")).parent.name
+        except OSError:
+            continue  # ended, or a kernel thread
+        if task.endswith(("-client", "-server")):
+            found.append(int(path.name))
+    return found
+
+
 def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     topology = spec["point"]["topology"]
     wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
     network.build(wiring, lambda argv, text: run(argv, stdin=text))
-    addresses = agents(wiring, Path(spec["workdir"]), spec["point"])
+    addresses, pids = agents(wiring, Path(spec["workdir"]), spec["point"])
     if spec["mode"] == "shell":
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# "})
         return
-    point.write_outcome(run_point(spec, addresses), Path(spec["outcome"]))
+    Controller(spec, addresses, pids).serve()
 
 
 def power_off() -> NoReturn:

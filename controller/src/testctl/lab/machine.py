@@ -123,6 +123,7 @@ def _command(home: Path, kernel: Path, spec: Path, console: str = "fd:0,fd:1") -
         f"uml_dir={home}", "umid=lab",
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
         "testctl_random.seed=1",
+        "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=0",
         f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={paths.root()}", "PYTHONHASHSEED=0",
     ]  # fmt: skip
 

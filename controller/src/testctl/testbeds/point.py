@@ -90,6 +90,9 @@ class PointRun:
     `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
     every way out goes through Restore on all agents.  It raises Skip when a parameter
     can't be had, TestbedError when the testbed failed.
+
+    hold    called when every generator has been started and waits for its time; it may let the
+            traffic pass with nothing else running, and returns at the latest when it is over
     """
 
     def __init__(
@@ -98,12 +101,12 @@ class PointRun:
         agents: Agents,
         *,
         t0_ns: int | None = None,
-        before_traffic: Callable[[], None] = lambda: None,
+        hold: Callable[[], None] = lambda: None,
     ) -> None:
         self._point = point
         self._agents = agents
         self._t0_ns = t0_ns
-        self._before_traffic = before_traffic
+        self._hold = hold
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
         addresses = dict(point["topology"]["hosts"])
         self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None, "addresses": addresses}
@@ -178,7 +181,6 @@ class PointRun:
         if late_ns > 0:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
-        self._before_traffic()
         for flow in flows:
             self._start(
                 flow["from"],
@@ -187,7 +189,7 @@ class PointRun:
                 flow["generator"],
                 self._options(flow, t0_ns, "client"),
             )
-        self.outcome["end_ns"] = t0_ns
+        self._hold()
         for flow in flows:
             result = {
                 "client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
