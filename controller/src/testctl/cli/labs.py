@@ -85,5 +85,5 @@ def shell(
     found = built(kernel)
     if found is None:
         raise TestbedError(f"kernel {kernel} is not built; build it with: testctl lab build {kernel}")
-    point = {"topology": load_topology(topology).to_json(), "seed": 1, "kernel": kernel}
+    point = {"topology": load_topology(topology).to_json(), "seed": 1, "kernel": kernel, "backend": "netem"}
     sys.exit(machine.shell(point, found.binary))

@@ -25,6 +25,7 @@ from testctl.report.figure_spec import FigureSpec, first_match, parse_figures
 from testctl.report.series import Series, read_series
 from testctl.results import Run
 from testctl.results.atomic import told
+from testctl.results.layout import PAPER
 
 _BIN_NS = 10_000_000
 
@@ -83,7 +84,7 @@ def paper_figures(
     _draw_panels(grid, panels)
     for spare in grid[len(panels) :]:
         spare.set_axis_off()
-    written = [_save(whole, out_dir / "paper.png")]
+    written = [_save(whole, out_dir / PAPER)]
     for number, panel in enumerate(panels, 1):
         one = new_figure(6.4, 3.7)
         _draw_panels([one.subplots()], [panel])

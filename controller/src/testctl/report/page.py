@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,7 @@ from testctl.report.series import Series, read_series
 from testctl.report.style import ACK, DATA, LANES, ON_DARK, RETRANS, STALL, VERDICT_LOOKS, show_metric, show_time
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import told, write_text
-from testctl.results.layout import REPORT, VERDICTS
+from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
@@ -47,6 +48,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         varying=varying,
         points=[_point(point, varying, blocks.get(point.id)) for point in run.points],
         plan_text=run.plan_text,
+        figures=_figures(run),
         index=Markup(as_script(_index(run, varying))),
         css=Markup(_own("report.css")),
         script=Markup(_own("report.js")),
@@ -65,6 +67,14 @@ def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path
     with told(path, "the report was not written; the results are kept"):
         write_text(path, render_report(run, data))
     return path
+
+
+def _figures(run: Run) -> Markup | None:
+    """The figures that the plan declares, side by side, as a data address; None without any."""
+    path = run.path / FIGURES / PAPER
+    if not path.exists():
+        return None
+    return Markup("data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii"))
 
 
 def _counts(run: Run) -> list[tuple[str, int]]:

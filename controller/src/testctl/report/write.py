@@ -40,7 +40,9 @@ def write_report(
     """
     run = load_run(run_dir)
     if summary is not None:
-        run = Run(run.path, summary, run.points)
+        order = {str(entry["id"]): index for index, entry in enumerate(summary["points"])}
+        points = sorted(run.points, key=lambda point: order.get(point.id, len(order)))
+        run = Run(run.path, summary, tuple(points))
     out = run.path / FIGURES
     if figures:
         with told(out, "the figures were not written; the results are kept"):

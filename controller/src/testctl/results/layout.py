@@ -21,6 +21,7 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 POINTS = "points"
 FIGURES = "figures"
+PAPER = "paper.png"
 
 POINT = "point.json"
 OUTCOME = "outcome.json"
