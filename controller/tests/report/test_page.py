@@ -152,3 +152,17 @@ def test_a_browser_draws_the_page(html: str, run: Run, tmp_path: Path) -> None:
     matrix = done.stdout.partition('id="matrix"')[2].partition("</table>")[0]
     assert matrix.count('class="cell ') == len(run.points)
     assert 'id="alert' not in done.stdout
+
+
+def test_the_plans_figures_are_in_the_page_itself(run: Run) -> None:
+    path = run.path / "figures" / "paper.png"
+    before = path.read_bytes() if path.exists() else None
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"\x89PNG a figure")
+    try:
+        page = Page(render_report(run, {}))
+    finally:
+        path.unlink() if before is None else path.write_bytes(before)
+    (image,) = (attributes for tag, attributes in page.tags if tag == "img")
+    assert image["src"] == "data:image/png;base64,iVBORyBhIGZpZ3VyZQ=="
+    assert image["alt"]

@@ -75,7 +75,7 @@ def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -
     Raises TestbedError with the compiler's first error; what was built so far is removed.
     """
     kernel = locate(source)
-    with _lock(kernel.directory.with_suffix(".lock")):
+    with _lock(kernel.directory.with_name(f"{kernel.directory.name}.lock")):
         if kernel.built:
             return kernel
         _check_space(kernel.directory.parent)
@@ -177,7 +177,7 @@ def _lines(path: Path) -> int:
 
 def _keep(work: Path, where: Path) -> None:
     """Move what is needed to run and to explain the kernel into the cache, at once."""
-    fresh = where.with_suffix(".new")
+    fresh = where.with_name(f"{where.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     binary = work / "objects" / "linux"
