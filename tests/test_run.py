@@ -40,7 +40,7 @@ def plan(where: Path, kernel: str = '"6.12"', cc: str = "cubic", duration: str =
     return path
 
 
-def testctl(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "testctl.cli.main", *words]
     return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False, env=own(where))
 
@@ -96,23 +96,23 @@ def busy(workers: int = 2) -> Iterator[None]:
 
 def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None:
     file = plan(tmp_path, kernel='["6.12", "6.1"]', cc="[cubic, bbr, dctcp, cdg]")
-    first = testctl(tmp_path, "run", str(file), "--out", "one", "--jobs", "1")
+    first = call(tmp_path, "run", str(file), "--out", "one", "--jobs", "1")
     assert first.returncode == 0, first.stdout + first.stderr
     with busy():
-        second = testctl(tmp_path, "run", str(file), "--out", "two", "--jobs", "2")
+        second = call(tmp_path, "run", str(file), "--out", "two", "--jobs", "2")
     assert second.returncode == 0, second.stdout + second.stderr
     one, two = summary(tmp_path / "one"), summary(tmp_path / "two")
     assert len(one["points"]) == 8
     assert [(p["id"], p["digest"]) for p in one["points"]] == [(p["id"], p["digest"]) for p in two["points"]]
     assert len({p["digest"] for p in one["points"]}) == 8
     assert one["digest"] == two["digest"]
-    compared = testctl(tmp_path, "compare", "one", "two")
+    compared = call(tmp_path, "compare", "one", "two")
     assert (compared.returncode, compared.stdout) == (0, "no difference: 8 points with the same digests\n")
 
 
 def test_both_kernels_by_one_tuple(tmp_path: Path) -> None:
     file = plan(tmp_path, kernel='["6.12", "6.1"]')
-    done = testctl(tmp_path, "run", str(file), "--out", "run")
+    done = call(tmp_path, "run", str(file), "--out", "run")
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = [json.loads(path.read_text()) for path in (tmp_path / "run").glob("points/*/outcome.json")]
     assert sorted(outcome["kernel"].rsplit(".", 1)[0] for outcome in outcomes) == ["6.1", "6.12"]
@@ -122,7 +122,7 @@ def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path
     file = tmp_path / "long.yaml"
     text = plan(tmp_path).read_text(encoding="utf-8")
     file.write_text(text.replace("duration, 300ms", "duration, [300ms, 900s]"), encoding="utf-8")
-    done = testctl(tmp_path, "run", str(file), "--out", "run", "--wall-limit", "12")
+    done = call(tmp_path, "run", str(file), "--out", "run", "--wall-limit", "12")
     assert done.returncode == 3, done.stdout + done.stderr
     verdicts = {p["verdict"]: p["reason"] for p in summary(tmp_path / "run")["points"]}
     assert set(verdicts) == {"pass", "broken"}
@@ -160,15 +160,15 @@ def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path,
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     file = plan(tmp_path)
-    assert testctl(tmp_path, "run", str(file), "--results", "r", "--set", "hosts.cc=cubic").returncode == 0
-    again = testctl(tmp_path, "run", str(file), "--results", "r", "--resume", "--set", "hosts.cc=cubic,reno", "--json")
+    assert call(tmp_path, "run", str(file), "--results", "r", "--set", "hosts.cc=cubic").returncode == 0
+    again = call(tmp_path, "run", str(file), "--results", "r", "--resume", "--set", "hosts.cc=cubic,reno", "--json")
     assert again.returncode == 0, again.stderr
     points = json.loads(again.stdout)["points"]
     assert ["reused_from" in p for p in points] == [True, False]
 
 
 def test_a_kernel_that_is_not_built_is_named_with_its_command(tmp_path: Path) -> None:
-    done = testctl(tmp_path, "run", str(plan(tmp_path)), "--out", "run", "--kernel", "5.99")
+    done = call(tmp_path, "run", str(plan(tmp_path)), "--out", "run", "--kernel", "5.99")
     assert done.returncode == 3
     assert "kernel 5.99: no source at" in done.stderr
     assert "apt-get install linux-source-5.99" in done.stderr
@@ -177,6 +177,6 @@ def test_a_kernel_that_is_not_built_is_named_with_its_command(tmp_path: Path) ->
 
 def test_a_result_directory_that_exists_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    done = testctl(tmp_path, "run", str(plan(tmp_path)), "--out", "run")
+    done = call(tmp_path, "run", str(plan(tmp_path)), "--out", "run")
     assert done.returncode == 2
     assert "run: the result directory exists already" in done.stderr

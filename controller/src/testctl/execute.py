@@ -27,6 +27,9 @@ from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
 
 PR_SET_PDEATHSIG = 1
+WORK = ".work"
+"""In a run in progress: what the labs write, until it has been read."""
+CLEAR_TRIES = 50
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
 
@@ -71,7 +74,8 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
     Ctrl-C or a failure of the machine finished points are kept for --resume.
     """
     started, clock = datetime.now(UTC), time.monotonic()
-    need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
+    need = sum(point.duration_ns for point in plan.points) * CLEAR_TRIES = 50
+SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
     writer = (
         RunWriter.create_at(options.out, need=need)
         if options.out
@@ -94,13 +98,13 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
             order=[point.id for point in plan.points],
             about=plan.about,
         )
+        _clear(writer.path / WORK)
         write_report(writer.path, specs=figures, summary=summary, jobs=options.jobs)
         return load_run(writer.finish(summary))
     except BaseException:
+        _clear(writer.path / WORK)
         writer.discard()
         raise
-    finally:
-        shutil.rmtree(writer.path / ".work", ignore_errors=True)
 
 
 def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progress: Progress) -> None:
@@ -124,6 +128,15 @@ def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progr
             pool.shutdown(wait=False, cancel_futures=True)
             _kill(pool)
             raise
+
+
+def _clear(directory: Path) -> None:
+    """Remove a directory, though labs that are just being killed may still write into it."""
+    for _ in range(CLEAR_TRIES):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            return
+        time.sleep(0.1)
 
 
 def _words(plan: Plan, point: Point) -> str:
@@ -160,7 +173,7 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
     """Run, analyse and write one point; (verdict so far, wall seconds)."""
     clock = time.monotonic()
-    workdir = run / ".work" / point.id
+    workdir = run / WORK / point.id
     raw = workdir / "raw"
     raw.mkdir(parents=True)
     try:
