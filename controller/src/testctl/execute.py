@@ -74,8 +74,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
     Ctrl-C or a failure of the machine finished points are kept for --resume.
     """
     started, clock = datetime.now(UTC), time.monotonic()
-    need = sum(point.duration_ns for point in plan.points) * CLEAR_TRIES = 50
-SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
+    need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
     writer = (
         RunWriter.create_at(options.out, need=need)
         if options.out
