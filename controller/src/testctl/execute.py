@@ -124,8 +124,8 @@ def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progr
                 verdict, wall_s = _ended(future, point)
                 progress.done(_words(plan, point), verdict, wall_s)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             _kill(pool)
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 

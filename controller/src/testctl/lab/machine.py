@@ -22,9 +22,10 @@ from testctl.run import Process, interact, start, wait
 BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
 
-T0_NS = BOOT_NS + 20 * 10**9
+T0_NS = BOOT_NS + 20 * 10**9 + 333_333
 """The virtual time at which every point's traffic time starts: setting up takes less, and
-waiting for it costs nothing."""
+waiting for it costs nothing.  It lies between two ticks of the kernel: on one, whether a
+timer fires a nanosecond sooner or later depends on what came before."""
 
 MEMORY_MB = 1024
 LAST_WORDS = 25  # lines
