@@ -34,10 +34,28 @@ def _kernel_timeouts(seen: FlowView) -> int:
     return int(seen.snmp.get("TcpExt.TCPTimeouts", 0))
 
 
+def _lengths_ms(silences: list[tuple[int, int, str]]) -> list[float]:
+    """Of every silence (start, length, what ended it) that a timeout ended: how long the timer ran.
+
+    New data does not start the timer again (RFC 6298, 5.1): a silence that only new data ended, and the
+    one that follows at once, are one wait.
+    """
+    lengths = []
+    waiting_since = end = -1
+    new_data = False
+    for start, length, ended_by in sorted(silences):
+        if not (new_data and start == end):
+            waiting_since = start
+        end, new_data = start + length, ended_by == "new_data"
+        if ended_by == "rto":
+            lengths.append((end - waiting_since) / 1e6)
+    return lengths
+
+
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     stalls = flow_stalls(records, flow)
-    lengths_ms = [stall.evidence.length_ns / 1e6 for stall in stalls if stall.ended_by == "rto"]
+    lengths_ms = _lengths_ms([(stall.evidence.start_ns, stall.evidence.length_ns, stall.ended_by) for stall in stalls])
     probes = sum(stall.ended_by == "tlp" for stall in stalls)
     return {
         "retransmission_timeouts": max(len(lengths_ms), _kernel_timeouts(seen)),
