@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text as it is being written: lines with their indentation, and labels that are used once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+
+class Code:
+    def __init__(self, depth: int = 0) -> None:
+        self._lines: list[str] = []
+        self._depth = depth
+        self._labels = 0
+
+    def add(self, *lines: str) -> None:
+        self._lines.extend(f"{chr(9) * self._depth}{line}" if line else "" for line in lines)
+
+    def extend(self, lines: Iterable[str]) -> None:
+        self.add(*lines)
+
+    def label(self, name: str) -> None:
+        """A place to jump to; the empty statement lets a block end there."""
+        self._lines.append(f"{name}: __attribute__((unused));")
+
+    def unique(self, stem: str) -> str:
+        self._labels += 1
+        return f"{stem}_{self._labels}"
+
+    @contextmanager
+    def block(self, head: str = "", tail: str = "") -> Iterator[None]:
+        self.add(f"{head} {{".lstrip())
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.add(f"}}{tail}")
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"

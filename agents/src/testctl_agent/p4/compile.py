@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A P4 program's BMv2 JSON compiled to a BPF object, once: what was compiled is kept in a cache.
+
+A cache entry, $TESTCTL_CACHE/p4/<key>/, holds program.c, program.o and layout.json.  Its key is the
+hash of the JSON, of everything in this package and of clang's version.  Compiling needs clang and
+the kernel's uapi headers; loading what was compiled needs neither.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.p4.layout import Layout, from_json
+from testctl_agent.p4.translate import translate
+from testctl_agent.run import run
+from testctl_agent.spec.errors import ProgramError, TestbedError
+
+_HERE = Path(__file__).parent
+_RUNTIME = _HERE / "runtime"
+_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-fno-strict-aliasing", "-Wall", "-Wno-unused-function",
+          "-Wno-unused-const-variable", "-Wno-unused-variable", "-Wno-unused-label", "-Werror")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Where a program's object is, and what lies where in its maps."""
+
+    object: Path
+    source: Path
+    layout: Layout
+
+
+def cache() -> Path:
+    return Path(os.environ.get("TESTCTL_CACHE", Path.home() / ".cache" / "testctl")) / "p4"
+
+
+@functools.cache
+def _clang() -> tuple[str, str]:
+    """clang's path and version."""
+    found = shutil.which("clang")
+    if found is None:
+        raise TestbedError("clang is not installed: a P4 program can't be compiled (Debian: apt install clang)")
+    return found, run([found, "--version"]).splitlines()[0]
+
+
+def _headers() -> str:
+    """The folder of asm/types.h, which -target bpf does not look in."""
+    folder = Path("/usr/include") / f"{platform.machine()}-linux-gnu"
+    if not Path("/usr/include/linux/bpf.h").exists():
+        raise TestbedError("/usr/include/linux/bpf.h is missing (Debian: apt install linux-libc-dev)")
+    return str(folder)
+
+
+def _key(text: bytes, name: str, defines: tuple[str, ...]) -> str:
+    digest = hashlib.sha256(text)
+    digest.update(repr((name, defines, _FLAGS, _clang()[1])).encode())
+    for one in sorted([*_HERE.glob("*.py"), *_RUNTIME.glob("*.h")]):
+        digest.update(one.name.encode() + b"\0" + one.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def compiled(json_path: Path, harness: bool = False) -> Compiled:
+    """Translate and compile, or take it from the cache.
+
+    harness: the variant that tests run by BPF_PROG_TEST_RUN (runtime/transmit.h).  Raises
+    ProgramError for what can't be translated, TestbedError when clang is missing or fails.
+    """
+    try:
+        text = json_path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{json_path}: can't be read: {error.strerror}") from error
+    defines = ("-DTESTCTL_HARNESS",) if harness else ()
+    folder = cache() / _key(text, json_path.name, defines)
+    if not folder.exists():
+        _make(json_path, folder, defines)
+    source = (folder / "layout.json").read_text(encoding="utf-8")
+    return Compiled(folder / "program.o", folder / "program.c", from_json(source))
+
+
+def _make(json_path: Path, folder: Path, defines: tuple[str, ...]) -> None:
+    """Fill a cache entry; it appears whole, or not at all."""
+    translation = translate(json_path)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as name:
+        new = Path(name) / "entry"
+        new.mkdir()
+        (new / "program.c").write_text(translation.source, encoding="utf-8")
+        (new / "layout.json").write_text(translation.layout.to_json(), encoding="utf-8")
+        run([_clang()[0], *_FLAGS, *defines, f"-I{_RUNTIME}", f"-I{_headers()}", "-c", str(new / "program.c"),
+             "-o", str(new / "program.o")], timeout_s=300.0)  # fmt: skip
+        try:
+            new.rename(folder)
+        except OSError:
+            if not folder.exists():  # not another process that was first
+                raise

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tables of a P4 program are filled, whatever runs it: eBPF, BMv2 or Tofino.
+
+Names are those of P4Info: a table, action, counter or register is called by its fully qualified
+name ("ingress.fate.rules") or by any suffix of it that is unique.  Fields and parameters are given
+as whole numbers; the driver knows their widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The field equals `value`."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Ternary:
+    """The field equals `value` in the bits of `mask`; mask 0 is "any"."""
+
+    value: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class Lpm:
+    """The first `length` bits of the field are those of `value`."""
+
+    value: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Range:
+    """`low` <= field <= `high`."""
+
+    low: int
+    high: int
+
+
+Key = Exact | Ternary | Lpm | Range
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of a table.
+
+    keys      field name as in P4Info → match; a ternary, range or LPM field left out matches anything
+    params    action parameter → value
+    priority  of tables with ternary or range fields: the highest wins; equal ones must not overlap
+    """
+
+    table: str
+    keys: Mapping[str, Key]
+    action: str
+    params: Mapping[str, int] = field(default_factory=dict)
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Count:
+    packets: int
+    bytes: int
+
+
+class Driver(Protocol):
+    """One running program.  Every call raises DriverError: who, wanted, got.
+
+    insert       add a row; an equal key is an error, and so is a table that is full
+    delete       remove the row with these keys (and priority); an error when it is not there
+    clear        remove all rows of a table
+    set_default  the action of packets that match no row; "" puts back the program's own
+    multicast    the ports (P4 numbers) that a packet of this group is copied to; none deletes it
+    counter      cell `index` of an indirect counter
+    direct       packets and bytes that a row has matched
+    register     all cells; write_register sets one
+    """
+
+    def insert(self, entry: Entry) -> None: ...
+
+    def delete(self, entry: Entry) -> None: ...
+
+    def clear(self, table: str) -> None: ...
+
+    def set_default(self, table: str, action: str, params: Mapping[str, int]) -> None: ...
+
+    def multicast(self, group: int, ports: Sequence[int]) -> None: ...
+
+    def counter(self, name: str, index: int) -> Count: ...
+
+    def direct(self, entry: Entry) -> Count: ...
+
+    def register(self, name: str) -> list[int]: ...
+
+    def write_register(self, name: str, index: int, value: int) -> None: ...

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a translated program, kept in its BPF maps: the Driver of the eBPF back end.
+
+The driver is the only one that writes the maps, so it knows what is in them; what the packet path
+writes (counters, registers) it reads.  How rows lie is in layout.py.  A change of one row is seen
+by packets at once; several changes are not one.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from testctl_agent.p4.driver import Count, Entry
+from testctl_agent.p4.ebpf_table import Rows, total
+from testctl_agent.p4.layout import Cells, Layout, Table
+from testctl_agent.p4.libbpf import Object
+from testctl_agent.p4.rows import Row, action_of, data_words, entry_of, find, row_of
+from testctl_agent.spec.errors import DriverError
+
+_ZERO = struct.pack("=I", 0)
+_MOST_PORT = 510
+_MOST_GROUP = 2**16 - 1
+
+
+class EbpfDriver:
+    """driver.Driver over a loaded object; making one sets every table to what the program declares."""
+
+    def __init__(self, loaded: Object, layout: Layout) -> None:
+        self._loaded = loaded
+        self._layout = layout
+        self._image = bytearray(layout.control_bytes)
+        self._registers = {one.name: one for one in layout.registers}
+        self._counters = {one.name: one for one in layout.counters}
+        self._tables: dict[str, Rows] = {}
+        for table in layout.tables:
+            self._tables[table.name] = Rows(table, loaded, self._publish)
+        for rows in self._tables.values():
+            rows.set_default(self._default(rows.table))
+            for preset in rows.table.entries:
+                rows.insert(row_of(rows.table, entry_of(rows.table, preset)))
+
+    def _publish(self, table: Table, image: bytes) -> None:
+        self._image[table.control : table.control + len(image)] = image
+        self._loaded.map(".data.control").update(_ZERO, bytes(self._image))
+
+    def _default(self, table: Table) -> Row:
+        action = table.action(table.default.action)
+        params = {one.name: value for one, value in zip(action.params, table.default.params, strict=True)}
+        return Row((), (), (), (), (), 0, action.number, data_words(f"table {table.name}", action, params))
+
+    def _rows(self, name: str) -> Rows:
+        return find(self._tables, name, "table")
+
+    def _changeable(self, name: str) -> Rows:
+        rows = self._rows(name)
+        if rows.table.fixed:
+            raise DriverError(f"table {rows.table.name}: its rows are constants of the program")
+        return rows
+
+    def insert(self, entry: Entry) -> None:
+        rows = self._changeable(entry.table)
+        rows.insert(row_of(rows.table, entry))
+
+    def delete(self, entry: Entry) -> None:
+        rows = self._changeable(entry.table)
+        rows.delete(row_of(rows.table, entry))
+
+    def clear(self, table: str) -> None:
+        self._changeable(table).clear()
+
+    def set_default(self, table: str, action: str, params: Mapping[str, int]) -> None:
+        rows = self._rows(table)
+        one = rows.table
+        if one.constant:
+            raise DriverError(f"table {one.name}: its default action is a constant of the program")
+        if not action:
+            rows.set_default(self._default(one))
+            return
+        chosen = action_of(one, action)
+        data = data_words(f"table {one.name}", chosen, params)
+        rows.set_default(Row((), (), (), (), (), 0, chosen.number, data))
+
+    def multicast(self, group: int, ports: Sequence[int]) -> None:
+        if not 1 <= group <= _MOST_GROUP:
+            raise DriverError(f"multicast group: want 1 to {_MOST_GROUP}; got {group}")
+        most = self._layout.most_copies
+        if len(ports) > most:
+            raise DriverError(f"multicast group {group}: want at most {most} ports; got {len(ports)}")
+        for port in ports:
+            if not 1 <= port <= _MOST_PORT:
+                raise DriverError(f"multicast group {group}: want ports from 1 to {_MOST_PORT}; got {port}")
+        groups, key = self._loaded.map("groups"), struct.pack("=I", group)
+        if not ports:
+            if not groups.delete(key):
+                raise DriverError(f"multicast group {group}: there is none")
+            return
+        value = struct.pack(f"=I{len(ports)}H", len(ports), *ports)
+        groups.update(key, value.ljust(groups.value_bytes, b"\0"))
+
+    def _index(self, cells: Cells, index: int) -> bytes:
+        if not 0 <= index < cells.size:
+            raise DriverError(f"{cells.name}: want an index from 0 to {cells.size - 1}; got {index}")
+        return struct.pack("=I", index)
+
+    def counter(self, name: str, index: int) -> Count:
+        cells = find(self._counters, name, "counter")
+        self._index(cells, index)
+        return total(self._loaded.map(cells.map), index)
+
+    def direct(self, entry: Entry) -> Count:
+        rows = self._rows(entry.table)
+        return rows.count(row_of(rows.table, entry))
+
+    def register(self, name: str) -> list[int]:
+        cells = find(self._registers, name, "register")
+        held = self._loaded.map(cells.map)
+        return [int.from_bytes(held.lookup(struct.pack("=I", at)) or b"\0", _order()) for at in range(cells.size)]
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        cells = find(self._registers, name, "register")
+        if not 0 <= value < 1 << cells.width:
+            raise DriverError(f"register {cells.name}: want at most {cells.width} bits; got {value}")
+        held = self._loaded.map(cells.map)
+        held.update(self._index(cells, index), value.to_bytes(held.value_bytes, _order()))
+
+
+def _order() -> Literal["little", "big"]:
+    return sys.byteorder

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libbpf by ctypes: open and load an object, read and write its maps, run its program on a packet.
+
+Needs libbpf.so.1 (Debian: libbpf1), and no BTF of the kernel.  Every failure is a TestbedError; one
+of loading carries the last words of libbpf and of the kernel's verifier.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+from collections.abc import Iterator
+from ctypes import POINTER, c_char_p, c_int, c_long, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+_PERCPU = {5, 6, 10}
+"""BPF_MAP_TYPE_PERCPU_HASH, _PERCPU_ARRAY, _LRU_PERCPU_HASH."""
+
+_LAST_LINES = 12
+_LOG_BYTES = 4096
+
+
+class _RunOptions(ctypes.Structure):
+    """struct bpf_test_run_opts of bpf.h, libbpf 1.0."""
+
+    _fields_ = [
+        ("sz", c_size_t),
+        ("data_in", c_void_p),
+        ("data_out", c_void_p),
+        ("data_size_in", c_uint32),
+        ("data_size_out", c_uint32),
+        ("ctx_in", c_void_p),
+        ("ctx_out", c_void_p),
+        ("ctx_size_in", c_uint32),
+        ("ctx_size_out", c_uint32),
+        ("retval", c_uint32),
+        ("repeat", c_int),
+        ("duration", c_uint32),
+        ("flags", c_uint32),
+        ("cpu", c_uint32),
+        ("batch_size", c_uint32),
+    ]
+
+
+_PRINT = ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)
+_said: list[str] = []
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL("libbpf.so.1", use_errno=True)
+    except OSError as error:
+        raise TestbedError(f"libbpf.so.1 can't be loaded (Debian: apt install libbpf1): {error}") from error
+    libc = ctypes.CDLL(None)
+    libc.vsnprintf.argtypes = [c_char_p, c_size_t, c_char_p, c_void_p]
+
+    def hear(level: int, text: bytes, arguments: int) -> int:
+        if level < 2:  # not LIBBPF_DEBUG
+            held = ctypes.create_string_buffer(1 << 20)
+            libc.vsnprintf(held, len(held), text, arguments)
+            _said.append(held.value.decode(errors="replace"))
+        return 0
+
+    library.libbpf_set_print.argtypes = [_PRINT]
+    listen = _PRINT(hear)
+    library.libbpf_set_print(listen)
+    library._listen = listen  # type: ignore[attr-defined]  # it is called as long as the library is there
+    types: dict[str, tuple[type | None, list[type]]] = {
+        "bpf_object__open_file": (c_void_p, [c_char_p, c_void_p]),
+        "bpf_object__load": (c_int, [c_void_p]),
+        "bpf_object__close": (None, [c_void_p]),
+        "bpf_object__next_map": (c_void_p, [c_void_p, c_void_p]),
+        "bpf_object__find_program_by_name": (c_void_p, [c_void_p, c_char_p]),
+        "bpf_program__fd": (c_int, [c_void_p]),
+        "bpf_map__name": (c_char_p, [c_void_p]),
+        "bpf_map__fd": (c_int, [c_void_p]),
+        "bpf_map__type": (c_int, [c_void_p]),
+        "bpf_map__key_size": (c_uint, [c_void_p]),
+        "bpf_map__value_size": (c_uint, [c_void_p]),
+        "bpf_map__max_entries": (c_uint, [c_void_p]),
+        "bpf_object__find_map_by_name": (c_void_p, [c_void_p, c_char_p]),
+        "bpf_map__attach_struct_ops": (c_void_p, [c_void_p]),
+        "bpf_link__destroy": (c_int, [c_void_p]),
+        "bpf_map_get_next_id": (c_int, [c_uint32, POINTER(c_uint32)]),
+        "bpf_map_get_fd_by_id": (c_int, [c_uint32]),
+        "bpf_obj_get_info_by_fd": (c_int, [c_int, c_void_p, POINTER(c_uint32)]),
+        "bpf_map_lookup_elem": (c_int, [c_int, c_void_p, c_void_p]),
+        "bpf_map_update_elem": (c_int, [c_int, c_void_p, c_void_p, c_uint64]),
+        "bpf_map_delete_elem": (c_int, [c_int, c_void_p]),
+        "bpf_map_get_next_key": (c_int, [c_int, c_void_p, c_void_p]),
+        "bpf_prog_test_run_opts": (c_int, [c_int, POINTER(_RunOptions)]),
+        "bpf_obj_pin": (c_int, [c_int, c_char_p]),
+        "libbpf_num_possible_cpus": (c_int, []),
+        "ring_buffer__new": (c_void_p, [c_int, c_void_p, c_void_p, c_void_p]),
+        "ring_buffer__consume": (c_int, [c_void_p]),
+        "ring_buffer__free": (None, [c_void_p]),
+        "libbpf_get_error": (c_long, [c_void_p]),
+    }
+    for name, (result, arguments) in types.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _why() -> str:
+    return os.strerror(ctypes.get_errno())
+
+
+class Map:
+    """A map of a loaded object; keys and values are bytes in the host's order."""
+
+    def __init__(self, name: str, handle: int) -> None:
+        library = _library()
+        self.name = name
+        self.fd: int = library.bpf_map__fd(handle)
+        self.key_bytes: int = library.bpf_map__key_size(handle)
+        self.value_bytes: int = library.bpf_map__value_size(handle)
+        self.entries: int = library.bpf_map__max_entries(handle)
+        self._cpus = library.libbpf_num_possible_cpus() if library.bpf_map__type(handle) in _PERCPU else 0
+
+    def _key(self, key: bytes) -> bytes:
+        if len(key) != self.key_bytes:
+            raise TestbedError(f"BPF map {self.name}: want a key of {self.key_bytes} bytes; got {len(key)}")
+        return key
+
+    def lookup(self, key: bytes) -> bytes | None:
+        """The value, of a per-CPU map all CPUs' one after the other; None: there is no such key."""
+        size = (self.value_bytes + 7) // 8 * 8 * self._cpus if self._cpus else self.value_bytes
+        value = ctypes.create_string_buffer(size)
+        if _library().bpf_map_lookup_elem(self.fd, self._key(key), value):
+            if ctypes.get_errno() == errno.ENOENT:
+                return None
+            raise TestbedError(f"BPF map {self.name}: can't be read: {_why()}")
+        return value.raw
+
+    def percpu(self, key: bytes) -> list[bytes]:
+        """Each CPU's value of a per-CPU map."""
+        raw = self.lookup(key) or b""
+        stride = (self.value_bytes + 7) // 8 * 8
+        return [raw[at : at + self.value_bytes] for at in range(0, len(raw), stride)]
+
+    def update(self, key: bytes, value: bytes) -> None:
+        """Set or add; TestbedError when the map is full.  Of a per-CPU map, `value` is every CPU's."""
+        if len(value) != self.value_bytes:
+            raise TestbedError(f"BPF map {self.name}: want a value of {self.value_bytes} bytes; got {len(value)}")
+        if self._cpus:
+            value = value.ljust((self.value_bytes + 7) // 8 * 8, b"\0") * self._cpus
+        if _library().bpf_map_update_elem(self.fd, self._key(key), value, 0):
+            if ctypes.get_errno() == errno.E2BIG:
+                raise TestbedError(f"BPF map {self.name}: full: {self.entries} entries")
+            raise TestbedError(f"BPF map {self.name}: can't be written: {_why()}")
+
+    def delete(self, key: bytes) -> bool:
+        """False: there was no such key."""
+        if _library().bpf_map_delete_elem(self.fd, self._key(key)):
+            if ctypes.get_errno() == errno.ENOENT:
+                return False
+            raise TestbedError(f"BPF map {self.name}: can't be written: {_why()}")
+        return True
+
+    def keys(self) -> Iterator[bytes]:
+        last: bytes | None = None
+        while True:
+            key = ctypes.create_string_buffer(self.key_bytes)
+            if _library().bpf_map_get_next_key(self.fd, last, key):
+                return
+            last = key.raw
+            yield last
+
+
+class Ring:
+    """What a program writes to a ring buffer."""
+
+    def __init__(self, ring: Map) -> None:
+        self._got: list[bytes] = []
+        kind = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+        def take(_context: int, data: int, size: int) -> int:
+            self._got.append(ctypes.string_at(data, size))
+            return 0
+
+        self._callback = kind(take)
+        self._handle = _library().ring_buffer__new(ring.fd, self._callback, None, None)
+        if not self._handle:
+            raise TestbedError(f"BPF ring buffer {ring.name}: can't be read: {_why()}")
+
+    def drain(self) -> list[bytes]:
+        """All records since the last call."""
+        if _library().ring_buffer__consume(self._handle) < 0:
+            raise TestbedError(f"BPF ring buffer: can't be read: {_why()}")
+        got, self._got[:] = list(self._got), []
+        return got
+
+    def close(self) -> None:
+        if self._handle:
+            _library().ring_buffer__free(self._handle)
+            self._handle = None
+
+
+_STRUCT_OPS = 26
+"""BPF_MAP_TYPE_STRUCT_OPS."""
+
+
+def unregister_struct_ops(name: str) -> bool:
+    """Unregister what a process that has ended left registered under this name; False: there is nothing."""
+    library = _library()
+    number = c_uint32(0)
+    while library.bpf_map_get_next_id(number, ctypes.byref(number)) == 0:
+        fd = library.bpf_map_get_fd_by_id(number)
+        if fd < 0:
+            continue
+        try:
+            info = ctypes.create_string_buffer(256)  # struct bpf_map_info: type at 0, name[16] at 24
+            size = c_uint32(len(info))
+            if library.bpf_obj_get_info_by_fd(fd, info, ctypes.byref(size)):
+                continue
+            kind = c_uint32.from_buffer(info, 0).value
+            if kind != _STRUCT_OPS or info.raw[24:40].split(b"\0")[0].decode() != name[:15]:
+                continue
+            if library.bpf_map_delete_elem(fd, bytes(4)) == 0:
+                return True
+        finally:
+            os.close(fd)
+    return False
+
+
+class Link:
+    """What was attached; close() takes it off."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle: int | None = handle
+
+    def close(self) -> None:
+        if self._handle:
+            _library().bpf_link__destroy(self._handle)
+            self._handle = None
+
+
+class Object:
+    """A loaded BPF object: its maps by name, its programs' file descriptors.  close() lets go of all of it."""
+
+    def __init__(self, path: Path) -> None:
+        library = _library()
+        _said.clear()
+        self._handle = library.bpf_object__open_file(str(path).encode(), None)
+        if not self._handle:
+            raise TestbedError(f"{path}: can't be opened as a BPF object: {_why()}{_last_words()}")
+        if library.bpf_object__load(self._handle):
+            why = _why()
+            self.close()
+            raise TestbedError(f"{path}: the kernel refuses it: {why}{_last_words()}")
+        self.path = path
+        self.maps: dict[str, Map] = {}
+        handle = library.bpf_object__next_map(self._handle, None)
+        while handle:
+            name = library.bpf_map__name(handle).decode()
+            self.maps[name] = Map(name, handle)
+            handle = library.bpf_object__next_map(self._handle, handle)
+
+    def map(self, name: str) -> Map:
+        if name not in self.maps:
+            raise TestbedError(f"{self.path}: no BPF map {name}; there are {', '.join(sorted(self.maps))}")
+        return self.maps[name]
+
+    def program(self, name: str) -> int:
+        """The file descriptor of a program; the object's own, not to be closed."""
+        library = _library()
+        handle = library.bpf_object__find_program_by_name(self._handle, name.encode())
+        if not handle:
+            raise TestbedError(f"{self.path}: no BPF program {name}")
+        return int(library.bpf_program__fd(handle))
+
+    def pin(self, name: str, path: Path) -> None:
+        """Give a program a name in a bpf file system."""
+        if _library().bpf_obj_pin(self.program(name), str(path).encode()):
+            raise TestbedError(f"{path}: can't pin BPF program {name}: {_why()}")
+
+    def attach_struct_ops(self, name: str) -> Link:
+        """Register the operations that a struct_ops map holds; EEXIST: the kernel has some of that name."""
+        library = _library()
+        handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
+        if not handle:
+            raise TestbedError(f"{self.path}: no struct_ops map {name}")
+        link = library.bpf_map__attach_struct_ops(handle)
+        if not link:
+            if ctypes.get_errno() == errno.EEXIST:
+                raise TestbedError(f"{name}: the kernel has one of that name already")
+            raise TestbedError(f"{self.path}: the kernel does not take {name}: {_why()}{_last_words()}")
+        return Link(link)
+
+    def close(self) -> None:
+        if self._handle:
+            _library().bpf_object__close(self._handle)
+            self._handle = None
+
+
+def _last_words() -> str:
+    lines = [line for text in _said for line in text.strip().splitlines()]
+    kept = [line for line in lines if not line.startswith(("processed ", "-- ", "libbpf: failed to load object"))]
+    return f": {' / '.join(kept[-_LAST_LINES:])[-_LOG_BYTES:]}" if kept else ""
+
+
+def run_packet(program: int, packet: bytes, mark: int = 0, repeat: int = 1) -> tuple[int, bytes, int]:
+    """Run a program on a packet: what it returned, the packet afterwards, ns per run."""
+    held = ctypes.create_string_buffer(packet, len(packet))
+    out = ctypes.create_string_buffer(len(packet) + 512)
+    context = ctypes.create_string_buffer(192)  # struct __sk_buff
+    ctypes.c_uint32.from_buffer(context, 8).value = mark
+    options = _RunOptions(sz=ctypes.sizeof(_RunOptions), data_size_in=len(packet), repeat=repeat)
+    options.data_in, options.data_out = ctypes.addressof(held), ctypes.addressof(out)
+    options.data_size_out, options.ctx_in, options.ctx_size_in = len(out), ctypes.addressof(context), len(context)
+    if _library().bpf_prog_test_run_opts(program, ctypes.byref(options)):
+        raise TestbedError(f"BPF_PROG_TEST_RUN of {len(packet)} bytes: {_why()}")
+    return options.retval, out.raw[: options.data_size_out], options.duration

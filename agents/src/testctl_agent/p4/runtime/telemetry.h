@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A record a packet, for user space: a fixed head, then what the program taps.
+ *
+ * Records lie in the ring buffer `telemetry`.  Its reader is woken when the ring is half full and
+ * not before: waking a process is what costs.  A record that finds no room is counted in
+ * telemetry_lost[0].  telemetry_on[0] switches all of it.
+ *
+ * Whoever includes this has SEC(), __uint(), __type(), __always_inline, the types of linux/types.h
+ * and the helpers' declarations.
+ */
+#ifndef TESTCTL_TELEMETRY_H
+#define TESTCTL_TELEMETRY_H
+
+#define TELEMETRY_RING_BYTES (1U << 24)
+
+enum telemetry_verdict {
+	TELEMETRY_SENT,
+	TELEMETRY_DROPPED,		/* by the program */
+	TELEMETRY_FULL,			/* by the port's full buffer */
+	TELEMETRY_ASTRAY,		/* no such port, or the parser refused it */
+};
+
+/* Little-endian; the fields of the program's `tap` follow, packed; padded to a multiple of 8. */
+struct telemetry_head {
+	__u64 arrival_ns;		/* CLOCK_MONOTONIC */
+	__u64 departure_ns;		/* 0: not sent */
+	__u32 queue_bytes;		/* that it found waiting at its egress port */
+	__u16 wire_bytes;		/* with the VLAN tag, without framing */
+	__u8 ingress_port;
+	__u8 egress_port;
+	__u8 verdict;
+} __attribute__((packed));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TELEMETRY_RING_BYTES);
+} telemetry SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} telemetry_on SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} telemetry_lost SEC(".maps");
+
+static __always_inline int telemetry_wanted(void)
+{
+	__u32 key = 0;
+	__u32 *on = bpf_map_lookup_elem(&telemetry_on, &key);
+
+	return on && *on;
+}
+
+/* Room for a record of constant size, or NULL: then it is counted as lost. */
+static __always_inline void *telemetry_reserve(__u32 bytes)
+{
+	void *record = bpf_ringbuf_reserve(&telemetry, bytes, 0);
+	__u32 key = 0;
+	__u64 *lost;
+
+	if (record)
+		return record;
+	lost = bpf_map_lookup_elem(&telemetry_lost, &key);
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+	return NULL;
+}
+
+static __always_inline void telemetry_submit(void *record)
+{
+	__u64 waiting = bpf_ringbuf_query(&telemetry, BPF_RB_AVAIL_DATA);
+
+	bpf_ringbuf_submit(record, waiting > TELEMETRY_RING_BYTES / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or compiled here.
+
+In a lab there is no time to compile: the object is made before, and the lab is told where it lies.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.p4 import compile as compiler
+from testctl_agent.p4 import layout as layouts
+from testctl_agent.p4.ebpf_driver import EbpfDriver
+from testctl_agent.p4.layout import Layout
+from testctl_agent.p4.libbpf import Object
+from testctl_agent.p4.testbed_tables import built
+from testctl_agent.spec.errors import TestbedError
+
+PROGRAM = "switch_ingress"
+GIVEN = "TESTCTL_PROGRAM"
+_HEAD = (
+    ("arrival_ns", 8), ("departure_ns", 8), ("queue_bytes", 4), ("wire_bytes", 2),
+    ("ingress_port", 1), ("egress_port", 1), ("verdict", 1),
+)  # fmt: skip
+"""struct telemetry_head of runtime/telemetry.h."""
+
+
+def compiled() -> Path:
+    """The object, with its layout.json beside it.  Raises ProgramError and TestbedError."""
+    if given := os.environ.get(GIVEN):
+        return Path(given)
+    return compiler.compiled(built()[0]).object
+
+
+def layout() -> Layout:
+    path = compiled().with_name("layout.json")
+    try:
+        return layouts.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"{path}: the program's layout can't be read: {error.strerror}") from error
+
+
+def record_layout() -> tuple[list[dict[str, str | int]], int]:
+    """The telemetry record: its fields as {"name", "offset", "bytes"}, and its size in bytes."""
+    known = layout()
+    fields: list[dict[str, str | int]] = []
+    offset = 0
+    for name, size in _HEAD:
+        fields.append({"name": name, "offset": offset, "bytes": size})
+        offset += size
+    fields += [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in known.telemetry]
+    return fields, known.record_bytes
+
+
+@dataclass
+class Loaded:
+    """The program in the kernel, attached to nothing yet.  close() lets go of it."""
+
+    object: Object
+    driver: EbpfDriver
+    most_copies: int
+
+    @property
+    def program_fd(self) -> int:
+        return self.object.program(PROGRAM)
+
+    def map_fd(self, name: str) -> int:
+        return self.object.map(name).fd
+
+    def set_port_of(self, ifindex: int, number: int) -> None:
+        self.object.map("port_of").update(struct.pack("=I", ifindex), struct.pack("=I", number))
+
+    def close(self) -> None:
+        self.object.close()
+
+
+def load() -> Loaded:
+    """Raises ProgramError or TestbedError; the latter carries the verifier's words."""
+    loaded = Object(compiled())
+    known = layout()
+    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies)

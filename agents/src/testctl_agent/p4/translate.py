@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From BMv2 JSON to the C of one tc program, `switch_ingress`, and the layout of its maps.
+
+A packet goes through parser, checksum verification, ingress, the port model of its egress port,
+egress, checksum update and deparser in one run, as in simple_switch; a group's copies each have
+their own egress.  What differs, because the packet's departure is known when it arrives:
+
+- egress runs when the packet is enqueued; deq_timedelta is the wait that the port model foresees
+  and deq_qdepth is enq_qdepth.  Depths are in bytes, not packets.
+- the port model is charged with the packet as ingress left it.
+- a field of a header that isn't valid reads as 0 and keeps no assignment, as with simple_switch's
+  --ret-zero-on-invalid-hdr-read.
+- registers have no lock: one flow's direction enters by one port, and a port's packets come one
+  after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.p4 import document, fields, layout, tables
+from testctl_agent.p4.actions import DROP_PORT, Statements
+from testctl_agent.p4.code import Code
+from testctl_agent.p4.deparser import Deparser
+from testctl_agent.p4.document import Node
+from testctl_agent.p4.expression import Scope
+from testctl_agent.p4.hashes import Hashes
+from testctl_agent.p4.layout import Layout, Tap
+from testctl_agent.p4.model import Program, comment, declare
+from testctl_agent.p4.parser import Parser
+from testctl_agent.p4.pipeline import Pipeline
+
+MOST_COPIES = 16
+"""Ports of one multicast group."""
+
+_PEEK_BYTES = 32
+_NORMAL, _REPLICATION = 0, 5
+_TELEMETRY_HEAD = 25
+_CHUNK = 512
+
+
+@dataclass(frozen=True)
+class Translation:
+    source: str
+    layout: Layout
+
+
+def translate(path: Path) -> Translation:
+    """Raises ProgramError, with the P4 file and line, for whatever can't be translated."""
+    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path)
+
+
+def _tap(program: Program) -> list[tuple[Tap, str]]:
+    """The fields of the metadata struct `tap` in the telemetry record, and their C members."""
+    scalars = program.headers.get("scalars")
+    if scalars is None or not scalars.metadata:
+        return []
+    found: list[tuple[Tap, str]] = []
+    offset = _TELEMETRY_HEAD
+    seen: dict[str, int] = {}
+    for field in scalars.fields.values():
+        owner, dot, name = field.name.partition(".")
+        if not dot:
+            continue
+        number = seen[owner] = seen.get(owner, -1) + 1
+        # p4c writes meta.tap.x, the n-th field of the flattened struct M, as "M._tap_xn"
+        match = re.fullmatch(rf"_?tap[_.](\w+?){number}", name) or re.fullmatch(r"tap\.(\w+)", name)
+        if match is None:
+            continue
+        if field.width not in (8, 16, 32, 64):
+            program.root.fail(f"tap.{match[1]} has {field.width} bits; want 8, 16, 32 or 64")
+        found.append((Tap(match[1], offset, field.width // 8), field.member))
+        program.used.add((scalars.name, field.name))
+        offset += field.width // 8
+    return found
+
+
+class _Writer:
+    def __init__(self, root: Node, name: str) -> None:
+        self.program = declare(root)
+        self.program.used |= {("standard_metadata", one) for one in ("egress_spec", "mcast_grp")}
+        self.hashes = Hashes(self.program)
+        self.tap = _tap(self.program)
+        named = {one["name"].text(): one for one in root["pipelines"]}
+        for wanted in ("ingress", "egress"):
+            if wanted not in named:
+                root["pipelines"].fail(f"no pipeline {wanted!r}: want a program for v1model")
+        self.deparser = Deparser(self.program, self.hashes, root)
+        self.parser = Parser(self.program, self.hashes, self.deparser.order)
+        self.ingress = Pipeline(self.program, named["ingress"], self.hashes)
+        self.egress = Pipeline(self.program, named["egress"], self.hashes)
+        middle = self.ingress.lay_out(0, 0)
+        self.control_bytes = self.egress.lay_out(len(self.ingress.tables), middle)
+        self.tables = [*self.ingress.tables.values(), *self.egress.tables.values()]
+        self.name = name
+
+    def layout(self) -> Layout:
+        size = _TELEMETRY_HEAD + sum(one.bytes for one, _ in self.tap)
+        return Layout(
+            source=self.name,
+            tables=tuple(one for one in self.tables if not (one.kind == "none" and one.constant)),
+            registers=tuple(
+                layout.Cells(one.name, f"g{one.index}", one.size, one.width) for one in self.program.registers.values()
+            ),
+            counters=tuple(
+                layout.Cells(one.name, f"c{one.index}", one.size, 0) for one in self.program.counters.values()
+            ),
+            telemetry=tuple(one for one, _ in self.tap),
+            record_bytes=(size + 7) // 8 * 8 if self.tap else 0,
+            control_bytes=self.control_bytes,
+            most_copies=MOST_COPIES,
+        )
+
+    # declarations
+
+    def _packet(self) -> str:
+        members = sorted(self.program.metadata(), key=lambda one: -one.width)
+        meta = [
+            f"\tu64 {one.member}[2];" if one.width > 64 else f"\t{fields.member_type(one.width)} {one.member};"
+            for one in members
+        ]
+        words = max([1, *(one.exact_words + one.masked_words + one.range_words for one in self.tables)])
+        heads = "".join(
+            f" *\t{one.base}: {comment(one.name)}\n" for one in self.program.headers.values() if not one.metadata
+        )
+        return (
+            "struct meta {\n" + "\n".join(meta) + "\n};\n\n"
+            f"/* Headers as on the wire; where each begins in `head`:\n{heads} */\n"
+            "struct packet {\n\tu64 valid, dirty;\n\tu64 arrival_ns;\n\tstruct meta m __attribute__((aligned(8)));\n"
+            "\tu32 headers, relayout, wire_bytes, ingress, mac, hit, waits;\n"
+            f"\tu8 head[{self.program.head_bytes + _PEEK_BYTES}] __attribute__((aligned(8)));\n"
+            f"\tu64 key[{words}], probe[{words + 1}];\n}};\n\n"
+            f"#define HEAD_BYTES {self.program.head_bytes}\n#define PACKET_BYTES "
+            "(__builtin_offsetof(struct packet, head) + HEAD_BYTES)\n\n"
+        )
+
+    def _maps(self) -> str:
+        text = (
+            "struct count {\n\tu64 packets, bytes;\n};\n\nstruct bucket {\n\tu32 first, rows;\n};\n\n"
+            "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, 2);\n"
+            '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
+            f"struct group {{\n\tu32 copies;\n\tu16 port[{MOST_COPIES}];\n}};\n\n"
+            "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
+            '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
+        )
+        for one in self.program.registers.values():
+            text += (
+                f"/* {comment(one.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
+                f"\t__uint(max_entries, {one.size});\n\t__type(key, u32);\n"
+                f'\t__type(value, u{fields.c_bits(one.width)});\n}} g{one.index} SEC(".maps");\n\n'
+            )
+        for one in self.program.counters.values():
+            text += (
+                f"/* {comment(one.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n"
+                f"\t__uint(max_entries, {one.size});\n\t__type(key, u32);\n"
+                f'\t__type(value, struct count);\n}} c{one.index} SEC(".maps");\n\n'
+            )
+        kept = [one for one in self.tables if not (one.kind == "none" and one.constant)]
+        text += "".join(tables.maps(one) for one in kept)
+        if kept:
+            lines = "\n".join(f"\t{line}" for one in kept for line in tables.control(one))
+            text += (
+                f'struct control {{\n{lines}\n}} control SEC(".data.control") = {{}};\n'
+                f'_Static_assert(sizeof(struct control) == {self.control_bytes}, "as in layout.py");\n\n'
+            )
+        return text
+
+    def _report(self) -> str:
+        """The telemetry record, if the program has a `tap`."""
+        head = (
+            "static __noinline void report(struct packet *p, u32 port, u32 verdict, u64 departure_ns,\n"
+            "\t\t\t      u32 queue_bytes)\n"
+        )
+        if not self.tap:
+            return head.replace("__noinline", "__always_inline") + "{\n}\n\n"
+        size = _TELEMETRY_HEAD + sum(one.bytes for one, _ in self.tap)
+        members = "".join(f"\tu{one.bytes * 8} {member};\n" for one, member in self.tap)
+        spare = f"\tu8 spare[{-size % 8}];\n" if size % 8 else ""
+        code = Code(1)
+        code.add("struct record *r;", "", "if (!telemetry_wanted())", "\treturn;")
+        code.add("r = telemetry_reserve(sizeof(*r));", "if (!r)", "\treturn;")
+        code.add("__builtin_memset(r, 0, sizeof(*r));" if spare else "")
+        for name, value in (
+            ("arrival_ns", "p->arrival_ns"),
+            ("departure_ns", "departure_ns"),
+            ("queue_bytes", "queue_bytes"),
+            ("wire_bytes", "p->wire_bytes"),
+            ("ingress_port", "p->ingress"),
+            ("egress_port", "port"),
+            ("verdict", "verdict"),
+        ):
+            code.add(f"r->head.{name} = {value};")
+        code.add(*(f"r->{member} = p->m.{member};" for _, member in self.tap), "telemetry_submit(r);")
+        return (
+            f"struct record {{\n\tstruct telemetry_head head;\n{members}{spare}}} __attribute__((packed));\n\n"
+            f"{head}{{\n{code.text()}}}\n\n"
+        )
+
+    # functions
+
+    def _set(self, code: Code, name: str, text: str) -> None:
+        """Set a field of standard_metadata, if the program has a use for it."""
+        used = self.program.standard(name)
+        if used is not None:
+            header = self.program.headers["standard_metadata"]
+            Statements(self.program, code, self.hashes, Scope(self.program)).put(used, header, text)
+
+    def _std(self, name: str) -> str:
+        found = self.program.standard(name)
+        if found is None:
+            self.program.root.fail(f"no field standard_metadata.{name}: want a program for v1model")
+        return f"p->m.{found.member}"
+
+    def _egress(self) -> str:
+        code = Code(1)
+        code.add("struct port *out = bpf_map_lookup_elem(&ports, &port);", "struct departure d;")
+        code.add("u32 bytes = skb->len, ifindex;", "")
+        with code.block("if (!out || !out->ifindex)"):
+            code.add("report(p, port, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
+        code.add("ifindex = out->ifindex;", "if (RELAYOUT && p->relayout)")
+        code.add("\tbytes = bytes - p->headers + header_bytes(p);")
+        code.add("d = port_enqueue(out, p->arrival_ns, bytes);")
+        with code.block("if (d.dropped)"):
+            code.add("report(p, port, TELEMETRY_FULL, 0, d.depth_bytes);", "return 0;")
+        self._set(code, "egress_port", "port")
+        self._set(code, "egress_spec", str((DROP_PORT + 1) & DROP_PORT))
+        self._set(code, "packet_length", "bytes")
+        depth = "(d.depth_bytes < 524287 ? d.depth_bytes : 524287)"
+        self._set(code, "enq_qdepth", depth)
+        self._set(code, "deq_qdepth", depth)
+        self._set(code, "enq_timestamp", "(p->arrival_ns / 1000)")
+        self._set(code, "deq_timedelta", "((d.at_ns - p->arrival_ns) / 1000)")
+        self._set(code, "egress_global_timestamp", "(d.at_ns / 1000)")
+        self.egress.emit(code)
+        with code.block(f"if ({self._std('egress_spec')} == {DROP_PORT})"):
+            code.add("report(p, port, TELEMETRY_DROPPED, 0, d.depth_bytes);", "return 0;")
+        self.deparser.checksums(code, update=True)
+        with code.block("if (deparse(skb, p))"):
+            code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
+        with code.block("if (d.at_ns > p->arrival_ns)"):
+            code.add("if (!frame_is_ip(skb))", "\tframe_pose_as_ip(skb);")
+            code.add("bpf_skb_set_tstamp(skb, d.at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);", "p->waits = 1;")
+        code.add("report(p, port, TELEMETRY_SENT, d.at_ns, d.depth_bytes);", "return ifindex;")
+        return (
+            "/* The way out by one port; the device's ifindex, or 0: the packet is not to be sent. */\n"
+            "static __noinline u32 depart(struct __sk_buff *skb, struct packet *p, u32 port)\n"
+            f"{{\n{code.text()}}}\n\n"
+        )
+
+    def _flood(self) -> str:
+        copy = "".join(
+            f"\t__builtin_memcpy((u8 *){{to}} + {at}, (u8 *){{from_}} + {at}, "
+            f"{'PACKET_BYTES - ' + str(at) if at == last else _CHUNK});\n"
+            for at, last in self._chunks()
+        )
+        return (
+            "/* A copy for each port of the group; each has its own egress. */\n"
+            "static __always_inline int flood(struct __sk_buff *skb, struct packet *p, u32 number)\n{\n"
+            "\tstruct group *g = bpf_map_lookup_elem(&groups, &number);\n\tu32 one = 1, headers, mac, ifindex;\n"
+            "\tstruct packet *saved = bpf_map_lookup_elem(&scratch, &one);\n\n"
+            "\tif (!g || !saved || !g->copies) {\n\t\treport(p, 0, TELEMETRY_ASTRAY, 0, 0);\n"
+            "\t\treturn TC_ACT_SHOT;\n\t}\n"
+            + copy.format(to="saved", from_="p")
+            + f"\tfor (u32 i = 0; i < {MOST_COPIES}; i++) {{\n\t\tu32 port;\n\n\t\tif (i >= g->copies)\n\t\t\tbreak;\n"
+            "\t\tport = g->port[i];\n\t\tif (i > 0) {\n"
+            "\t\t\t/* the packet's bytes are those of the copy before: all headers are written again */\n"
+            "\t\t\theaders = p->headers;\n\t\t\tmac = p->mac;\n"
+            + copy.format(to="p", from_="saved").replace("\t__builtin", "\t\t\t__builtin")
+            + "\t\t\tp->headers = headers;\n\t\t\tp->mac = mac;\n\t\t\tp->relayout = RELAYOUT;\n"
+            "\t\t\tp->dirty = ~0ULL;\n\t\t}\n"
+            "\t\tifindex = depart(skb, p, port);\n\t\tif (ifindex)\n\t\t\tsend_copy(skb, port, ifindex);\n\t}\n"
+            "\treturn TC_ACT_SHOT;\n}\n\n"
+        )
+
+    def _chunks(self) -> list[tuple[int, int]]:
+        """Where pieces of struct packet begin that can be copied inline, and the last of them."""
+        size = 24 + sum(max(fields.c_bits(min(one.width, 64)) // 8, 1) * (2 if one.width > 64 else 1)
+                        for one in self.program.metadata()) + 32 + self.program.head_bytes  # fmt: skip
+        starts = list(range(0, max(size - _CHUNK // 2, 1), _CHUNK))
+        return [(at, starts[-1]) for at in starts]
+
+    def _main(self) -> str:
+        code = Code(1)
+        code.add("u32 zero = 0, at = 0, port;", "struct packet *p = bpf_map_lookup_elem(&scratch, &zero);")
+        code.add("u32 ifindex;", "", "if (!p)", "\treturn TC_ACT_SHOT;")
+        for start, last in self._chunks():
+            size = f"PACKET_BYTES - {start}" if start == last else str(_CHUNK)
+            code.add(f"__builtin_memset((u8 *)p + {start}, 0, {size});")
+        code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);", "p->mac = FRAME_MAC;")
+        code.add("if (!p->ingress || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
+        code.add("p->wire_bytes = skb->len;")
+        if not self.parser_regular:
+            code.add("p->relayout = 1;")
+        self._set(code, "ingress_port", "p->ingress")
+        self._set(code, "packet_length", "skb->len")
+        self._set(code, "ingress_global_timestamp", "(p->arrival_ns / 1000)")
+        if self.program.standard("parser_error") is not None and self.program.errors.get("NoError", 0):
+            self._set(code, "parser_error", str(self.program.errors["NoError"]))
+        code.add("", self.parser_text.strip("\n").lstrip("\t"))
+        code.label("parsed")
+        code.add("p->headers = at;")
+        if self.program.standard("checksum_error") is not None:
+            self.deparser.checksums(code, update=False)
+        self.ingress.emit(code)
+        code.add("")
+        group = self._std("mcast_grp")
+        with code.block(f"if ({group})"):
+            self._set(code, "instance_type", str(_REPLICATION))
+            code.add(f"return flood(skb, p, {group});")
+        code.add(f"port = {self._std('egress_spec')};")
+        with code.block(f"if (port == {DROP_PORT})"):
+            code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
+        code.add("ifindex = depart(skb, p, port);", "if (!ifindex)", "\treturn TC_ACT_SHOT;")
+        code.add("return send_away(skb, port, ifindex, p->waits);")
+        return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
+
+    def source(self) -> str:
+        parser = Code(1)
+        self.parser.emit(parser)
+        self.parser_regular, self.parser_text = self.parser.regular, parser.text()
+        self.program.resizes |= not self.parser.regular
+        report = self._report()
+        egress, main = self._egress(), self._main()
+        relayout = f"#define RELAYOUT {int(self.program.resizes)}\n\n"
+        bodies = relayout + self.deparser.functions() + egress + self._flood() + main
+        shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
+        return (
+            "/* SPDX-License-Identifier: GPL-2.0 */\n"
+            f"/* Translated from {shown}: do not edit. */\n\n"
+            '#include "helpers.h"\n#include "port_model.h"\n#include "telemetry.h"\n\n'
+            + self._packet()
+            + self._maps()
+            + '#include "frame.h"\n#include "transmit.h"\n\n'
+            + self.hashes.definitions()
+            + "\n"
+            + report
+            + bodies
+            + 'char _license[] SEC("license") = "GPL";\n'
+        )
+
+
+def translate_text(text: str, path: Path) -> Translation:
+    """Like translate(), of a document that has been read; `path` is for errors."""
+    root = document.parse(text, str(path)) if text else document.load(path)
+    writer = _Writer(root, path.name)
+    source = writer.source()
+    return Translation(source, writer.layout())

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small P4 programs, in the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.tests.p4.harness import EbpfTarget
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture
+def target() -> Iterator[Callable[[str], EbpfTarget]]:
+    """target("router"): the program loaded; it is gone after the test."""
+    made: list[EbpfTarget] = []
+
+    def make(name: str) -> EbpfTarget:
+        made.append(EbpfTarget(PROGRAMS / f"{name}.json"))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: every program given (an object compiled outside) loads and forwards a packet.
+
+PROGRAMS, a list of folders of the compiler's cache, stands before this text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
+
+from testctl_agent.p4.compile import Compiled
+from testctl_agent.p4.driver import Entry, Exact
+from testctl_agent.p4.layout import from_json
+
+from agents.tests.p4.harness import EbpfTarget
+
+PACKET = bytes.fromhex("02000000000202000000000188b5") + bytes(range(86))
+
+for name in PROGRAMS:  # type: ignore[name-defined]  # noqa: F821
+    folder = Path(name)
+    layout = from_json((folder / "layout.json").read_text())
+    target = EbpfTarget(Compiled(folder / "program.o", folder / "program.c", layout))
+    forward = [one for one in layout.tables if one.name.endswith(".forward")]
+    if forward and forward[0].kind == "exact" and len(forward[0].keys) == 1 and forward[0].keys[0].width == 48:
+        target.driver.insert(Entry("forward", {forward[0].keys[0].name: Exact(0x020000000002)}, "send", {"port": 7}))
+        assert target.inject(1, PACKET) == [(7, PACKET)]
+        target.inject(1, PACKET, repeat=2000)
+        print(f"{layout.source}: forwards, {target.wall_ns} ns a packet")
+    else:
+        print(f"{layout.source}: loads")
+    target.close()

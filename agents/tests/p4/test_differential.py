@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small sample of the comparison of eBPF with BMv2; differential.py at scale is run by hand."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from testctl_agent.p4 import p4info, schema
+
+from agents.tests.p4 import bmv2_target
+from agents.tests.p4.program_files import Program, programs
+from agents.tests.p4.random_packets import LEAST, Maker, checksum
+from agents.tests.p4.random_rows import Values, rows
+
+PACKETS, SEED = 100, 7
+EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+needs_schema = pytest.mark.skipif(bool(schema.missing()), reason=schema.missing())
+
+
+@pytest.mark.root
+@pytest.mark.skipif(bool(bmv2_target.missing()), reason=bmv2_target.missing())
+@EVERY
+def test_both_do_the_same(program: Program) -> None:
+    from agents.tests.p4.differential import compare
+
+    result = compare(program, PACKETS, SEED)
+    assert not result.difference, result.difference
+    assert result.packets == PACKETS
+
+
+@needs_schema
+@EVERY
+def test_the_seed_decides_rows_and_packets(program: Program) -> None:
+    def made() -> tuple[object, list[bytes]]:
+        values = Values(Random(SEED))
+        found = rows(p4info.read(program.info), values)
+        maker = Maker(json.loads(program.json.read_text()), values)
+        return found, [maker.packet() for _ in range(200)]
+
+    first, second = made(), made()
+    assert first == second
+    assert min(map(len, first[1])) >= LEAST
+    assert len(set(first[1])) > 100
+
+
+def test_the_checksum_of_an_ipv4_header() -> None:
+    """A header whose sum was worked out by hand."""
+    header = bytes.fromhex("450000730000400040110000c0a80001c0a800c7")
+    assert checksum(header) == b"\xb8\x61"
