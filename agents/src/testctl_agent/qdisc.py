@@ -2,7 +2,7 @@
 """Make, remove and list queueing disciplines, classes and filters; encode their options.
 
 Sizes are bytes, rates bits a second, times nanoseconds.  Sources: include/uapi/linux/
-{pkt_sched,pkt_cls,rtnetlink,gen_stats}.h; net/sched/sch_{htb,red,netem}.c of 6.1 and 6.12.
+{pkt_sched,pkt_cls,rtnetlink,gen_stats}.h; net/sched/sch_{htb,red,netem,fq}.c of 6.1 and 6.12.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
 _RED_PARMS, _RED_STAB, _RED_MAX_P, _RED_FLAGS = 1, 2, 3, 4
 _RED_ECN, _RED_NODROP, _RED_ALL_FLAGS = 1, 8, 15
 _NETEM_CORR, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64 = 1, 6, 8, 10
+_FQ_LIMIT, _FQ_FLOW_LIMIT, _FQ_PACES, _FQ_ORPHAN_MASK = 1, 2, 5, 10
+_FQ_TIMER_SLACK, _FQ_HORIZON, _FQ_HORIZON_DROP = 13, 14, 15
 _BPF_FD, _BPF_NAME, _BPF_FLAGS, _BPF_ID = 6, 7, 8, 11
 _BPF_DIRECT_ACTION = 1
 _ETH_P_ALL_BIG_ENDIAN = 0x0300
@@ -154,14 +156,16 @@ def bpf_filter(entry: Entry) -> tuple[str, int]:
 def missing(kind: str) -> str:
     """Why this kernel can't make a qdisc of a kind; "" when it can.
 
-    Asks for one without options on the loopback device: the kinds of this project refuse that
-    (EINVAL), a kernel that does not have the kind says ENOENT, and nothing is made.
+    Asks for one without options (of fq: with a limit of one byte instead of four) on the loopback
+    device: the kinds of this project refuse that, a kernel that does not have the kind says ENOENT,
+    and nothing is made.
     """
+    options = nl.attr(_FQ_LIMIT, bytes(1)) if kind == "fq" else b""
     try:
-        _change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_EXCL, "lo", 0x7FFF0000, ROOT, kind, b"", 0)
+        _change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_EXCL, "lo", 0x7FFF0000, ROOT, kind, options, 0)
     except nl.NetlinkError as error:
         return f"this kernel has no {kind} qdisc" if error.errno == errno.ENOENT else ""
-    raise ApplyError(f"lo: a {kind} qdisc without options was made, though it needs some")
+    raise ApplyError(f"lo: a {kind} qdisc without usable options was made, though it needs some")
 
 
 def bytes_per_second(rate_bps: int) -> int:
@@ -260,3 +264,30 @@ def parse_netem(options: bytes) -> tuple[int, int, int, int]:
     delay = struct.unpack("=q", inner[_NETEM_LATENCY64])[0]
     note = struct.unpack_from("=I", inner.get(_NETEM_CORR, bytes(4)))[0]
     return rate * 8, delay, limit, note
+
+
+FQ_LIMIT = 10_000_000
+"""Packets: more than any test has under way."""
+FQ_HORIZON_S = 4294
+"""The longest that fits: a packet whose time lies further ahead is sent then."""
+
+
+def fq_options() -> bytes:
+    """fq as nothing but a clock: every packet leaves at its own time, in one queue, unpaced."""
+    return b"".join(
+        nl.u32(what, value)
+        for what, value in (
+            (_FQ_LIMIT, FQ_LIMIT),
+            (_FQ_FLOW_LIMIT, FQ_LIMIT),
+            (_FQ_PACES, 0),
+            (_FQ_ORPHAN_MASK, 0),
+            (_FQ_TIMER_SLACK, 0),
+            (_FQ_HORIZON, FQ_HORIZON_S * 10**6),
+        )
+    ) + nl.attr(_FQ_HORIZON_DROP, bytes(1))
+
+
+def is_clock(options: bytes) -> bool:
+    """Whether an fq is the one of fq_options, as far as the kernel shows it."""
+    have, want = nl.parse(options), nl.parse(fq_options())
+    return all(have.get(what) == value for what, value in want.items())

@@ -73,7 +73,7 @@ def burst(listening: socket.socket, count: int) -> list[int]:
 
 def main() -> None:
     listening = build()
-    switch = backends.load("netem", {f"switch:{PORT}": PORT})
+    switch = backends.load("netem", {f"switch:{PORT}": PORT}, {})
     before = qdisc.qdiscs(PORT)
 
     def put(what: str, value: int | str) -> None:

@@ -13,9 +13,9 @@ from testctl_agent.switch.netem import Model, packet_limit
 
 def test_are_found_by_the_name_of_their_file() -> None:
     assert {"fake", "netem"} <= set(backend.names())
-    assert backend.load("netem", {"switch:a": "a"}).name == "netem"
-    with pytest.raises(TestbedError, match="switch back end 'tofu': want one of fake, netem"):
-        backend.load("tofu", {})
+    assert backend.load("netem", {"switch:a": "a"}, {}).name == "netem"
+    with pytest.raises(TestbedError, match=r"switch back end 'tofu': want one of .*fake, netem"):
+        backend.load("tofu", {}, {})
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,16 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> dict[str, qdisc.Entry]:
 
 
 def test_netem_reads_back_and_leaves_nothing(kernel: dict[str, qdisc.Entry]) -> None:
-    switch = netem.open_backend(("a",))
+    switch = netem.open_backend(("a",), {})
     asked = {"rate": 10**10, "delay": 10_000, "buffer": 100_001}
     for what, value in asked.items():
         switch.apply("a", what, value)
     assert {what: switch.read("a", what) for what in asked} == asked
-    assert switch.read("a", "ecn_threshold") == "none"
+    assert {what: switch.read("a", what) for what in ("ecn_threshold", "framing")} == {
+        "ecn_threshold": "none",
+        "framing": 0,
+    }
+    assert switch.read("", "fate") == "none"
     for what in asked:
         switch.apply("a", what, backend.UNSET[what])
     assert kernel == {}
@@ -65,7 +69,7 @@ def test_netem_reads_back_and_leaves_nothing(kernel: dict[str, qdisc.Entry]) -> 
 def test_netem_shows_a_buffer_that_no_longer_fits(
     kernel: dict[str, qdisc.Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    switch = netem.open_backend(("a",))
+    switch = netem.open_backend(("a",), {})
     switch.apply("a", "rate", 10**9)
     switch.apply("a", "buffer", 15_140)
     monkeypatch.setattr(netlink, "mtu", lambda device: 9000)
@@ -73,7 +77,7 @@ def test_netem_shows_a_buffer_that_no_longer_fits(
 
 
 def test_netem_refuses(kernel: dict[str, qdisc.Entry]) -> None:
-    switch = netem.open_backend(("a",))
+    switch = netem.open_backend(("a",), {})
     with pytest.raises(ApplyError, match="port a, ecn_threshold: want 30000; netem can't mark at a queue length"):
         switch.apply("a", "ecn_threshold", 30_000)
     with pytest.raises(ApplyError, match="port a, rate: want 9; the kernel sets rates in whole bytes a second"):

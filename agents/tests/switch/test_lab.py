@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""netem ports on the lab's kernels.  lab_port.py is what runs inside."""
+"""Ports on the lab's kernels: netem's (lab_port.py runs inside) and those of ebpf (lab_ebpf.py)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testctl_agent.p4 import testbed_object
 
 
 @pytest.mark.lab
 def test_port(in_lab: Callable[..., str]) -> None:
     said = in_lab(Path(__file__).with_name("lab_port.py").read_text())
+    assert said.endswith("all is as before\n")
+
+
+@pytest.mark.lab
+def test_ebpf_ports(in_lab: Callable[..., str]) -> None:
+    """Departures are those of an ideal link exactly; packets leave within 1 us of them."""
+    program = testbed_object.compiled()
+    script = f"import os\nos.environ['TESTCTL_PROGRAM'] = {str(program)!r}\n"
+    text = Path(__file__).with_name("lab_ebpf.py").read_text()
+    said = in_lab(text.replace("import ctypes\n", f"import ctypes\n{script}", 1))
+    assert said.count("ns late") == 8
     assert said.endswith("all is as before\n")

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _LOG_BYTES = 1 << 16
 _INSTRUCTION_BYTES = 8
 _PSEUDO_MAP_FD = 1
 _LICENSE = b"GPL\0"
-_MOST_MAPS = 8
+_MOST_MAPS = 256
 
 
 def _bpf(command: int, attributes: bytes, doing: str) -> tuple[int, bytes]:
@@ -54,17 +55,26 @@ def create_map(kind: int, key_bytes: int, value_bytes: int, entries: int) -> int
     return _bpf(_MAP_CREATE, struct.pack("=4I", kind, key_bytes, value_bytes, entries), "make a BPF map")[0]
 
 
+def read_element(map_fd: int, key: bytes, value_bytes: int, flags: int = 0) -> bytes:
+    """The value of a key; TestbedError when there is none."""
+    held, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value_bytes)
+    _bpf(_LOOKUP, struct.pack("=I4xQQQ", map_fd, _at(held), _at(value), flags), "read a BPF map")
+    return value.raw
+
+
+def write_element(map_fd: int, key: bytes, data: bytes, flags: int = 0) -> None:
+    held, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(data, len(data))
+    _bpf(_UPDATE, struct.pack("=I4xQQQ", map_fd, _at(held), _at(value), flags), "write a BPF map")
+
+
 def read_array(map_fd: int, value_bytes: int) -> bytes:
     """The first value of an array map."""
-    key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(value_bytes)
-    _bpf(_LOOKUP, struct.pack("=I4xQQQ", map_fd, _at(key), _at(value), 0), "read a BPF map")
-    return value.raw
+    return read_element(map_fd, bytes(4), value_bytes)
 
 
 def write_array(map_fd: int, data: bytes) -> None:
     """Set the first value of an array map."""
-    key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(data, len(data))
-    _bpf(_UPDATE, struct.pack("=I4xQQQ", map_fd, _at(key), _at(value), 0), "write a BPF map")
+    write_element(map_fd, bytes(4), data)
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -114,3 +124,20 @@ def program_maps(program_id: int) -> list[int]:
     finally:
         os.close(program)
     return [_bpf(_MAP_BY_ID, struct.pack("=I", one), f"open BPF map {one}")[0] for one in found]
+
+
+@dataclass(frozen=True)
+class MapInfo:
+    """A map as the kernel knows it; a name has at most 15 characters."""
+
+    id: int
+    name: str
+    value_bytes: int
+    entries: int
+
+
+def map_info(map_fd: int) -> MapInfo:
+    info = ctypes.create_string_buffer(40)
+    _bpf(_INFO, struct.pack("=IIQ", map_fd, 40, _at(info)), "look at a BPF map")
+    _, number, _, value_bytes, entries, _, name = struct.unpack("=6I16s", info.raw)
+    return MapInfo(number, name.rstrip(b"\0").decode(), value_bytes, entries)

@@ -27,8 +27,9 @@ from testctl_agent.task import Task
 class AgentConfig:
     """What an agent is told about the entity it serves.
 
-    devices  host: its device; switch: port ("switch:receiver") → device
-    notes    facts for the entities: "kernel" is the name it was booted under
+    devices     host: its device; switch: port ("switch:receiver") → device
+    forwarding  switch: MAC address of a host → the device it lies behind
+    notes       facts for the entities: "kernel" is the name it was booted under
     """
 
     name: str
@@ -38,6 +39,7 @@ class AgentConfig:
     journal: Path
     backend: str = "netem"
     notes: Mapping[str, str] = field(default_factory=dict)
+    forwarding: Mapping[str, str] = field(default_factory=dict)
 
 
 def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
@@ -67,9 +69,10 @@ def _parameters(kind: str) -> list[str]:
 def assemble(config: AgentConfig) -> AgentState:
     """The state of an agent; what a crash left changed is restored first."""
     devices = tuple(config.devices.values())
-    backend = backends.load(config.backend, config.devices) if config.kind == "switch" else None
+    is_switch = config.kind == "switch"
+    backend = backends.load(config.backend, config.devices, config.forwarding) if is_switch else None
     entities = [Entity(config.name, config.kind, devices, backend=backend, notes=config.notes)]
-    if config.kind == "switch":
+    if is_switch:
         entities += [
             Entity(port, "port", (device,), backend=backend, notes=config.notes)
             for port, device in config.devices.items()
@@ -77,4 +80,5 @@ def assemble(config: AgentConfig) -> AgentState:
     engine = Engine(entities, _find, Journal(config.journal))
     engine.restore()
     notes = dict(backend.describe()) if backend else {}
-    return AgentState(config.name, config.kind, engine, config.workdir, new_task, _parameters, notes)
+    close = backend.close if backend else lambda: None
+    return AgentState(config.name, config.kind, engine, config.workdir, new_task, _parameters, notes, close)

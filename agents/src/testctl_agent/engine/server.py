@@ -38,6 +38,7 @@ class AgentState:
 
     parameters  for Describe: every parameter each entity could have
     workdir     where tasks write; a task's files lie in a directory of its name
+    close       called last, when everything is restored
     """
 
     name: str
@@ -47,6 +48,7 @@ class AgentState:
     new_task: TaskFactory
     parameters: Callable[[str], list[str]]
     notes: Mapping[str, str] = field(default_factory=dict)
+    close: Callable[[], None] = lambda: None
 
 
 def _setting(setting: Setting) -> pb.Setting:
@@ -169,11 +171,14 @@ class Service(rpc.AgentServicer):
         yield pb.Chunk(sha256=digest.hexdigest())
 
     def close(self) -> None:
-        """Stop what still runs and restore what is still changed."""
+        """Stop what still runs, restore what is still changed, and take down the back end."""
         for task in self._tasks.values():
             if not task.poll():
                 task.stop()
-        self._state.engine.restore()
+        try:
+            self._state.engine.restore()
+        finally:
+            self._state.close()
 
 
 def serve(state: AgentState, address: str, threads: int = 8) -> tuple[grpc.Server, Service]:

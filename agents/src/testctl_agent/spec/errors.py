@@ -25,3 +25,13 @@ class TestbedError(TestctlError):
 
 class ApplyError(TestbedError):
     """A parameter could not be set, read back or restored on an entity."""
+
+
+class ProgramError(TestctlError):
+    """A P4 program can't be translated or is not what was expected; the text names its file and line."""
+
+    exit_code = 2
+
+
+class DriverError(TestbedError):
+    """A running switch refused a table entry or could not be read."""

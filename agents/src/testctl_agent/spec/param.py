@@ -30,6 +30,7 @@ class ParamSpec:
     default    the value when a plan says nothing (None: left as it is)
     after      parameters that are applied before this one when both are set
     pattern    for a family of names such as sysctls: a regular expression of the name
+    internal   set by the testbed; a plan that sets it is refused
     """
 
     name: str
@@ -42,6 +43,7 @@ class ParamSpec:
     testbeds: frozenset[str] = ALL_TESTBEDS
     after: tuple[str, ...] = ()
     pattern: str = ""
+    internal: bool = False
 
     def matches(self, name: str) -> bool:
         """Whether a plan's word names this parameter."""

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a switch back end is, and finding one by the name of its file.
 
-A file switch/NAME.py gives `open_backend(ports) -> Backend`.
+A file switch/NAME.py gives
+
+    open_backend(ports, forwarding) -> Backend
+
+ports: the devices, the first of which is P4 port 1; forwarding: MAC address → device.  It puts right
+what a crash of the one before left.  Raises TestbedError.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -14,15 +21,21 @@ from typing import Protocol
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 
-PORT_PARAMETERS = ("rate", "delay", "buffer", "ecn_threshold")
+PORT_PARAMETERS = ("rate", "delay", "buffer", "ecn_threshold", "framing")
 """What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set."""
 
-UNSET: dict[str, Value] = {"rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none"}
-"""A port nobody has touched."""
+SWITCH_PARAMETERS = ("fate", "flows")
+"""What is said of the switch itself, as text; its port is ""."""
+
+UNSET: dict[str, Value] = {
+    "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
+    "fate": "none", "flows": "none",
+}  # fmt: skip
+"""A switch nobody has touched."""
 
 
 class Backend(Protocol):
-    """The switch of one agent; `port` is the device toward a neighbour.
+    """The switch of one agent; `port` is the device toward a neighbour, "" the switch itself.
 
     Errors are ApplyError: who, wanted, got.
     """
@@ -31,7 +44,7 @@ class Backend(Protocol):
     def name(self) -> str: ...
 
     def can(self, what: str) -> str:
-        """Why a port parameter can't be had here; "" when it can."""
+        """Why a parameter can't be had here; "" when it can."""
         ...
 
     def read(self, port: str, what: str) -> Value:
@@ -48,17 +61,23 @@ class Backend(Protocol):
         """A row for every queue of every port, as in counters_before.json."""
         ...
 
+    def close(self) -> None:
+        """Leave the devices as they were before."""
+        ...
 
+
+@functools.cache
 def names() -> tuple[str, ...]:
-    """Every back end there is: the files beside this one."""
-    here = Path(__file__)
-    return tuple(sorted(p.stem for p in here.parent.glob("*.py") if p.stem not in ("__init__", here.stem)))
+    """Every back end there is: the files beside this one that open one."""
+    opens = re.compile(r"^def open_backend\(", re.MULTILINE)
+    here = Path(__file__).parent
+    return tuple(sorted(p.stem for p in here.glob("*.py") if opens.search(p.read_text(encoding="utf-8"))))
 
 
-def load(name: str, devices: Mapping[str, str]) -> Backend:
+def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
     if name not in names():
         raise TestbedError(f"switch back end {name!r}: want one of {', '.join(names())}")
     module = importlib.import_module(f"testctl_agent.switch.{name}")
-    found: Backend = module.open_backend(tuple(devices.values()))
+    found: Backend = module.open_backend(tuple(devices.values()), forwarding)
     return found

@@ -7,11 +7,12 @@ ApplyError; a step that fails changes nothing.  `steps` lists what was called.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import PORT_PARAMETERS, UNSET
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
 
 
 @dataclass
@@ -26,7 +27,7 @@ class FakeBackend:
     name: str = "fake"
 
     def can(self, what: str) -> str:
-        if what not in PORT_PARAMETERS:
+        if what not in (*PORT_PARAMETERS, *SWITCH_PARAMETERS):
             return f"a port has no {what}"
         return self.cannot.get(what, "")
 
@@ -44,9 +45,12 @@ class FakeBackend:
     def counters(self) -> list[dict[str, object]]:
         return []
 
+    def close(self) -> None:
+        self.steps.append("close")
+
     def _step(self, text: str, port: str, what: str) -> None:
         self.steps.append(text)
-        if port not in self.ports:
+        if port not in self.ports and (port or what not in SWITCH_PARAMETERS):
             raise ApplyError(f"port {port}, {what}: want one of the ports {', '.join(self.ports)}")
         if reason := self.can(what):
             raise ApplyError(f"port {port}, {what}: {reason}")
@@ -54,5 +58,5 @@ class FakeBackend:
             raise ApplyError(f"port {port}, {what}: step {self.fail_at} ({text}) fails as asked")
 
 
-def open_backend(ports: tuple[str, ...]) -> FakeBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> FakeBackend:
     return FakeBackend(ports)

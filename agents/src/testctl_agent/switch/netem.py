@@ -16,17 +16,24 @@ Source: net/sched/sch_netem.c of Linux 6.1 and 6.12.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from testctl_agent import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import PORT_PARAMETERS
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
 
 _HANDLE = 0x10000
 _ETHERNET_HEADER = 14
 _NO_BUFFER_LIMIT = 1_000_000
 """Packets when no buffer is set: more than any test has under way."""
+
+
+_NOT_HERE = {
+    "ecn_threshold": "netem can't mark at a queue length; take the back end ebpf",
+    "framing": "netem counts the bytes of a packet and no more; take the back end ebpf",
+}
 
 
 @dataclass(frozen=True)
@@ -68,23 +75,27 @@ class NetemBackend:
         self._missing: str | None = None
 
     def can(self, what: str) -> str:
+        if what in SWITCH_PARAMETERS:
+            return "netem knows no flows; take the back end ebpf"
         if what not in PORT_PARAMETERS:
             return f"a port has no {what}"
-        if what == "ecn_threshold":
-            return "netem can't mark at a queue length"
+        if what in _NOT_HERE:
+            return _NOT_HERE[what]
         if self._missing is None:
             self._missing = qdisc.missing("netem")
         return self._missing
 
     def read(self, port: str, what: str) -> Value:
+        if what in SWITCH_PARAMETERS or what in _NOT_HERE:
+            return UNSET[what]
         model, limit = _in_force(port)
         if what == "buffer":
             derived = packet_limit(model, netlink.mtu(port))
             return model.buffer or "none" if limit == derived else f"{limit} packets"
-        return {"rate": model.rate or "none", "delay": model.delay, "ecn_threshold": "none"}[what]
+        return {"rate": model.rate or "none", "delay": model.delay}[what]
 
     def apply(self, port: str, what: str, value: Value) -> None:
-        if what == "ecn_threshold" and value == "none":
+        if what in UNSET and value == UNSET[what] and self.can(what):
             return
         if reason := self.can(what):
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
@@ -98,11 +109,15 @@ class NetemBackend:
         return {
             "forwarding": "the kernel's bridge",
             "buffer": "counted in packets of MTU size, also when they are smaller; without a rate it has no effect",
-            "ecn_threshold": self.can("ecn_threshold"),
+            **_NOT_HERE,
+            "fate": self.can("fate"),
         }
 
     def counters(self) -> list[dict[str, object]]:
         return [row for port in self.ports for row in qdisc.counters(port)]
+
+    def close(self) -> None:
+        """Its parameters were restored: no qdisc of its own is left."""
 
     def _put(self, port: str, model: Model) -> None:
         if model != Model():
@@ -113,5 +128,6 @@ class NetemBackend:
             qdisc.delete_qdisc(port, _HANDLE, qdisc.ROOT)
 
 
-def open_backend(ports: tuple[str, ...]) -> NetemBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> NetemBackend:
+    """`forwarding` is not used: the bridge was told."""
     return NetemBackend(ports)

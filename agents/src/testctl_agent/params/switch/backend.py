@@ -11,7 +11,7 @@ from testctl_agent.switch.backend import names
 SPEC = ParamSpec(
     name="backend",
     kind="switch",
-    help="What forwards and models the ports: the kernel with netem, …",
+    help="What forwards: the P4 program, in the kernel (ebpf), on bmv2 or tofino; or the kernel with netem",
     type=Choice(names()),
 )
 

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What shall become of chosen packets of a flow: the words of a plan as data, and back.
+
+    fates  = "none" | fate {";" fate}
+    fate   = action what "of" FLOW ["," "first"]
+           | "lose" RATE "of" FLOW ["seed" NUMBER]
+    action = "drop" | "mark" | "echo" | "clear"
+    what   = ("data" | "acks") (ranges | "every" NUMBER) | "bytes" ranges
+    ranges = range {"," range}
+    range  = FROM | FROM "-" TO | FROM "-"
+
+Both ends of a range belong to it.  Numbers of bytes may have a unit.  Blanks are free between words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NoReturn, get_args
+
+from testctl_agent.spec.units import Bytes
+
+LAST = 2**32 - 1
+"""The end of a range that is open."""
+
+NONE = "none"
+"""The text of no fates."""
+
+LONGEST = 16_384
+"""Characters of a text of fates."""
+
+MOST_ROWS = 256
+"""Ranges of all connections together, and so for every: the size of the program's tables."""
+
+LEAST_RATE = 2.0**-32
+"""Losses are decided by comparing 32 bits of a hash."""
+
+Action = Literal["drop", "mark", "echo", "clear", "lose"]
+What = Literal["data", "acks", "bytes"]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """One rule for one flow, applied to each of its connections by itself.
+
+    action  drop; mark: CE if the packet is ECN-capable; echo: set ECE; clear: CE back to ECT(0);
+            lose: drop at random
+    what    data: segments with payload, forward, counted from 1 as they reach the switch;
+            acks: segments without payload, SYN, FIN or RST, backward, counted likewise;
+            bytes: segments with payload whose first byte lies in a range, counted from 0
+    ranges  inclusive; empty for `every` and for lose
+    every   each n-th one; 0: not this kind
+    first   only first transmissions, and counted among them
+    rate    of lose: the share, in (0, 1]; each transmission draws anew
+    seed    of lose
+    """
+
+    action: Action
+    flow: str
+    what: What = "data"
+    ranges: tuple[tuple[int, int], ...] = ()
+    every: int = 0
+    first: bool = False
+    rate: float = 0.0
+    seed: int = 0
+
+
+ACTIONS: tuple[Action, ...] = get_args(Action)
+WHATS: tuple[What, ...] = get_args(What)
+
+_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9][0-9A-Za-z.]*(?:(?<=[eE])[+-]?[0-9]+)?|\S|$)")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_RATE = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def parse(text: str) -> tuple[Fate, ...]:
+    """The fates of a plan's text, ranges in order and joined where they touch.
+
+    Raises ValueError "want …; got … at column N", columns counted from 1.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"want at most {LONGEST} characters; got {len(text)}")
+    if text.strip() == NONE:
+        return ()
+    reader = _Reader(text)
+    found: list[Fate] = []
+    while True:
+        at = reader.begin()
+        fate = _fate(reader)
+        for other in found:
+            if clash := _clash(fate, other):
+                reader.refuse(clash, show((fate,)), at)
+        found.append(fate)
+        if reader.take(";"):
+            continue
+        reader.end()
+        return tuple(found)
+
+
+def show(fates: Iterable[Fate]) -> str:
+    """The canonical text: what `parse` reads back as these fates."""
+    return "; ".join(_shown(fate) for fate in fates) or NONE
+
+
+class _Reader:
+    """The words of a text one by one, and where they stand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def _next(self) -> tuple[str, int, int]:
+        """(the word at hand, "" at the end; where it begins and ends)"""
+        match = _TOKEN.match(self._text, self._at)
+        assert match is not None, "a token or the end is always there"
+        return match[1], match.start(1), match.end(1)
+
+    def begin(self) -> int:
+        return self._next()[1]
+
+    def at(self, *words: str) -> bool:
+        return self._next()[0] in words
+
+    def take(self, *words: str) -> str:
+        """The word at hand if it is one of these, and past it; else ""."""
+        word, _, end = self._next()
+        if word not in words:
+            return ""
+        self._at = end
+        return word
+
+    def want(self, *words: str) -> str:
+        return self.take(*words) or self.refuse(" or ".join(words) if len(words) < 3 else "one of " + ", ".join(words))
+
+    def word(self, pattern: re.Pattern[str], want: str) -> tuple[str, int]:
+        """A word of that form, and where it begins."""
+        word, at, end = self._next()
+        if not pattern.fullmatch(word):
+            self.refuse(want)
+        self._at = end
+        return word, at
+
+    def end(self) -> None:
+        if self._next()[0]:
+            self.refuse('"," or ";" or the end')
+
+    def refuse(self, want: str, got: str | None = None, at: int | None = None) -> NoReturn:
+        word, here, _ = self._next()
+        shown = got if got is not None else repr(word) if word else "the end"
+        shown = shown if len(shown) <= 60 else shown[:59] + "…"
+        raise ValueError(f"want {want}; got {shown} at column {(here if at is None else at) + 1}")
+
+
+def _fate(reader: _Reader) -> Fate:
+    action: Action = reader.want(*ACTIONS)  # type: ignore[assignment]
+    if action == "lose":
+        return _lose(reader)
+    what: What = reader.want(*WHATS)  # type: ignore[assignment]
+    every = 0
+    ranges: tuple[tuple[int, int], ...] = ()
+    if what != "bytes" and reader.take("every"):
+        every = _number(reader, 1, "a whole number above 0")
+    else:
+        ranges = _ranges(reader, what)
+    flow = _flow(reader)
+    first = False
+    if reader.take(","):
+        if every or what == "acks":
+            reader.refuse(f"no first: {'every n-th one' if every else 'acks'} of all transmissions are counted")
+        first = bool(reader.want("first"))
+    return Fate(action, flow, what, ranges, every, first)
+
+
+def _lose(reader: _Reader) -> Fate:
+    text, at = reader.word(_RATE, "a rate above 0, at most 1, such as 1e-5")
+    rate = float(text)
+    if not LEAST_RATE <= rate <= 1:
+        reader.refuse("a rate above 0 (not below 2^-32), at most 1", text, at)
+    flow = _flow(reader)
+    seed = _number(reader, 0, "a seed, a whole number from 0") if reader.take("seed") else 0
+    return Fate("lose", flow, rate=rate, seed=seed)
+
+
+def _flow(reader: _Reader) -> str:
+    reader.want("of")
+    return reader.word(_NAME, "the name of a flow")[0]
+
+
+def _number(reader: _Reader, least: int, want: str) -> int:
+    text, at = reader.word(_NUMBER, want)
+    if not least <= int(text) <= LAST:
+        reader.refuse(f"{want} to {LAST}" if int(text) > LAST else want, text, at)
+    return int(text)
+
+
+def _ranges(reader: _Reader, what: What) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    while True:
+        at = reader.begin()
+        low = high = _bound(reader, what)
+        if reader.take("-"):
+            end = reader.begin()
+            high = LAST if reader.at("of", ",") else _bound(reader, what)
+            if high < low:
+                reader.refuse(f"a range that ends at {low} or above", str(high), end)
+        for other in found:
+            if low <= other[1] and other[0] <= high:
+                reader.refuse(
+                    "ranges that do not overlap", f"{_range((low, high), what)} after {_range(other, what)}", at
+                )
+        found.append((low, high))
+        if not reader.take(","):
+            return _joined(found)
+
+
+def _bound(reader: _Reader, what: What) -> int:
+    """An ordinal, counted from 1, or a number of bytes, from 0."""
+    if what != "bytes":
+        return _number(reader, 1, "an ordinal, a whole number from 1")
+    want = "a number of bytes such as 0, 1448 or 64kB"
+    text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
+    try:
+        found = int(Bytes.parse(text))
+    except ValueError:
+        reader.refuse(want, repr(text), at)
+    if found > LAST:
+        reader.refuse(f"{want}, at most {LAST}", text, at)
+    return found
+
+
+def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """In order; those that touch as one."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and found[-1][1] + 1 == low:
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _clash(fate: Fate, other: Fate) -> str:
+    """What a second fate would have to be to stand beside the first; "" when it can."""
+    if fate.flow != other.flow:
+        return ""
+    if "lose" in (fate.action, other.action):
+        return f"one lose for flow {fate.flow}" if fate.action == other.action else ""
+    if fate.what != other.what or fate.first != other.first:
+        return ""
+    if fate.every or other.every:
+        return f"one every for {fate.what} of flow {fate.flow}" if fate.every and other.every else ""
+    for low, high in fate.ranges:
+        if any(low <= end and begin <= high for begin, end in other.ranges):
+            return f"ranges that do not overlap those of {show((other,))!r}"
+    return ""
+
+
+def _shown(fate: Fate) -> str:
+    if fate.action == "lose":
+        return f"lose {_rate(fate.rate)} of {fate.flow} seed {fate.seed}"
+    chosen = f"every {fate.every}" if fate.every else ",".join(_range(pair, fate.what) for pair in fate.ranges)
+    return f"{fate.action} {fate.what} {chosen} of {fate.flow}" + (", first" if fate.first else "")
+
+
+def _rate(rate: float) -> str:
+    """The shortest text that reads back as the rate: 1e-5, 0.001, 1."""
+    text = repr(float(rate))
+    if "e" in text:
+        digits, _, power = text.partition("e")
+        return f"{digits}e{int(power)}"
+    return text.removesuffix(".0")
+
+
+def _range(pair: tuple[int, int], what: What = "data") -> str:
+    low, high = (_bytes(bound) if what == "bytes" else str(bound) for bound in pair)
+    if pair[0] == pair[1]:
+        return low
+    return f"{low}-" if pair[1] == LAST else f"{low}-{high}"
+
+
+def _bytes(count: int) -> str:
+    """64000 as 64kB, 1448 as 1448."""
+    return str(Bytes(count)) if count and count % 1000 == 0 else str(count)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BMv2 (simple_switch_grpc) as the switch: the testbed's program in a process of the agent's namespace.
+
+It takes packets off the devices by AF_PACKET, before a filter at their clsact ingress drops them for
+the kernel, so that BMv2 alone forwards.  Filter and process end with the back end; what an agent
+that died left behind is taken away by the next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from testctl_agent import netlink, qdisc
+from testctl_agent.bpf import load
+from testctl_agent.p4 import bmv2_units, p4info, simple_switch
+from testctl_agent.p4.driver import Count
+from testctl_agent.p4.p4runtime import P4RuntimeDriver
+from testctl_agent.p4.schema import missing as schema_missing
+from testctl_agent.p4.testbed_tables import TestbedTables, built
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.netem import NetemBackend
+
+_FILTER = "testctl_bmv2"
+_DROP = bytes.fromhex("b700000002000000 9500000000000000")
+"""r0 = TC_ACT_SHOT; exit"""
+
+
+@dataclass(frozen=True)
+class Port:
+    """What was asked of a port; 0: nothing."""
+
+    rate: int = 0
+    buffer: int = 0
+    ecn_threshold: int = 0
+    framing: int = 0
+
+
+class Bmv2Backend:
+    """The back end `bmv2`."""
+
+    name = "bmv2"
+
+    def __init__(self, ports: tuple[str, ...], forwarding: Mapping[str, str]) -> None:
+        self.ports = ports
+        self._numbers = {device: number for number, device in enumerate(ports, 1)}
+        self._models = dict.fromkeys(ports, Port())
+        self._given: dict[str, tuple[int, int, int]] = {}
+        self._delays = NetemBackend(ports)
+        program, info = built()
+        if reason := schema_missing():
+            raise TestbedError(reason)
+        _release(ports)
+        self._switch = simple_switch.start(
+            {number: device for device, number in self._numbers.items()}, simple_switch.run_directory()
+        )
+        try:
+            self.driver = P4RuntimeDriver(self._switch.address, program, p4info.read(info))
+            self.driver.registers = self._switch.thrift
+            self._tables = TestbedTables(self.driver, self._numbers, forwarding)
+            for device in ports:
+                _take(device)
+                self._give(device, Port())
+        except TestbedError:
+            self._switch.close()
+            _release(ports)
+            raise
+
+    @property
+    def process_id(self) -> int:
+        return self._switch.process.pid
+
+    def hits(self) -> list[Count]:
+        """How many packets each rule of a range of packets has met, in the order of the rules."""
+        return [self.driver.direct(row) for row in self._tables.fate_rows() if row.table == "fate"]
+
+    def close(self) -> None:
+        """End the process; the devices are as they were before."""
+        self.driver.close()
+        self._switch.close()
+        _release(self.ports)
+
+    def can(self, what: str) -> str:
+        if what not in UNSET:
+            return f"a port has no {what}"
+        if what == "delay":
+            missing = self._delays.can("delay")
+            return f"BMv2 has no delay, and this kernel has no netem for it: {missing}" if missing else ""
+        if what in ("rate", "buffer", "flows", "fate") and self._switch.thrift is None:
+            return "BMv2 was built without Thrift, and its P4Runtime has neither queues nor registers"
+        return ""
+
+    def read(self, port: str, what: str) -> Value:
+        """What was asked for, or, when the MTU has changed since, what BMv2 was given, in packets."""
+        self._alive(port, what)
+        if what == "flows":
+            return self._tables.flows()
+        if what == "fate":
+            return self._tables.fates()
+        if what == "delay":
+            return self._delays.read(port, what)
+        model = self._models[port]
+        if what == "framing":
+            return model.framing
+        place = ("rate", "buffer", "ecn_threshold").index(what)
+        given = self._given[port][place]
+        if given != self._numbers_for(port, model)[place]:
+            return f"{given} packets{'/s' if what == 'rate' else ''}"
+        return (model.rate, model.buffer, model.ecn_threshold)[place] or "none"
+
+    def apply(self, port: str, what: str, value: Value) -> None:
+        self._alive(port, what)
+        if reason := self.can(what):
+            if value == UNSET.get(what):
+                return
+            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+        if what == "flows":
+            self._tables.set_flows(str(value))
+        elif what == "fate":
+            self._tables.set_fates(str(value))
+        elif what == "delay":
+            self._delays.apply(port, what, value)
+        else:
+            wanted = 0 if value == "none" else int(value)
+            self._give(port, replace(self._models[port], **{what: wanted}))
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "forwarding": f"{simple_switch.find()}, the testbed's P4 program in user space",
+            "rate": "counted in packets of MTU size a second, rounded down, whatever their size; can't be read back",
+            "buffer": "counted in packets of MTU size, rounded down, at least one; can't be read back; "
+            "1024 packets before the program and 128 behind it are held beyond it",
+            "ecn_threshold": "compared with the packets that wait, each taken as MTU-sized, rounded up",
+            "delay": self.can("delay") or "by the kernel's netem behind BMv2",
+            "framing": "counts in the size of the packet that rate, buffer and threshold are divided by",
+            "telemetry": "none: BMv2 reports no packet; fates are counted by rule",
+            "hosts": "must compute checksums and cut segments themselves (tx off, tso off, gso off)",
+        }
+
+    def counters(self) -> list[dict[str, object]]:
+        return [row for port in self.ports for row in qdisc.counters(port)]
+
+    def _alive(self, port: str, what: str) -> None:
+        try:
+            self._switch.check()
+        except TestbedError as error:
+            raise ApplyError(f"port {port or 'of the switch'}, {what}: {error}") from error
+        if port not in ("", *self.ports):
+            raise ApplyError(f"port {port}, {what}: want one of the ports {', '.join(self.ports)}")
+
+    def _numbers_for(self, port: str, model: Port) -> tuple[int, int, int]:
+        packet = bmv2_units.packet_bytes(netlink.mtu(port), model.framing)
+        return (
+            bmv2_units.packets_per_s(model.rate, packet),
+            bmv2_units.depth(model.buffer, packet),
+            bmv2_units.mark(model.ecn_threshold, packet),
+        )
+
+    def _give(self, port: str, model: Port) -> None:
+        given, number = self._numbers_for(port, model), self._numbers[port]
+        try:
+            if self._switch.thrift:
+                self._switch.thrift.set_rate(number, given[0])
+                self._switch.thrift.set_depth(number, given[1])
+            self._tables.set_threshold(port, given[2] or None)
+        except TestbedError as error:
+            raise ApplyError(f"port {port}: {error}") from error
+        self._models[port], self._given[port] = model, given
+
+
+def _mine(device: str) -> bool | None:
+    """Whether the device's clsact is this back end's; None when there is none."""
+    if not any(one.parent == qdisc.CLSACT for one in qdisc.qdiscs(device)):
+        return None
+    return any(qdisc.bpf_filter(one)[0] == _FILTER for one in qdisc.filters(device, qdisc.INGRESS))
+
+
+def _take(device: str) -> None:
+    """Drop for the kernel what comes in at a device.  Raises TestbedError when its clsact is somebody else's."""
+    if _mine(device) is not None:
+        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
+    program = load.load_program(load.SCHED_CLS, _FILTER, _DROP)
+    try:
+        qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+        qdisc.put_bpf_filter(device, qdisc.INGRESS, program, _FILTER)
+    finally:
+        os.close(program)
+
+
+def _release(ports: tuple[str, ...]) -> None:
+    """Take the filters of this back end away, also those of one that died."""
+    for device in ports:
+        if _mine(device):
+            qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+
+
+def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> Bmv2Backend:
+    return Bmv2Backend(ports, forwarding)

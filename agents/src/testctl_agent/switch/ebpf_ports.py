@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of the eBPF switch as they lie in its maps (struct port of p4/runtime/port_model.h)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+
+from testctl_agent import netlink, qdisc
+from testctl_agent.bpf import load
+from testctl_agent.spec.errors import ApplyError, TestbedError
+
+FILTER = "testctl_switch"
+"""The name of the program's filter at the clsact ingress of every port."""
+
+MOST_PORTS = 510
+MOST_BYTES = 2**31
+"""That may wait at a port: the numbers of the port model hold no more."""
+
+_PORTS, _PORT_OF = "ports", "port_of"
+_PORT = struct.Struct("=4xI10Q")
+_LOCKED = 4
+"""BPF_F_LOCK: everything but the lock, while it is held."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """rate in bit/s, delay in ns, buffer and framing in bytes; 0: none."""
+
+    ifindex: int = 0
+    rate: int = 0
+    delay: int = 0
+    buffer: int = 0
+    framing: int = 0
+    since_ns: int = 0
+    backlog_nanobits: int = 0
+    sent_packets: int = 0
+    sent_bytes: int = 0
+    dropped_packets: int = 0
+    dropped_bytes: int = 0
+
+    @property
+    def timed(self) -> bool:
+        """Whether packets wait here, for which fq is needed."""
+        return bool(self.rate or self.delay)
+
+
+class PortMap:
+    """The map `ports`, open as `map_fd` (not owned).  TestbedError when the kernel refuses."""
+
+    def __init__(self, map_fd: int) -> None:
+        self._map = map_fd
+
+    def read(self, number: int) -> Port:
+        return Port(*_PORT.unpack(load.read_element(self._map, struct.pack("=I", number), _PORT.size, _LOCKED)))
+
+    def write(self, number: int, port: Port) -> None:
+        load.write_element(self._map, struct.pack("=I", number), _PORT.pack(*astuple(port)), _LOCKED)
+
+    def change(self, number: int, **values: int) -> None:
+        """Set some members and leave the others (a packet that passes in between goes uncounted)."""
+        self.write(number, replace(self.read(number), **values))
+
+
+@contextmanager
+def attached(device: str) -> Iterator[Mapping[str, int] | None]:
+    """The open maps, by name, of the switch's program on a device; None when it is not there."""
+    program = next((number for name, number in _filters(device) if name == FILTER), None)
+    if program is None:
+        yield None
+        return
+    maps = {load.map_info(one).name: one for one in load.program_maps(program)}
+    try:
+        yield maps
+    finally:
+        for one in maps.values():
+            os.close(one)
+
+
+def _filters(device: str) -> list[tuple[str, int]]:
+    if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
+        return []
+    return [qdisc.bpf_filter(entry) for entry in qdisc.filters(device, qdisc.INGRESS)]
+
+
+def counters(device: str) -> list[dict[str, object]]:
+    """The port of this device as a row beside those of qdiscs; none when it is no port of the switch.
+
+    What waits is what is not serialised yet, as of the packet that came last.
+    """
+    with attached(device) as maps:
+        if maps is None:
+            return []
+        index = struct.pack("=I", netlink.index(device))
+        (number,) = struct.unpack("=I", load.read_element(maps[_PORT_OF], index, 4))
+        port = PortMap(maps[_PORTS]).read(number)
+    return [
+        {
+            "device": device, "kind": "switch_port", "handle": str(number), "parent": "", "bytes": port.sent_bytes,
+            "packets": port.sent_packets, "drops": port.dropped_packets, "overlimits": 0, "requeues": 0, "qlen": 0,
+            "backlog": -(-port.backlog_nanobits // (8 * 10**9)), "extra": {"dropped_bytes": port.dropped_bytes},
+        }
+    ]  # fmt: skip
+
+
+def attach(device: str, program: int) -> None:
+    """Put the program at the device's clsact ingress.  TestbedError when somebody else's clsact is there."""
+    if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
+        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
+    qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+    qdisc.put_bpf_filter(device, qdisc.INGRESS, program, FILTER)
+
+
+def detach(device: str) -> None:
+    """Take program and clock off the device, if they are there."""
+    if any(name == FILTER for name, _ in _filters(device)):
+        qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+    if has_clock(device):
+        qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
+
+
+_CLOCK = 0x7E570000
+"""The handle of our fq."""
+
+
+def has_clock(device: str) -> bool:
+    """Whether our fq is the root; ApplyError when somebody else's qdisc is."""
+    root = qdisc.root(device)
+    if root is None:
+        return False
+    if root.kind == "fq" and root.handle == _CLOCK and qdisc.is_clock(root.options):
+        return True
+    shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
+    raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {shown}")
+
+
+def set_clock(device: str, wanted: bool) -> None:
+    """fq below the port while packets wait there; what is in it is lost when it goes."""
+    there = has_clock(device)
+    if wanted and not there:
+        qdisc.put_qdisc(device, "fq", _CLOCK, qdisc.ROOT, qdisc.fq_options())
+    elif there and not wanted:
+        qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
+
+
+def check_devices(devices: Sequence[str]) -> None:
+    """Raises TestbedError: a port that does not exist, twice the same, or too many."""
+    if len(devices) > MOST_PORTS or len(set(devices)) != len(devices):
+        raise TestbedError(f"switch: want at most {MOST_PORTS} different ports; got {', '.join(devices)}")
+    for device in devices:
+        netlink.index(device)

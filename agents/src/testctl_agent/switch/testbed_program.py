@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of the switch, as rows of the tables of p4/*/testbed.p4.  Pure; any driver takes them.
+
+Ports are P4 numbers, counted from 1.  Of the fates that fit a packet the first in the text wins: it is
+given as a rank, the lowest of which wins across the three tables, and within `fate` as a priority.
+Every function raises ApplyError: who, wanted, got.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from testctl_agent.p4.driver import Entry, Exact, Key, Range, Ternary
+from testctl_agent.spec.errors import ApplyError
+from testctl_agent.spec.fate import LAST, Fate
+from testctl_agent.spec.flows import MOST_CONNECTIONS, Connection, flow_id
+from testctl_agent.spec.loss import loss
+
+EVERYBODY = 2**48 - 1
+"""The row of all group addresses in the table `forward`."""
+
+DATA, ACK = 1, 2
+"""Kinds of packets (p4/common/types.p4)."""
+
+CODES = {"drop": 1, "mark": 2, "echo": 4, "clear": 5, "lose": 6}
+"""Fates as the telemetry tells them."""
+
+SIZES = {"forward": 1024, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
+         "fate": 256, "every": 256, "loss": 4097, "ecn": 512}  # fmt: skip
+"""Rows of each table."""
+
+FLOW_TABLES = ("connection4", "connection6", "classify4", "classify6")
+FATE_TABLES = ("fate", "every", "loss")
+
+REGISTERS = ("begins", "highest", "data_seen", "first_seen", "acks_seen")
+"""What is counted by flow id."""
+
+MOST_DEPTH = 2**19 - 1
+"""enq_qdepth of v1model and TNA has 19 bits, and stays at its end."""
+
+
+def groups(ports: Iterable[int]) -> dict[int, tuple[int, ...]]:
+    """Multicast groups: number n has all ports but n, for what came in there."""
+    everyone = tuple(ports)
+    return {n: tuple(port for port in everyone if port != n) for n in everyone}
+
+
+def forwarding(ports: Mapping[str, int], stations: Mapping[str, str], *, flood: bool = True) -> tuple[Entry, ...]:
+    """Rows for the stations (MAC → device) behind the devices (→ port), and to `flood` group addresses."""
+    rows = [Entry("forward", {"destination": Exact(EVERYBODY)}, "flood", {"group": 0})] if flood else []
+    for mac, device in stations.items():
+        if device not in ports:
+            raise ApplyError(f"switch, {mac}: want a device of the switch ({', '.join(ports)}); got {device}")
+        rows.append(Entry("forward", {"destination": Exact(_mac(mac))}, "send", {"port": ports[device]}))
+    return _fitting("forwarding", rows)
+
+
+def connections(known: Sequence[Connection]) -> tuple[Entry, ...]:
+    """Two rows for each connection, forward and backward.  Port 0 stands for any port."""
+    if len(known) > MOST_CONNECTIONS:
+        raise ApplyError(f"switch, flows: want at most {MOST_CONNECTIONS} connections; got {len(known)}")
+    rows = []
+    for place, one in enumerate(known):
+        source, sink = (one.source, one.source_port), (one.sink, one.sink_port)
+        rows.append(_connection(source, sink, flow_id(place, 0), 2 * (len(known) - place)))
+        rows.append(_connection(sink, source, flow_id(place, 1), 2 * (len(known) - place) - 1))
+    return _fitting("flows", rows)
+
+
+def fates(asked: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ...]:
+    """Rows for the fates of these connections, each of which is treated by itself."""
+    rows: list[Entry] = []
+    for rank, fate in enumerate(asked):
+        places = [place for place, one in enumerate(known) if one.flow == fate.flow]
+        if not places:
+            names = ", ".join(dict.fromkeys(one.flow for one in known)) or "none is set"
+            raise ApplyError(f"switch, fate: want one of its flows ({names}); got {fate.flow}")
+        direction = 1 if fate.what == "acks" else 0
+        for place in places:
+            rows.extend(_fate(fate, flow_id(place, direction), rank))
+    numbered = [
+        Entry(row.table, row.keys, row.action, row.params, len(rows) - n if row.table == "fate" else 0)
+        for n, row in enumerate(rows)
+    ]
+    return _fitting("fate", numbered)
+
+
+def thresholds(by_port: Mapping[int, int]) -> tuple[Entry, ...]:
+    """Rows for ports that mark CE from a depth on, in the target's unit: bytes, packets (BMv2) or cells (Tofino)."""
+    for port, depth in by_port.items():
+        if not 0 <= depth <= MOST_DEPTH:
+            want = f"want at most {MOST_DEPTH} (a depth has 19 bits in P4)"
+            raise ApplyError(f"switch, port {port}, ecn_threshold: {want}; got {depth}")
+    rows = [Entry("ecn", {"port": Exact(port)}, "threshold", {"depth": depth}) for port, depth in by_port.items()]
+    return _fitting("ecn_threshold", rows)
+
+
+def cells(known: Sequence[Connection]) -> Iterator[tuple[str, int]]:
+    """Registers and cells to set to 0 when these connections become the switch's."""
+    ids = 2 * len(known)
+    return ((name, flow) for name in REGISTERS for flow in range(1, ids + 1))
+
+
+def _connection(source: tuple[str, int], sink: tuple[str, int], flow: int, priority: int) -> Entry:
+    (src, sport), (dst, dport) = ((ipaddress.ip_address(address), port) for address, port in (source, sink))
+    numbers = {"src": int(src), "dst": int(dst), "protocol": 6, "sport": sport, "dport": dport}
+    if sport and dport:
+        keys: dict[str, Key] = {name: Exact(number) for name, number in numbers.items()}
+        return Entry(f"connection{src.version}", keys, "set_flow", {"flow": flow})
+    masks = {"src": 2**src.max_prefixlen - 1, "dst": 2**src.max_prefixlen - 1, "protocol": 255}
+    masks |= {"sport": 65535 if sport else 0, "dport": 65535 if dport else 0}
+    loose: dict[str, Key] = {name: Ternary(numbers[name], mask) for name, mask in masks.items() if mask}
+    return Entry(f"classify{src.version}", loose, "set_flow", {"flow": flow}, priority)
+
+
+def _fate(fate: Fate, flow: int, rank: int) -> Iterator[Entry]:
+    kind = ACK if fate.what == "acks" else DATA
+    keys: dict[str, Key] = {"flow": Exact(flow), "kind": Exact(kind)}
+    if fate.action == "lose":
+        rule = loss(flow, fate.rate, fate.seed)
+        salts = dict(zip(("salt_a", "salt_b", "salt_c"), rule.salts, strict=True))
+        yield Entry("loss", {"flow": Exact(flow)}, "lose", {"most": rule.most, **salts, "loss_rank": rank})
+    elif fate.every:
+        params = {"n": fate.every, "code": CODES[fate.action], "every_rank": rank}
+        yield Entry("every", keys, "every_nth", params)
+    else:
+        for low, high in fate.ranges:
+            chosen: dict[str, Key] = dict(keys)
+            if fate.first:
+                chosen["first_ordinal"] = Range(1, LAST)
+            field = "offset" if fate.what == "bytes" else "first_ordinal" if fate.first else "ordinal"
+            chosen[field] = Range(low, high)
+            yield Entry("fate", chosen, fate.action, {"rank": rank})
+
+
+def _mac(text: str) -> int:
+    digits = text.replace(":", "")
+    try:
+        if len(text) != 17 or len(digits) != 12:
+            raise ValueError("not six bytes")
+        return int(digits, 16)
+    except ValueError as error:
+        raise ApplyError(f"switch, forwarding: want a MAC address; got {text!r}") from error
+
+
+def _fitting(who: str, rows: Sequence[Entry]) -> tuple[Entry, ...]:
+    """The rows, if their tables have room for them and no two have the same key."""
+    seen: set[tuple[str, tuple[tuple[str, Key], ...], int]] = set()
+    for row in rows:
+        same = (row.table, tuple(sorted(row.keys.items(), key=lambda pair: pair[0])), row.priority)
+        if same in seen:
+            shown = ", ".join(f"{name} {key}" for name, key in row.keys.items())
+            raise ApplyError(f"switch, {who}: want one row of table {row.table} for {shown}; got two")
+        seen.add(same)
+    for table, most in SIZES.items():
+        got = sum(row.table == table for row in rows)
+        if got > most:
+            raise ApplyError(f"switch, {who}: want at most {most} rows of table {table}; got {got}")
+    return tuple(rows)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: ports of the eBPF switch are ideal links, packet by packet, and leave nothing behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
+
+from testctl_agent import qdisc
+from testctl_agent.collect import telemetry
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.switch import backend as backends
+from testctl_agent.switch.backend import UNSET, Backend
+
+from agents.tests.switch.ideal_link import Link
+
+CLONE_NEWNET = 0x40000000
+SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+LATE_NS = 1000
+HEAD = struct.Struct("<QQIHBBB")
+MODELS = (
+    (0, 0, 0, 0),
+    (0, 12_345, 0, 0),
+    (3 * 10**9, 0, 0, 24),
+    (10**10, 5000, 0, 0),
+    (10**6, 0, 30_000, 0),
+    (10**9, 10**6, 3000, 24),
+    (7_777_777_777, 1, 2000, 20),
+    (10**8, 10**7, 0, 0),
+)
+"""rate, delay, buffer, framing"""
+
+
+def ip(command: str) -> None:
+    subprocess.run(["ip", *command.split()], check=True)
+
+
+def enter(name: str) -> None:
+    with open(f"/run/netns/{name}") as namespace:
+        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
+
+
+def build() -> tuple[socket.socket, socket.socket]:
+    """Two hosts and a switch, where this process stays: a socket at each host."""
+    sockets = []
+    for name in ("switch", "a", "b"):
+        ip(f"netns add {name}")
+        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    for name, mac in zip("ab", MACS, strict=True):
+        ip(f"-n switch link add to_{name} type veth peer name eth0 address {mac} netns {name}")
+        ip(f"-n switch link set to_{name} up")
+        ip(f"-n {name} link set eth0 up")
+        enter(name)
+        one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
+        one.bind(("eth0", 0x88B5))
+        one.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+        one.setblocking(False)
+        sockets.append(one)
+    enter("switch")
+    return sockets[0], sockets[1]
+
+
+def received(at: socket.socket) -> list[tuple[int, int, int]]:
+    """(number, bytes, when by CLOCK_REALTIME) of all packets that came."""
+    found = []
+    while True:
+        try:
+            data, extra, _, _ = at.recvmsg(4096, 64)
+        except BlockingIOError:
+            return found
+        seconds, ns = struct.unpack("=qq", extra[0][2])
+        found.append((struct.unpack_from("=I", data, 14)[0], len(data), seconds * 10**9 + ns))
+
+
+def put(switch: Backend, port: str, what: str, value: int | str) -> None:
+    assert switch.can(what) == "", switch.can(what)
+    switch.apply(port, what, value)
+    assert switch.read(port, what) == value, (what, value, switch.read(port, what))
+
+
+def exchange(
+    ends: tuple[socket.socket, socket.socket], link: Link, rng: random.Random, where: Path
+) -> tuple[int, int, int]:
+    """Random packets over a port with this model: (sent, dropped, most ns that one left late)."""
+    task = telemetry.task({"devices": "to_a,to_b"}, where)
+    task.start()
+    head = bytes.fromhex((MACS[1] + MACS[0]).replace(":", "")) + b"\x88\xb5"
+    sizes = []
+    for number in range(400):
+        size = rng.choice((60, 64, 1514, rng.randint(60, 1514)))
+        sizes.append(size)
+        ends[0].send((head + struct.pack("=I", number)).ljust(size, b"\0"))
+        if rng.random() < 0.5:
+            time.sleep(rng.choice((1e-6, 1e-5, 1e-4)) * rng.random())
+    time.sleep(5)
+    task.stop()
+    said = task.result()
+    assert (said["records"], said["lost"]) == (400, 0), said
+    step = -(-max(f["offset"] + f["bytes"] for f in said["layout"]) // 8) * 8
+    data = (where / telemetry.FILE).read_bytes()
+    expected = []
+    for number, size in enumerate(sizes):
+        arrival, departure, queue, wire, came, left, verdict = HEAD.unpack_from(data, number * step)
+        at, depth = link.send(arrival, size)
+        assert (wire, came, left) == (size, 1, 2), (number, wire, came, left)
+        assert (departure, queue, verdict) == ((at, depth, 0) if at else (0, depth, 2)), (number, at, depth, departure)
+        if at:
+            expected.append((number, size, at + said["clock_offset_ns"]))
+    got = received(ends[1])
+    assert [one[:2] for one in got] == [one[:2] for one in expected]
+    late = [one[2] - want[2] for one, want in zip(got, expected, strict=True)]
+    assert all(-1 <= one < LATE_NS for one in late), sorted(late)
+    return len(got), len(sizes) - len(got), max(late)
+
+
+def refuse(switch: Backend) -> None:
+    """What can't be had is refused in words and changes nothing."""
+    for port, what, value, words in (
+        ("to_c", "rate", 10**9, "port to_c, rate: want one of the ports to_a, to_b"),
+        ("to_b", "ecn_threshold", 524_288, "19 bits in P4: at most 524287 bytes"),
+        ("to_b", "buffer", 2**31 + 1, "at most 2147483648 bytes can wait"),
+    ):
+        with pytest.raises(ApplyError, match=words):
+            switch.apply(port, what, value)
+    put(switch, "to_b", "buffer", 30_000)
+    with pytest.raises(ApplyError, match="port to_b, ecn_threshold: want 30001; a threshold beyond the buffer"):
+        switch.apply("to_b", "ecn_threshold", 30_001)
+    put(switch, "to_b", "ecn_threshold", 30_000)
+    with pytest.raises(ApplyError, match="a threshold beyond the buffer"):
+        switch.apply("to_b", "buffer", 29_999)
+    assert switch.read("to_b", "buffer") == 30_000
+    for what in ("ecn_threshold", "buffer"):
+        put(switch, "to_b", what, UNSET[what])
+
+
+def main() -> None:
+    ends = build()
+    before = {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in ("to_a", "to_b")}
+    stations = {MACS[0]: "to_a", MACS[1]: "to_b"}
+    with pytest.raises(TestbedError, match="device to_c: not in this network namespace"):
+        backends.load("ebpf", {"switch:c": "to_c"}, {})
+    devices = {"switch:a": "to_a", "switch:b": "to_b"}
+    crashed = backends.load("ebpf", devices, stations)
+    put(crashed, "to_b", "rate", 10**9)
+    switch = backends.load("ebpf", devices, stations)  # as after a crash: what is there is taken away
+    assert switch.read("to_b", "rate") == "none"
+    refuse(switch)
+    rng = random.Random(3)
+    where = Path("/run/telemetry")
+    for nth, (rate, delay, buffer, framing) in enumerate(MODELS):
+        for what, value in (("rate", rate), ("delay", delay), ("buffer", buffer), ("framing", framing)):
+            put(switch, "to_b", what, value or UNSET[what])
+        here = where / str(nth)
+        here.mkdir(parents=True)
+        sent, dropped, late = exchange(ends, Link(rate, delay, buffer, framing), rng, here)
+        assert bool(dropped) == bool(buffer), dropped
+        print(f"{rate} bit/s, {delay} ns, {buffer} + {framing} bytes: {sent} sent, {dropped} dropped, {late} ns late")
+        row = next(row for row in switch.counters() if (row["device"], row["kind"]) == ("to_b", "switch_port"))
+    assert int(str(row["packets"])) + int(str(row["drops"])) == 8 * 400, row
+    switch.close()
+    assert {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in before} == before
+    print("all is as before")
+
+
+if __name__ == "__main__":
+    main()

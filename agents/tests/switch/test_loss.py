@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses at a rate: the same in every run, and like independent draws."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from testctl_agent.spec.loss import draw, is_lost, loss, lost
+
+COUNT = 1_000_000
+RATE = 1e-3
+
+
+@pytest.fixture(scope="module")
+def hits() -> list[int]:
+    return list(lost(loss(1, RATE, 3), COUNT))
+
+
+def test_is_the_same_in_every_run() -> None:
+    rule = loss(1, 1e-2, 3)
+    assert (rule.most, rule.salts) == (42949672, (909628734, 3629755515, 3130298918))
+    assert list(lost(rule, 500)) == [52, 249, 316, 404, 436, 495]
+
+
+def test_lies_within_three_standard_errors(hits: list[int]) -> None:
+    assert abs(len(hits) - COUNT * RATE) <= 3 * math.sqrt(COUNT * RATE * (1 - RATE))
+
+
+def test_gaps_are_geometric(hits: list[int]) -> None:
+    """Chi-square over 20 classes of equal probability, 19 degrees of freedom, at 0.999."""
+    gaps = [b - a for a, b in pairwise(hits)]
+    classes = [0] * 20
+    chances = [0.0] * 20
+    for gap in range(1, 20_000):
+        middle = 1 - (1 - RATE) ** (gap - 1) + RATE * (1 - RATE) ** (gap - 1) / 2
+        chances[int(20 * middle)] += RATE * (1 - RATE) ** (gap - 1)
+    for gap in gaps:
+        classes[int(20 * (1 - (1 - RATE) ** (gap - 1) + RATE * (1 - RATE) ** (gap - 1) / 2))] += 1
+    expected = [len(gaps) * chance for chance in chances]
+    assert sum((n - want) ** 2 / want for n, want in zip(classes, expected, strict=True)) < 43.82
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3, 4, 8, 16, 64, 256, 1024])
+def test_draws_are_not_correlated_with_later_ones(lag: int) -> None:
+    rule = loss(7, 0.5, 11)
+    bits = [is_lost(rule, n) for n in range(1, 20_001 + lag)]
+    same = sum(a == b for a, b in zip(bits, bits[lag:], strict=False))
+    assert abs(same - 10_000) < 4 * math.sqrt(20_000 * 0.25)
+
+
+@pytest.mark.parametrize(("other_flow", "other_seed"), [(1, 4), (3, 3), (2, 3), (1, 3 + 2**32)])
+def test_other_seeds_and_flows_draw_independently(other_flow: int, other_seed: int) -> None:
+    mine, other = loss(1, 0.5, 3), loss(other_flow, 0.5, other_seed)
+    same = sum(is_lost(mine, n) == is_lost(other, n) for n in range(1, 20_001))
+    assert abs(same - 10_000) < 4 * math.sqrt(20_000 * 0.25)
+
+
+def test_rate_1_loses_all() -> None:
+    assert list(lost(loss(1, 1.0, 0), 5)) == [1, 2, 3, 4, 5]
+
+
+def test_a_draw_has_32_bits_and_ordinals_wrap() -> None:
+    rule = loss(1, 2.0**-32, 0)
+    assert rule.most == 0
+    assert 0 <= draw(rule, 2**32 - 1) < 2**32
+
+
+@pytest.mark.parametrize(
+    ("rate", "seed"), [(0.0, 0), (1.1, 0), (-0.1, 0), (1e-11, 0), (float("nan"), 0), (0.1, -1), (0.1, 2**64)]
+)
+def test_what_is_refused(rate: float, seed: int) -> None:
+    with pytest.raises(ValueError, match=r"want a (rate|seed) from"):
+        loss(1, rate, seed)

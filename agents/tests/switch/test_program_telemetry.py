@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the switch says of each packet: its place in the flow, its fate, its ECN field before and after."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.tests.switch.packets import ACK, CE, ECE, ECT0, ECT1, NOT_ECT, UDP, Segment, ethernet, mac
+from agents.tests.switch.program import BACKWARD, FORWARD, ProgramSwitch, stream, syn
+
+OTHER, DATA, ACKS = 0, 1, 2
+NONE, DROP, MARK, ECHO, CLEAR, LOSE = 0, 1, 2, 4, 5, 6
+SENT, DROPPED = 0, 1
+
+
+@pytest.fixture
+def told(switch: ProgramSwitch) -> ProgramSwitch:
+    """The switch, with nothing told yet."""
+    if not hasattr(switch.target, "telemetry"):
+        pytest.skip("this target tells nothing of its packets")
+    switch.target.telemetry()
+    return switch
+
+
+def _record(switch: ProgramSwitch, segment: Segment) -> dict[str, int]:
+    switch.through(segment)
+    (found,) = switch.target.telemetry()
+    return dict(found)
+
+
+def _told(switch: ProgramSwitch, segments: list[Segment], *names: str) -> list[tuple[int, ...]]:
+    records = [_record(switch, segment) for segment in segments]
+    return [tuple(record[name] for name in names) for record in records]
+
+
+def test_every_field_of_a_data_segment(told: ProgramSwitch) -> None:
+    told.through(syn(2**32 - 5, back=True))
+    told.target.telemetry()
+    segment = Segment(
+        2**32 - 4, bytes(500), ack=77, flags=ACK | ECE, ecn=ECT1, back=True, vlan=5, tcp_options=bytes(12)
+    )
+    found = _record(told, segment)
+    assert found["arrival_ns"] <= found["departure_ns"]
+    times = ("arrival_ns", "departure_ns")
+    assert {name: value for name, value in found.items() if name not in times} == {
+        "queue_bytes": 0, "wire_bytes": len(segment.build()), "ingress_port": 2, "egress_port": 1, "verdict": SENT,
+        "flow": BACKWARD, "kind": DATA, "fate": NONE, "ordinal": 1, "first_ordinal": 1, "seq": 2**32 - 4, "ack": 77,
+        "payload": 500, "window": 0xFFF0, "flags": ACK | ECE, "ecn_in": ECT1, "ecn_out": ECT1, "spare": 0,
+    }  # fmt: skip
+
+
+def test_ordinals_of_first_transmissions_and_of_all(told: ProgramSwitch) -> None:
+    told.through(syn())
+    told.target.telemetry()
+    one, two, three = stream(3)
+    assert _told(told, [one, two, one, three, two], "ordinal", "first_ordinal") == [
+        (1, 1),
+        (2, 2),
+        (3, 0),
+        (4, 3),
+        (5, 0),
+    ]
+    acks = [Segment(5000, ack=n, back=True) for n in range(3)]
+    assert _told(told, acks, "flow", "kind", "ordinal", "first_ordinal") == [
+        (BACKWARD, ACKS, n, 0) for n in (1, 2, 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("action", "ecn", "told_of"),
+    [
+        ("drop", ECT0, (DROP, ECT0, ECT0, DROPPED)),
+        ("mark", ECT0, (MARK, ECT0, CE, SENT)),
+        ("mark", CE, (MARK, CE, CE, SENT)),
+        ("mark", NOT_ECT, (NONE, NOT_ECT, NOT_ECT, SENT)),
+        ("clear", CE, (CLEAR, CE, ECT0, SENT)),
+        ("clear", ECT1, (NONE, ECT1, ECT1, SENT)),
+        ("echo", NOT_ECT, (ECHO, NOT_ECT, NOT_ECT, SENT)),
+    ],
+)
+def test_a_fate_is_told_when_it_happened(told: ProgramSwitch, action: str, ecn: int, told_of: tuple[int, ...]) -> None:
+    told.tables.set_fates(f"{action} data 2 of bulk")
+    untouched = (NONE, ecn, ecn, SENT)
+    found = _told(told, stream(3, ecn=ecn), "fate", "ecn_in", "ecn_out", "verdict")
+    assert found == [untouched, told_of, untouched]
+
+
+def test_losses_are_told_as_such(told: ProgramSwitch) -> None:
+    told.tables.set_fates("lose 1 of bulk")
+    assert _told(told, stream(2), "fate", "verdict", "departure_ns") == [(LOSE, DROPPED, 0)] * 2
+
+
+def test_a_mark_by_the_queue_is_no_fate(told: ProgramSwitch) -> None:
+    told.tables.set_threshold("two", 3000)
+    told.target.queue(2, 3001)
+    try:
+        assert _told(told, stream(1, ecn=ECT0), "fate", "ecn_in", "ecn_out", "queue_bytes") == [(NONE, ECT0, CE, 3001)]
+    finally:
+        told.target.queue(2, 0)
+
+
+def test_cleared_and_marked_again_by_the_queue(told: ProgramSwitch) -> None:
+    told.tables.set_fates("clear data 1 of bulk")
+    told.tables.set_threshold("two", 0)
+    assert _told(told, stream(1, ecn=CE), "fate", "ecn_in", "ecn_out") == [(CLEAR, CE, CE)]
+
+
+def test_what_is_not_tcp_has_a_flow_at_most(told: ProgramSwitch) -> None:
+    found = _told(told, [Segment(payload=b"x", protocol=UDP, ecn=ECT0)], "flow", "kind", "ordinal", "payload", "ecn_in")
+    assert found == [(0, OTHER, 0, 0, ECT0)]
+    told.target.inject(1, ethernet(mac(9), mac(1), 0x9000, bytes(50)))
+    assert [(one["verdict"], one["flow"], one["wire_bytes"]) for one in told.target.telemetry()] == [(DROPPED, 0, 64)]
+
+
+def test_a_syn_belongs_to_its_flow_but_has_no_ordinal(told: ProgramSwitch) -> None:
+    assert _told(told, [syn()], "flow", "kind", "ordinal", "flags") == [(FORWARD, OTHER, 0, 2)]
