@@ -202,11 +202,14 @@ int main(int argc, char **argv)
 		return flow_main(argc - 2, argv + 2, !strcmp(word, "serve"));
 	if (!strcmp(word, "sample"))
 		return sample_main(argc - 2, argv + 2);
+	if (!strcmp(word, "drain"))
+		return drain_main(argc - 2, argv + 2);
 	if (!strcmp(word, "help")) {
 		usage(stdout);
 		return EXIT_SUCCESS;
 	}
-	fprintf(stderr, "tgen: want serve, send, sample, at or help; got '%s'\n", word);
+	fprintf(stderr, "tgen: want serve, send, sample, drain, at or help; got '%s'\n",
+		word);
 	usage(stderr);
 	return EXIT_USAGE;
 }

@@ -222,6 +222,7 @@ void usage(FILE *to)
 	fputs("usage: tgen serve KEY=VALUE...\n"
 	      "       tgen send KEY=VALUE...\n"
 	      "       tgen sample out=FILE interval_ns=N [KEY=VALUE...]\n"
+	      "       tgen drain out=FILE map_id=N record_bytes=N\n"
 	      "       tgen at start_ns=N PROGRAM [ARGUMENT...]\n\n"
 	      "serve and send (both ends are given the same flow):\n",
 	      to);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tgen: sends and receives TCP data on a schedule, and samples tcp_info.
+ * tgen: sends and receives TCP data on a schedule, samples tcp_info, drains a switch's
+ * telemetry.
  *
  * One thread a connection, which sleeps in the kernel (blocking calls, absolute
  * timers) and never spins: in virtual time each wake-up of a user process is dear.
@@ -171,6 +172,7 @@ int result_write(const struct options *opt, const struct conn *conns,
 /* subcommands; they return the exit code */
 int flow_main(int argc, char **argv, bool server);
 int sample_main(int argc, char **argv);
+int drain_main(int argc, char **argv);
 int at_main(int argc, char **argv);
 
 #endif

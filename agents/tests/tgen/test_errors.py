@@ -64,7 +64,20 @@ def test_unknown_subcommand(runner: Any) -> None:
     process = runner.start("sendd")
     _, said = process.communicate()
     assert process.returncode == 2
-    assert said.startswith("tgen: want serve, send, sample, at or help; got 'sendd'\n")
+    assert said.startswith("tgen: want serve, send, sample, drain, at or help; got 'sendd'\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("map_id=1", "record_bytes=8"), 2, "out: is missing"),
+        (("out=x", "map_id=0"), 2, "want out, map_id or record_bytes (8 to 4096); got 'map_id=0'"),
+    ],
+)
+def test_drain(runner: Any, words: tuple[str, ...], code: int, said: str) -> None:
+    process = runner.start("drain", *words)
+    assert process.communicate() == ("", f"tgen drain: {said}\n")
+    assert process.returncode == code
 
 
 def closed_port() -> int:

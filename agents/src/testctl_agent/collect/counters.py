@@ -16,6 +16,7 @@ from typing import Any
 from testctl_agent import qdisc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
+from testctl_agent.switch import ebpf_ports
 from testctl_agent.task import Result, Task
 
 NAME = "counters"
@@ -91,7 +92,12 @@ def _device_table(wanted: Sequence[str], root: Path) -> dict[str, dict[str, int]
 
 
 def _qdisc_table(wanted: Sequence[str], root: Path) -> list[dict[str, object]]:
-    return [row for device in wanted or sorted(devices(root)) for row in qdisc.counters(device)]
+    """The qdiscs of each device, and its port of the switch where the switch is a program."""
+    return [
+        row
+        for device in wanted or sorted(devices(root))
+        for row in (*qdisc.counters(device), *ebpf_ports.counters(device))
+    ]
 
 
 def snapshot(wanted: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:

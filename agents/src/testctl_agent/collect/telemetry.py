@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every packet of a switch, as its program records them (p4/runtime/telemetry.h), by `tgen drain`.
+
+The program is found by its filter on the switch's devices, so this needs nothing of the back end
+that attached it but what it says of a record.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent import qdisc
+from testctl_agent.bpf import load
+from testctl_agent.generators import tgen
+from testctl_agent.p4 import testbed_object
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.switch import ebpf_ports
+from testctl_agent.task import Announcement, ProgramTask, Result
+
+NAME = "telemetry"
+FILE = "telemetry.bin"
+_RING, _ON, _LOST = "telemetry", "telemetry_on", "telemetry_lost"
+_TRIES = 20
+
+
+def files(options: Mapping[str, Value]) -> list[str]:
+    return [FILE]
+
+
+def clock_offset_ns() -> int:
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC, with the time between two readings taken off.
+
+    Of several tries the shortest counts: in the lab every reading moves the clock by the same step, and what another
+    process reads in between would be added.
+    """
+    best_ns, offset_ns = 1 << 62, 0
+    for _ in range(_TRIES):
+        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        if after - before < best_ns:
+            best_ns, offset_ns = after - before, real - (before + after) // 2
+    return offset_ns
+
+
+def _maps(device: str) -> dict[str, int]:
+    """Open maps of the switch's program on a device, by name; TestbedError when it is not there."""
+    for entry in qdisc.filters(device, qdisc.INGRESS):
+        name, program = qdisc.bpf_filter(entry)
+        if name == ebpf_ports.FILTER:
+            return {load.map_info(one).name: one for one in load.program_maps(program)}
+    raise TestbedError(f"telemetry: device {device}: the switch's program is not there")
+
+
+@dataclass
+class Telemetry(ProgramTask):
+    """Records from start to stop.  `devices`: those of the switch, in the order of its ports."""
+
+    devices: tuple[str, ...] = ()
+    offset_ns: int = 0
+    maps: Mapping[str, int] | None = None
+
+    def start(self) -> None:
+        assert self.maps is not None
+        load.write_array(self.maps[_LOST], bytes(8))
+        super().start()
+        self.offset_ns = clock_offset_ns()
+        load.write_array(self.maps[_ON], struct.pack("=I", 1))
+
+    def stop(self) -> None:
+        if self.maps is not None and not self.poll():
+            load.write_array(self.maps[_ON], struct.pack("=I", 0))
+        super().stop()
+
+    def result(self) -> Result:
+        result = super().result()
+        assert self.maps is not None
+        (lost,) = struct.unpack("=Q", load.read_array(self.maps[_LOST], 8))
+        return result | {"lost": lost, "clock_offset_ns": self.offset_ns}
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
+    """Options: devices ("a,b")."""
+    if why := tgen.missing():
+        raise TestbedError(f"telemetry: {why}")
+    devices = tuple(str(options.get("devices", "")).split(","))
+    maps = _maps(devices[0])
+    kept = {name: maps.pop(name) for name in (_RING, _ON, _LOST)}
+    for other in maps.values():
+        os.close(other)
+    layout, record_bytes = testbed_object.record_layout()
+
+    def read(code: int, said: str) -> Result:
+        if code != 0:
+            raise TestbedError(f"telemetry: exit {code}: {said or 'it said nothing'}")
+        return {
+            "layout": layout,
+            "records": (workdir / FILE).stat().st_size // record_bytes,
+            "ports": {str(number): device for number, device in enumerate(devices, 1)},
+        }
+
+    argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
+    argv += [f"map_id={load.map_info(kept[_RING]).id}", f"record_bytes={record_bytes}"]
+    return Telemetry(
+        name=NAME, argv=argv, workdir=workdir, read=read, outputs=files(options),
+        announcement=Announcement("stdout", "ready\n"), devices=devices, maps=kept,
+    )  # fmt: skip
