@@ -109,6 +109,7 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
             RUN / f"{name}.journal",
             point["backend"],
             notes,
+            {} if is_host else wiring.stations(name),
         )
         waiting[name] = agent(config)
     for name, (_, ready) in waiting.items():
@@ -204,7 +205,8 @@ def main() -> None:
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     topology = spec["point"]["topology"]
     wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
-    network.build(wiring, lambda argv, text: run(argv, stdin=text))
+    backend = spec["point"]["backend"]
+    network.build(wiring, backend, lambda argv, text: run(argv, stdin=text))
     addresses, pids = agents(wiring, Path(spec["workdir"]), spec["point"])
     if spec["mode"] == "shell":
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# "})
