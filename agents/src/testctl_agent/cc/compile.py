@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A congestion control compiled, once: as BPF for a running kernel, or as a shared object for tests.
+
+What was compiled is kept in $TESTCTL_CACHE/cc/<key>/; the key is of the source, of the headers
+beside it, of the flags and of the compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.run import run
+from testctl_agent.spec.errors import ProgramError, TestbedError
+
+_WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a congestion control is compiled for one kind of use."""
+
+    what: str
+    compiler: str
+    suffix: str
+    flags: tuple[str, ...]
+
+
+HOST = Target("this machine", "gcc", "so", ("-O2", "-std=gnu11", "-shared", "-fPIC", *_WARNINGS))
+BPF = Target(
+    "BPF", "clang", "o",
+    ("-O2", "-g", "-c", "-target", "bpf", "-mcpu=v3", f"-I/usr/include/{platform.machine()}-linux-gnu", *_WARNINGS),
+)  # fmt: skip
+
+
+def name_of(source: Path) -> str:
+    """The congestion control that a file tcp_NAME.c is; ProgramError for another name."""
+    match = re.fullmatch(r"tcp_([a-z][a-z0-9_]{0,14})\.c", source.name)
+    if match is None:
+        raise ProgramError(
+            f"{source}: want tcp_NAME.c, NAME of at most 15 lower-case letters, digits and '_' "
+            f"(Linux's limit), a letter first; got {source.name}"
+        )
+    return match[1]
+
+
+@functools.cache
+def _compiler(name: str) -> tuple[str, str]:
+    found = shutil.which(name)
+    if found is None:
+        raise TestbedError(
+            f"{name} is not installed: no congestion control can be compiled (Debian: apt install {name})"
+        )
+    return found, run([found, "--version"]).splitlines()[0]
+
+
+def compiled(source: Path, target: Target) -> Path:
+    """Compile tcp_NAME.c, or take it from the cache.
+
+    Raises ProgramError with the compiler's words, TestbedError when there is no compiler.
+    """
+    name = name_of(source)
+    try:
+        text = source.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{source}: can't be read: {error.strerror}") from error
+    compiler, version = _compiler(target.compiler)
+    digest = hashlib.sha256(repr((source.name, text, target.flags, version)).encode())
+    for header in sorted(source.parent.glob("*.h")):
+        digest.update(header.name.encode() + b"\0" + header.read_bytes())
+    cache = Path(os.environ.get("TESTCTL_CACHE", Path.home() / ".cache" / "testctl")) / "cc"
+    made = cache / f"{name}-{digest.hexdigest()[:24]}.{target.suffix}"
+    if made.exists():
+        return made
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".new-") as folder:
+        new = Path(folder) / made.name
+        try:
+            run([compiler, *target.flags, "-o", str(new), str(source)], timeout_s=120.0)
+        except TestbedError as error:
+            raise ProgramError(f"{source}: does not compile for {target.what}: {_words(str(error))}") from error
+        new.replace(made)
+    return made
+
+
+def _words(said: str) -> str:
+    """The compiler's errors, without what it says about each."""
+    lines = [line.strip() for line in said.splitlines() if "error:" in line]
+    return "\n".join(lines[:8]) or said

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A congestion control of lab/cc registered with the running kernel, as BPF struct_ops."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from testctl_agent.cc.compile import BPF, compiled, name_of
+from testctl_agent.cc.interface import Record
+from testctl_agent.p4.libbpf import Object, Ring, unregister_struct_ops
+from testctl_agent.spec.errors import TestbedError
+
+_AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
+
+
+def lacks(root: Path = Path("/")) -> str:
+    """What this kernel lacks for congestion controls as BPF, in words; empty: nothing."""
+    kernel = f"kernel {os.uname().release}"
+    btf = root / "sys/kernel/btf/vmlinux"
+    try:
+        types = btf.read_bytes()
+    except OSError:
+        return f"{kernel} has no BTF (no {btf}): congestion controls as BPF want CONFIG_DEBUG_INFO_BTF"
+    if b"bpf_struct_ops_tcp_congestion_ops" not in types:
+        return f"{kernel} has no struct_ops for congestion controls: want Linux 5.6 or later with CONFIG_BPF_JIT"
+    jit = root / "proc/sys/net/core/bpf_jit_enable"  # of the first namespace only
+    if jit.is_file() and jit.read_text(encoding="ascii").strip() == "0":
+        return f"{kernel} has its BPF JIT off: struct_ops want net.core.bpf_jit_enable=1"
+    return ""
+
+
+def available() -> list[str]:
+    return (Path("/") / _AVAILABLE).read_text(encoding="ascii").split()
+
+
+def _load(source: Path) -> Object:
+    """Compile and load it.  Raises ProgramError, or TestbedError with the verifier's words."""
+    name = name_of(source)
+    if missing := lacks():
+        raise TestbedError(f"congestion control {name}: {missing}")
+    made = compiled(source, BPF)
+    try:
+        return Object(made)
+    except TestbedError as error:
+        raise TestbedError(f"congestion control {name} ({source}): {error}") from error
+
+
+def verify(source: Path) -> None:
+    """Load it and let go of it: TestbedError with the verifier's words if this kernel refuses it."""
+    _load(source).close()
+
+
+def unregister(name: str) -> None:
+    """Unregister what an agent that was killed left behind; TestbedError when there is nothing of that name."""
+    if not unregister_struct_ops(name):
+        raise TestbedError(f"congestion control {name}: none of that name is registered as BPF")
+
+
+class Registered:
+    """tcp_NAME.c, loaded and registered; close() unregisters it (connections that use it keep it).
+
+    It outlives a process that is killed: see unregister().
+
+    Raises ProgramError when it does not compile, TestbedError when the kernel can't have it or
+    its verifier refuses it.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.name = name_of(source)
+        if self.name in available():
+            raise TestbedError(
+                f"{self.name}: this kernel has a congestion control of that name already "
+                f"(if a run that was killed left it: python -m testctl_agent.cc unregister {self.name})"
+            )
+        with ExitStack() as undo:
+            self._object = _load(source)
+            undo.callback(self._object.close)
+            self._ring = Ring(self._object.map("cc_trace"))
+            undo.callback(self._ring.close)
+            self._link = self._object.attach_struct_ops(self.name)
+            undo.pop_all()
+
+    def trace(self, on: bool) -> None:
+        """Record every operation of every connection that uses it."""
+        self._object.map("cc_trace_on").update(struct.pack("=I", 0), struct.pack("=I", on))
+
+    def records(self) -> list[Record]:
+        """What was recorded since the last call; TestbedError if the ring had no room for some."""
+        got = [Record.from_buffer_copy(raw[: ctypes.sizeof(Record)]) for raw in self._ring.drain()]
+        (lost,) = struct.unpack("=I", self._object.map("cc_trace_lost").lookup(struct.pack("=I", 0)) or bytes(4))
+        if lost:
+            raise TestbedError(f"{self.name}: {lost} records of its trace are lost: read them more often")
+        return got
+
+    def close(self) -> None:
+        self._link.close()
+        self._ring.close()
+        self._object.close()
+
+    def __enter__(self) -> Registered:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()

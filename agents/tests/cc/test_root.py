@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion controls as BPF struct_ops of the running kernel.  root_struct_ops.py is what runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl_agent.cc.compile import name_of
+from testctl_agent.cc.struct_ops import Registered, available, lacks, unregister
+from testctl_agent.spec.errors import TestbedError
+
+from agents.tests.cc.sources import SOURCES
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(bool(lacks()), reason=lacks() or "-"),
+]
+
+
+def test_struct_ops() -> None:
+    """Each is available, carries a transfer, decides as its code does here, and goes."""
+    script = str(Path(__file__).with_name("root_struct_ops.py"))
+    names = [name_of(source) for source in SOURCES]
+    argv = ["unshare", "--net", "--mount", sys.executable, script, *names]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("all is as before\n")
+
+
+BAD = """
+#include "testctl_cc.h"
+struct bad_state { u32 none; };
+static void bad_ack(void *state, const struct cc_event *e, struct cc_window *w) { BODY }
+static u32 bad_loss(void *state, const struct cc_event *e, const struct cc_window *w) { return 2; }
+static const struct cc_growth bad_growth = { .ack = bad_ack, .loss = bad_loss };
+TESTCTL_CC(NAME, bad)
+"""
+
+
+def _write(folder: Path, name: str, body: str) -> Path:
+    for header in SOURCES[0].parent.glob("testctl_cc*.h"):
+        (folder / header.name).symlink_to(header)
+    source = folder / f"tcp_{name}.c"
+    source.write_text(BAD.replace("BODY", body).replace("NAME", name), encoding="utf-8")
+    return source
+
+
+def test_refused_by_the_verifier(tmp_path: Path) -> None:
+    source = _write(tmp_path, "bad", "w->cwnd = *((u32 *)state + 1000);")
+    with pytest.raises(TestbedError, match=r"congestion control bad \(.*tcp_bad\.c\): .*the kernel refuses it"):
+        Registered(source)
+
+
+def test_a_name_that_is_taken() -> None:
+    with pytest.raises(TestbedError, match="cubic: this kernel has a congestion control of that name already"):
+        Registered(Path("tcp_cubic.c"))
+
+
+def test_what_a_killed_process_left_is_removed() -> None:
+    source = next(source for source in SOURCES if source.name == "tcp_areno.c")
+    argv = [sys.executable, "-m", "testctl_agent.cc", "register", str(source)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("areno is registered")
+        process.kill()
+    assert "areno" in available()
+    with pytest.raises(TestbedError, match="unregister areno"):
+        Registered(source)
+    unregister("areno")
+    assert "areno" not in available()
+    with pytest.raises(TestbedError, match="none of that name is registered as BPF"):
+        unregister("areno")

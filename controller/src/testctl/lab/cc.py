@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion controls of lab/cc: a new one from the template, and what the compilers say of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from testctl_agent.cc import struct_ops
+from testctl_agent.cc.compile import BPF, HOST, compiled, name_of
+from testctl_agent.spec.errors import PlanError, ProgramError
+
+from testctl import paths
+
+IN_KERNELS = frozenset(
+    ("reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "nv", "scalable", "lp", "veno", "yeah",
+     "illinois", "dctcp", "cdg", "bbr")
+)  # fmt: skip
+"""What Linux has by itself: a second one of the name would not be registered."""
+
+
+def source_of(name: str) -> Path:
+    """lab/cc/tcp_NAME.c; PlanError for what can't be a name."""
+    path = paths.lab() / "cc" / f"tcp_{name}.c"
+    try:
+        name_of(path)
+    except ProgramError as error:
+        raise PlanError(
+            f"cc {name!r}: want at most 15 lower-case letters, digits and '_', a letter first (Linux's limit)"
+        ) from error
+    return path
+
+
+def create(name: str) -> tuple[Path, Path]:
+    """Write lab/cc/tcp_NAME.c and its test from lab/cc/new; returns where they are.
+
+    Raises PlanError for a name that can't be one or is taken; nothing is overwritten.
+    """
+    source = source_of(name)
+    test = paths.root() / "agents" / "tests" / "cc" / f"test_{name}.py"
+    if name in IN_KERNELS:
+        raise PlanError(f"cc {name}: Linux has a congestion control of that name; choose another")
+    for path in (source, test):
+        if path.exists():
+            raise PlanError(f"cc {name}: {path} is there already; choose another name")
+    for path, template in ((source, "tcp_NAME.c"), (test, "test_NAME.py")):
+        text = (paths.lab() / "cc" / "new" / template).read_text(encoding="utf-8")
+        path.write_text(text.replace("NAME", name), encoding="utf-8")
+    return source, test
+
+
+def check(name: str) -> Iterator[str]:
+    """Compile it for this machine and as BPF, and let this kernel's verifier judge it; a line for each.
+
+    Raises ProgramError with the compiler's words, TestbedError with the verifier's.
+    """
+    source = source_of(name)
+    if not source.is_file():
+        have = ", ".join(sorted(path.stem.removeprefix("tcp_") for path in source.parent.glob("tcp_*.c")))
+        raise PlanError(f"cc {name}: no {source}; there are {have}")
+    if "TESTCTL_CC" not in source.read_text(encoding="utf-8"):
+        raise PlanError(f"cc {name}: {source} has no TESTCTL_CC: it can only be built into a kernel")
+    compiled(source, HOST)
+    yield f"{name}: compiles for this machine"
+    compiled(source, BPF)
+    yield f"{name}: compiles as BPF"
+    missing = struct_ops.lacks() or ("" if os.geteuid() == 0 else "that wants root")
+    if missing:
+        yield f"{name}: not shown to a verifier: {missing}"
+        return
+    struct_ops.verify(source)
+    yield f"{name}: this kernel's verifier accepts it"
