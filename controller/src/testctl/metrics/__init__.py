@@ -7,12 +7,14 @@ from testctl.metrics.core.instruments import instruments_agree
 from testctl.metrics.core.registry import Metric, metric_names, metrics
 from testctl.metrics.core.series import SERIES, series
 from testctl.metrics.core.spec import WIDTHS, MetricInfo, MetricSpec, Number
+from testctl.metrics.recovery import RECOVERIES, recoveries_table, tcp_events
 from testctl.metrics.stalls.table import CAUSES, ENDS, STALLS, stalls_table
 
 __all__ = [
     "CAUSES",
     "ENDS",
     "POINT",
+    "RECOVERIES",
     "SERIES",
     "STALLS",
     "WIDTHS",
@@ -25,7 +27,9 @@ __all__ = [
     "instruments_agree",
     "metric_names",
     "metrics",
+    "recoveries_table",
     "series",
     "stalls_table",
+    "tcp_events",
     "throughput_bins",
 ]

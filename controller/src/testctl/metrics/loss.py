@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss: data packets that left the sender and never reached the receiver, by matching both captures."""
+"""Loss: data packets that left the sender and never reached the receiver.
+
+By telemetry where every switch of the way has it: what came to the first, and what any of them dropped.
+Otherwise by matching both captures.
+"""
 
 from __future__ import annotations
 
 from testctl.metrics.core.latencies import lost_packets
+from testctl.metrics.core.passages import covered, data_passages
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -13,7 +18,9 @@ SPEC = MetricSpec(
     help="data packets that left and never arrived",
     values=(
         MetricInfo("packets_sent", "", "data packets on the wire that left the sender, retransmissions included"),
-        MetricInfo("packets_lost", "", "of these, how many never arrived; NaN without both captures", "lower"),
+        MetricInfo(
+            "packets_lost", "", "of these, how many never arrived; NaN without telemetry and both captures", "lower"
+        ),
         MetricInfo("loss_rate", "", "packets_lost / packets_sent", "lower"),
     ),
 )
@@ -21,8 +28,14 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
+    if covered(seen):
+        passed = data_passages(seen)
+        return _values(len(passed[0].rows), sum(int(passage.dropped.sum()) for passage in passed))
     sent = int(seen.sent["segs"].sum())
     if not len(seen.sent) or not len(seen.arrived):
         return {"packets_sent": sent, "packets_lost": NAN, "loss_rate": NAN}
-    lost = int(lost_packets(seen).sum())
+    return _values(sent, int(lost_packets(seen).sum()))
+
+
+def _values(sent: int, lost: int) -> dict[str, Number]:
     return {"packets_sent": sent, "packets_lost": lost, "loss_rate": lost / sent}

@@ -69,6 +69,12 @@ class FlowMap:
         flow = np.where((conn >= 0) & (conn < self.parallel[flow]), flow, np.int16(-1))
         return flow, conn.astype(np.int16)
 
+    def of_places(self) -> tuple[Array, Array]:
+        """(flow number, conn) of every connection, in the order in which a switch numbers them."""
+        flow = np.repeat(np.arange(len(self.names), dtype=np.int16), self.parallel)
+        first = np.cumsum(self.parallel) - self.parallel
+        return flow, (np.arange(len(flow)) - np.repeat(first, self.parallel)).astype(np.int16)
+
     def direction(self, flow: Array, src: Array, dst: Array) -> Array:
         """0 where a packet goes `from` -> `to` of its flow, 1 the other way, -1 neither."""
         if not self.names:

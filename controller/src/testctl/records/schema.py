@@ -40,11 +40,31 @@ PACKETS = pa.schema(
         ("tsecr", pa.int64()),
         *((edge, pa.int64()) for edge in SACK_EDGES),  # relative like ack; -1: no such block
         ("retrans", pa.bool_()),  # below the highest byte seen here before
-        ("queue_bytes", pa.int32()),  # -1: unknown
-        ("fate", pa.uint8()),  # 0 none, 1 drop, 2 mark, 3 delay
-        ("out", pa.bool_()),  # leaving `where` (True) or arriving
+        ("queue_bytes", pa.int32()),  # what it found waiting at the port it leaves by; -1: unknown
+        ("fate", pa.uint8()),  # index of FATES
+        ("out", pa.bool_()),  # leaving `where` (True) or arriving; a switch's rows are arrivals
+        ("left_ns", pa.int64()),  # of a switch's rows: departure, relative to T0; -1: not sent, or unknown
+        ("ordinal", pa.int32()),  # of a switch's rows: count among the stream's packets of its kind, from 1; else -1
+        ("first_ordinal", pa.int32()),  # likewise among first transmissions of data; 0: not one; -1: unknown
     ]
 )
+
+FATES = (
+    "none",
+    "drop",
+    "mark",
+    "delay",
+    "echo",
+    "clear",
+    "lose",
+    "queue_mark",  # by the port's ECN threshold
+    "buffer_drop",  # by the port's full buffer
+    "other_drop",
+)
+"""What a switch did to a packet, by the number in `fate`."""
+
+DROPPED = tuple(FATES.index(name) for name in ("drop", "lose", "buffer_drop", "other_drop"))
+"""Fates of packets that went no further."""
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = (1 << bit for bit in range(8))
 CE = 3
@@ -122,6 +142,41 @@ TCP_INFO = pa.schema(
         *((name, pa.int64()) for name, *_ in TCP_INFO_BITS),
     ]
 )
+
+TCP_EVENT_NAMES = ("ack", "send", "retransmit", "loss", "recovery", "timeout", "ecn", "exit")
+"""What happened: `event` of TCP_EVENTS.
+
+ack: an ACK came and was processed; send, retransmit: data left; loss: losses were marked; recovery: fast
+recovery began; timeout: the retransmission timer ran out; ecn: ECE was answered; exit: recovery ended.
+"""
+
+TCP_EVENT_SOURCES = ("kernel", "capture")
+TCP_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+"""By the kernel's numbers, enum tcp_ca_state."""
+
+TCP_EVENTS = pa.schema(
+    [
+        ("time_ns", pa.int64()),  # relative to T0
+        ("where", NAMES),  # the sender
+        ("flow", NAMES),
+        ("conn", pa.int16()),
+        ("event", NAMES),  # of TCP_EVENT_NAMES
+        ("snd_una", pa.int64()),  # bytes, relative to the first data byte
+        ("snd_nxt", pa.int64()),
+        ("cwnd", pa.int64()),  # packets, like ssthresh, pipe and delivered
+        ("ssthresh", pa.int64()),
+        ("pipe", pa.int64()),  # a kernel's tcp_packets_in_flight(); of a capture RFC 6675's
+        ("srtt_us", pa.int64()),
+        ("state", pa.int8()),  # index of TCP_STATES
+        ("delivered", pa.int64()),  # since the connection began, the SYN counted
+        ("source", NAMES),  # of TCP_EVENT_SOURCES
+    ]
+)
+"""A sender's TCP at every ACK and every transmission; values after the event, -1 unknown.
+
+Of a capture: cwnd is what it must have been at least, the pipe after a transmission (-1 at ACKs), and
+ssthresh is unknown; packets are bytes / the largest packet's payload, rounded up.
+"""
 
 
 def names_column(codes: Array, names: list[str]) -> pa.DictionaryArray:

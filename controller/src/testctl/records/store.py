@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +20,7 @@ from testctl.records.files import find_file
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_INFO, Array, codes_of, numbers_of
 from testctl.records.tcp_info import read_tcp_info
+from testctl.records.telemetry import read_telemetry, said_of
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _DOCUMENTS = ("counters", "outcome", "point")
@@ -61,6 +63,17 @@ class Records:
         """Names of the point's flows, in their order."""
         return [str(flow["name"]) for flow in self.point.get("flows", [])]
 
+    @property
+    def switches(self) -> list[str]:
+        """Names of the switches whose telemetry is among the packets."""
+        found: list[str] = self._memo(("switches",), self._switches)
+        return found
+
+    def _switches(self) -> list[str]:
+        codes, names = self.codes("where")
+        there = np.unique(codes[self.column("ordinal") >= 0])
+        return sorted(names[code] for code in there)
+
     def digest(self) -> str:
         return digest_of(self.packets, self.tcp_info)
 
@@ -89,7 +102,9 @@ def load_raw(pointdir: Path) -> Records:
     raw = pointdir / "raw"
     point, outcome = _json(pointdir / "point.json"), _json(raw / "outcome.json")
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
-    packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome)
+    told = _files(entities, "telemetry.bin")
+    switches = {name: read_telemetry(path, said_of(outcome, name)) for name, path in told.items()}
+    packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
     counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
     return Records(packets, tcp_info, counters, outcome, point, notes + more)

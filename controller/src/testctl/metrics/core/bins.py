@@ -60,7 +60,8 @@ def throughput_bins(
     """(edges in ns, wire bytes per bin as int64) of a flow's data direction at one capture.
 
     The data direction is the one with more payload.  where: the capture; by default the one at
-    which that direction arrives (the first by name if several; failing that, where it leaves).
+    which that direction arrives (the first by name if several; failing that, where it leaves), or a
+    switch where there is no capture.
     Without limits the sum is exactly the sum of wire_bytes of those packets.
     """
     codes, names = codes_of(packets, "flow")
@@ -70,12 +71,21 @@ def throughput_bins(
     rows = rows[direction == (0 if forward else 1)]
     place, places = codes_of(packets, "where")
     if where is None and len(rows):
+        rows = _captured(packets, rows)
         arriving = np.unique(place[rows[~numbers_of(packets, "out")[rows]]])
         found = arriving if len(arriving) else np.unique(place[rows])
         where = min(places[code] for code in found)
     rows = rows[place[rows] == places.index(where)] if where in places else rows[:0]
     time_ns, wire = numbers_of(packets, "time_ns")[rows], numbers_of(packets, "wire_bytes")[rows]
     return dense_bins(time_ns, wire, bin_ns, start_ns, end_ns)
+
+
+def _captured(packets: pa.Table, rows: Ints) -> Ints:
+    """Those that a capture saw; all when there are none, or no switch could have seen them."""
+    if "ordinal" not in packets.schema.names:
+        return rows
+    mine = rows[numbers_of(packets, "ordinal")[rows] < 0]
+    return mine if len(mine) else rows
 
 
 def whole_bins(time_ns: Ints, amount: Array, start_ns: int, end_ns: int, bin_ns: int) -> tuple[int, Ints, Ints]:

@@ -11,6 +11,7 @@ import numpy as np
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
+from testctl.records.schema import codes_of
 
 _EXTRA_BYTES = 64  # per connection: what a generator sends beside what it counts (iperf3's cookie)
 _SHARE = 0.02
@@ -68,6 +69,12 @@ def generator_bytes(result: Any) -> tuple[int | None, int | None]:
     return sent, received
 
 
+def _captured(records: Records) -> bool:
+    """Whether a host's capture has any packet (a switch's telemetry is not one)."""
+    where, names = codes_of(records.packets, "where")
+    return bool(np.isin(where, [code for code, name in enumerate(names) if name not in records.switches]).any())
+
+
 def _generator(seen: FlowView, result: Any) -> Iterator[str]:
     for end in _ends(result):
         if end.get("verified") is False:
@@ -83,7 +90,7 @@ def _generator(seen: FlowView, result: Any) -> Iterator[str]:
         for where, rows in ((seen.sender, seen.sent), (seen.receiver, seen.arrived)):
             if len(rows) and unique_bytes(rows) < received:
                 yield f"{where}'s capture has {unique_bytes(rows)} bytes of payload; {seen.receiver} read {received}"
-        if received and not len(seen.sent) and not len(seen.arrived) and seen.records.packets.num_rows:
+        if received and not len(seen.sent) and not len(seen.arrived) and _captured(seen.records):
             yield f"no capture has a packet of it; {seen.receiver} read {received} bytes"
 
 
@@ -119,13 +126,14 @@ def _counters(records: Records) -> Iterator[str]:
     """What a host's kernel counted coming in against what its capture saw arrive.
 
     Tcp.InSegs counts a merged packet once, the IpExt counters by ECN field its packets on the wire.
+    What a switch forwards its kernel does not count there.
     """
     if not records.packets.num_rows:
         return
     where, names = records.codes("where")
     arriving = ~records.column("out")
     for code, name in enumerate(names):
-        snmp = records.counters.get(name, {}).get("snmp", {})
+        snmp = {} if name in records.switches else records.counters.get(name, {}).get("snmp", {})
         rows = arriving & (where == code)
         if not snmp or not rows.any():
             continue

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.passages import data_passages
 from testctl.metrics.core.queues import own_queue, under_way
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView, view
+from testctl.metrics.recovery.events import tcp_events
 from testctl.records import Records
-from testctl.records.schema import SACK_EDGES, Array, Ints
+from testctl.records.schema import SACK_EDGES, Array, Ints, numbers_of
 
 
 def throughput(flow: FlowView, bin_ns: int) -> pa.Table:
@@ -92,21 +94,42 @@ def seq(flow: FlowView, bin_ns: int) -> pa.Table:
 
 
 def queue(flow: FlowView, bin_ns: int) -> pa.Table:
-    """time_ns, place (own: in the sender's host; network: between the captures), bytes: the largest of each bin."""
+    """time_ns, place, bytes: the largest of each bin.
+
+    place: own, in the sender's host; network, between the captures; or the switch port that data leaves by.
+    """
+    found = {"own": own_queue(flow), "network": under_way(flow)}
+    for passage in data_passages(flow):
+        found[passage.port] = passage.queued["time_ns"], passage.queued["queue_bytes"]
     parts = []
-    for place, (time_ns, amount) in enumerate((own_queue(flow), under_way(flow))):
+    for place, (time_ns, amount) in enumerate(found.values()):
         if bin_ns > 0 and len(time_ns):
             number = time_ns // bin_ns
             first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
             time_ns, amount = number[first] * bin_ns, np.maximum.reduceat(amount, first)
         parts.append((time_ns, np.full(len(time_ns), place, np.int8), amount))
     time_ns, places, amount = (np.concatenate(column) for column in zip(*parts, strict=True))
-    names = pa.DictionaryArray.from_arrays(places.astype(np.int8), ["own", "network"])
+    names = pa.DictionaryArray.from_arrays(places.astype(np.int8), list(found))
     return pa.table({"time_ns": time_ns, "place": names, "bytes": amount})
 
 
+def tcp(flow: FlowView, bin_ns: int) -> pa.Table:
+    """TCP's internals at every ACK and transmission, by the sender's capture; columns of TCP_EVENTS.
+
+    With a width, the last event of each bin and connection.
+    """
+    table = tcp_events(flow.records, flow.name)
+    if bin_ns <= 0 or not table.num_rows:
+        return table
+    time_ns, conn = numbers_of(table, "time_ns"), numbers_of(table, "conn").astype(np.int64)
+    order = np.lexsort((np.arange(len(conn)), conn))
+    number, group = time_ns[order] // bin_ns, conn[order]
+    last = np.append((np.diff(number) != 0) | (np.diff(group) != 0), True)
+    return table.take(pa.array(np.sort(order[last])))
+
+
 SERIES: dict[str, Callable[[FlowView, int], pa.Table]] = {
-    made.__name__: made for made in (throughput, cwnd, rtt, latency, seq, queue)
+    made.__name__: made for made in (throughput, cwnd, rtt, latency, seq, queue, tcp)
 }
 
 

@@ -143,11 +143,10 @@ def _make(records: Records, flow: str) -> FlowView:
     asked = next((f for f in records.point.get("flows", []) if f["name"] == flow), None)
     if asked is None:
         raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
-    groups = _groups(records)
     ends = (asked["from"], asked["to"])
 
     def rows(where: str, direction: int, out: bool) -> Rows:
-        return Rows(records, groups.get((flow, where, direction, out), np.empty(0, np.int64)))
+        return rows_of(records, flow, where, direction, out=out)
 
     carried = [
         max(int(rows(ends[d], d, True)["length"].sum()), int(rows(ends[1 - d], d, False)["length"].sum()))
@@ -167,6 +166,11 @@ def _make(records: Records, flow: str) -> FlowView:
         acks_in=acks_in.where(acks_in["flags"] & (ACK | SYN) == ACK),
         acks_out=acks_out.where(acks_out["flags"] & (ACK | SYN) == ACK),
     )
+
+
+def rows_of(records: Records, flow: str, where: str, direction: int, *, out: bool) -> Rows:
+    """A flow's packets of one direction (0: from -> to) as one place saw them leave or arrive."""
+    return Rows(records, _groups(records).get((flow, where, direction, out), np.empty(0, np.int64)))
 
 
 def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue marks: what the ECN thresholds of switch ports marked, and what they left, by telemetry.
+
+Counted are data packets that came ECN-capable without CE, were sent on, and met no fate of the plan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.passages import data_passages
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import view
+from testctl.records import Records
+from testctl.records.schema import CE, FATES
+
+_MARKED = FATES.index("queue_mark")
+
+SPEC = MetricSpec(
+    name="queue_marks",
+    help="data packets that the ECN thresholds of switch ports marked",
+    values=(
+        MetricInfo("queue_marks", "", "data packets marked by a port's threshold; NaN without telemetry"),
+        MetricInfo("queue_marked_min_bytes", "B", "shortest queue that a marked one found; NaN without any"),
+        MetricInfo("queue_unmarked_max_bytes", "B", "longest queue that an unmarked one found; NaN without any"),
+    ),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    found = [passage for passage in data_passages(view(records, flow)) if len(passage.rows)]
+    if not found:
+        return {info.name: NAN for info in SPEC.values}
+    depth = np.concatenate([passage.rows["queue_bytes"] for passage in found])
+    fate = np.concatenate([passage.rows["fate"] for passage in found])
+    ecn = np.concatenate([passage.rows["ecn"] for passage in found])
+    left = np.concatenate([passage.rows["left_ns"] for passage in found])
+    capable = (ecn != 0) & (ecn != CE) & (left >= 0)
+    marked, spared = depth[capable & (fate == _MARKED)], depth[capable & (fate == 0)]
+    return {
+        "queue_marks": len(marked),
+        "queue_marked_min_bytes": int(marked.min()) if len(marked) else NAN,
+        "queue_unmarked_max_bytes": int(spared.max()) if len(spared) else NAN,
+    }

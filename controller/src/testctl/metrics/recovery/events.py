@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP's internals by a capture at the sender alone, in the table that a kernel's event trace has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.view import view
+from testctl.metrics.recovery.limits import unsure
+from testctl.metrics.recovery.trace import Trace, traces
+from testctl.metrics.recovery.walk import Walk, walk
+from testctl.records import Records
+from testctl.records.schema import (
+    TCP_EVENT_NAMES,
+    TCP_EVENT_SOURCES,
+    TCP_EVENTS,
+    Array,
+    Ints,
+    names_column,
+)
+
+_ACK, _SEND, _RETRANSMIT = (TCP_EVENT_NAMES.index(name) for name in ("ack", "send", "retransmit"))
+
+_SYN = 1
+"""The kernel counts the SYN among what was delivered."""
+
+
+def tcp_events(records: Records, flow: str) -> pa.Table:
+    """Every ACK and transmission of a flow (schema TCP_EVENTS, source capture), in order of the capture.
+
+    Where the capture can't be trusted to be whole (it starts mid-connection, or has a gap) pipe, cwnd, state
+    and delivered are -1 until all that was missed is acknowledged; delivered for good where it starts
+    mid-connection.  A recovery or a loss state begins with its first retransmission: what the sender only
+    thought can't be captured.  Without a capture of the sender the table is empty.
+    """
+    walks = [walk(trace, pipes=True) for trace in traces(view(records, flow))]
+    if not walks:
+        return TCP_EVENTS.empty_table()
+    parts = [_events(walked) for walked in walks]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(columns.pop("row"), kind="stable")
+    count = len(order)
+    named = {
+        "where": names_column(np.zeros(count, np.int16), [view(records, flow).sender]),
+        "flow": names_column(np.zeros(count, np.int16), [flow]),
+        "event": names_column(columns["event"][order], list(TCP_EVENT_NAMES)),
+        "source": names_column(np.full(count, TCP_EVENT_SOURCES.index("capture")), list(TCP_EVENT_SOURCES)),
+    }
+    arrays = [
+        named[field.name] if field.name in named else pa.array(columns[field.name][order]).cast(field.type)
+        for field in TCP_EVENTS
+    ]
+    return pa.table(arrays, schema=TCP_EVENTS)
+
+
+def _events(walked: Walk) -> dict[str, Array]:
+    trace = walked.trace
+    mss = max(trace.mss, 1)
+    known = np.ones(len(trace), np.bool_)
+    for stretch in unsure(trace):
+        known[stretch.first : stretch.last + 1] = False
+    sent = np.where(trace.again, _RETRANSMIT, _SEND)
+    pipe = -(-walked.pipe // mss)
+    delivered = _SYN - (-walked.delivered() // mss) if trace.from_start else np.full(len(trace), -1)
+    return {
+        "row": trace.row,
+        "time_ns": trace.time_ns,
+        "conn": np.full(len(trace), trace.conn),
+        "event": np.where(trace.is_ack, _ACK, sent),
+        "snd_una": trace.una,
+        "snd_nxt": trace.nxt,
+        "cwnd": np.where(known & ~trace.is_ack, pipe, -1),
+        "ssthresh": np.full(len(trace), -1),
+        "pipe": np.where(known, pipe, -1),
+        "srtt_us": smoothed_rtt_us(trace),
+        "state": np.where(known, walked.state, -1),
+        "delivered": np.where(known, delivered, -1),
+    }
+
+
+def smoothed_rtt_us(trace: Trace) -> Ints:
+    """SRTT after each event (RFC 6298, section 2), µs; -1 before the first sample.
+
+    A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: none of
+    what was retransmitted.
+    """
+    samples = round_trips(trace.flow)
+    own = samples.conn == trace.conn
+    time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
+    smoothed = np.full(len(trace), -1, np.int64)
+    if not len(time_ns):
+        return smoothed
+    order = np.lexsort((-rtt_ns, time_ns))
+    time_ns, rtt_ns = time_ns[order], rtt_ns[order]
+    first = np.flatnonzero(np.diff(time_ns, prepend=time_ns[0] - 1))
+    srtt, values = 0.0, list[float]()
+    for rtt in rtt_ns[first].tolist():
+        srtt = srtt + (rtt - srtt) / 8 if values else float(rtt)
+        values.append(srtt)
+    acks = np.flatnonzero(trace.is_ack)
+    at = np.searchsorted(time_ns[first], trace.time_ns[acks], side="right") - 1
+    there = at >= 0
+    smoothed[acks[there]] = np.round(np.array(values)[at[there]] / 1e3).astype(np.int64)
+    held = np.maximum.accumulate(np.where(smoothed >= 0, np.arange(len(trace)), -1))
+    return np.where(held >= 0, smoothed[np.maximum(held, 0)], -1)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of one recovery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.metrics.core.latencies import lost_packets
+from testctl.metrics.core.matching import wire
+from testctl.metrics.core.view import FlowView
+from testctl.metrics.recovery.answers import Answers, answers, longest_run
+from testctl.metrics.recovery.limits import ENDS, NO_SACK, Unsure, limit
+from testctl.metrics.recovery.scoreboard import Scoreboard
+from testctl.metrics.recovery.trace import Trace
+from testctl.metrics.recovery.walk import Episode, Walk
+from testctl.metrics.recovery.window import NOWHERE, window_at_exit
+from testctl.records.schema import Ints
+
+
+@dataclass
+class Recovery:
+    """A row of the table; what each field means is said at RECOVERIES."""
+
+    flow: str
+    conn: int
+    entered_by: str
+    exited_by: str
+    limit: str
+    first_dup_row: int
+    entry_row: int
+    first_retrans_row: int
+    exit_row: int
+    first_dup_ns: int
+    entry_ns: int
+    exit_ns: int
+    sent: str = ""
+    sent_first_round: str = ""
+    una: int = -1
+    point: int = -1
+    flight_bytes: int = -1
+    mss: int = -1
+    dup_acks: int = -1
+    acks: int = -1
+    segments_sent: int = -1
+    new_segments: int = -1
+    retransmissions: int = -1
+    burst_max: int = -1
+    silence_ns: int = -1
+    silent_acks: int = -1
+    prr_delivered: int = -1
+    prr_out: int = -1
+    prr_over: int = -1
+    lost_retransmissions: int = -1
+    resent: int = -1
+    timeouts: int = -1
+    pipe_entry: int = -1
+    pipe_exit: int = -1
+    cwnd_exit: int = -1
+    ssthresh: int = -1
+    window_source: str = NOWHERE
+
+    @property
+    def fast(self) -> bool:
+        """Whether ACKs let it begin, not a timeout."""
+        return self.entered_by != "timeout"
+
+    @property
+    def measured(self) -> bool:
+        """Whether its numbers are known, at least up to where the capture ends."""
+        return self.mss > 0
+
+    @property
+    def length_ns(self) -> int:
+        """Time in recovery; -1 when its end was not captured."""
+        return self.exit_ns - self.entry_ns if self.exit_ns >= 0 else -1
+
+    @property
+    def excess_window(self) -> int | None:
+        """cwnd - ssthresh at the exit, in segments; None when unknown."""
+        return self.cwnd_exit - self.ssthresh if self.window_source != NOWHERE else None
+
+
+def measure(walk: Walk, episode: Episode, stretches: list[Unsure]) -> Recovery:
+    """The row of an episode; stretches: where the capture can't be trusted."""
+    trace = walk.trace
+    stop = episode.exit if episode.exit >= 0 else len(trace)
+    why = limit(stretches, episode.first_dup, min(stop, len(trace) - 1))
+    ended = episode.exit >= 0
+    found = Recovery(
+        flow=trace.flow.name,
+        conn=trace.conn,
+        entered_by=episode.entered_by,
+        exited_by=episode.exited_by,
+        limit=why,
+        first_dup_row=int(trace.row[episode.first_dup]),
+        entry_row=int(trace.row[episode.entry]),
+        first_retrans_row=int(trace.row[episode.first_retrans]),
+        exit_row=int(trace.row[episode.exit]) if ended else -1,
+        first_dup_ns=int(trace.time_ns[episode.first_dup]),
+        entry_ns=int(trace.time_ns[episode.entry]),
+        exit_ns=int(trace.time_ns[episode.exit]) if ended else -1,
+    )
+    if why:
+        return found
+    limits = [] if ended else [ENDS]
+    sent = answers(trace, episode.first_dup, stop, walk.by_timer)
+    _sending(found, trace, episode, sent, stop)
+    if trace.sack:
+        _conservation(found, walk, episode, sent, stop)
+    else:
+        limits.append(NO_SACK)
+    _again(found, trace, episode, stop)
+    window = window_at_exit(walk, episode) if trace.sack else None
+    if window is not None:
+        found.cwnd_exit, found.ssthresh, found.window_source = window
+    found.limit = "; ".join(limits)
+    return found
+
+
+def _sending(found: Recovery, trace: Trace, episode: Episode, sent: Answers, stop: int) -> None:
+    """What was sent, in which bursts, with which silences."""
+    inside = sent.part(episode.entry, stop)
+    found.una, found.point, found.mss = episode.una, episode.point, trace.mss
+    found.flight_bytes = episode.flight
+    found.dup_acks, found.timeouts = episode.dup_acks, episode.timeouts + (episode.exited_by == "timeout")
+    found.sent = sent.letters
+    found.sent_first_round = sent.part(episode.first_dup, _second_round(trace, episode, stop)).letters
+    found.acks = len(inside.acks)
+    part = slice(episode.entry, stop)
+    found.segments_sent = int(trace.segs[part].sum())
+    found.retransmissions = int(trace.segs[part][trace.again[part]].sum())
+    found.new_segments = found.segments_sent - found.retransmissions
+    found.burst_max = int(inside.total.max(initial=0))
+    found.silent_acks = longest_run(inside.total == 0)
+    moments = trace.time_ns[part][trace.segs[part] > 0]
+    last = found.exit_ns if found.exit_ns >= 0 else int(trace.time_ns[-1])
+    found.silence_ns = int(np.diff(np.concatenate([[found.entry_ns], moments, [last]])).max())
+
+
+def _second_round(trace: Trace, episode: Episode, stop: int) -> int:
+    """The first ACK of something sent after the first duplicate ACK, or of a retransmission."""
+    part = slice(episode.first_dup, stop)
+    later = trace.top[part] > trace.nxt[episode.first_dup]
+    later |= trace.una[part] > trace.una[episode.first_dup]
+    found = np.flatnonzero(trace.is_ack[part] & later)
+    return episode.first_dup + int(found[0]) if len(found) else stop
+
+
+def _conservation(found: Recovery, walk: Walk, episode: Episode, sent: Answers, stop: int) -> None:
+    """prr_delivered and prr_out (RFC 6937, section 3), and pipe."""
+    trace = walk.trace
+    before = int(walk.delivered(slice(episode.entry - 1, episode.entry))[0]) if episode.entry else trace.start
+    inside = sent.part(episode.entry, stop)
+    if len(inside.acks):
+        last = np.append(inside.acks[1:], stop) - 1
+        out = np.cumsum(trace.payload[episode.entry : stop])[last - episode.entry]
+        got = walk.delivered(inside.acks) - before
+        found.prr_delivered, found.prr_out = int(got[-1]), int(out[-1])
+        found.prr_over = int((out - 2 * got).max())
+    found.pipe_entry, found.pipe_exit = episode.pipe_entry, episode.pipe_exit
+
+
+def _again(found: Recovery, trace: Trace, episode: Episode, stop: int) -> None:
+    """Retransmissions that were lost, and those sent once more."""
+    part = slice(episode.entry, stop)
+    events = np.flatnonzero(trace.again[part]) + episode.entry
+    ended_by = [episode.exit] if episode.exited_by == "timeout" else []
+    covered = Scoreboard()
+    found.resent = sum(
+        covered.add(int(trace.seq[event]), int(trace.end[event])) == 0 for event in (*events.tolist(), *ended_by)
+    )
+    if len(trace.flow.arrived):
+        found.lost_retransmissions = _count_in(lost_rows(trace.flow), trace.row[events])
+
+
+def _count_in(ascending: Ints, wanted: Ints) -> int:
+    at = np.searchsorted(ascending, wanted)
+    return int((ascending[np.minimum(at, len(ascending) - 1)] == wanted).sum()) if len(ascending) else 0
+
+
+def lost_rows(flow: FlowView) -> Ints:
+    """The rows of departures that never arrived, ascending, made once."""
+    key = ("lost rows", flow.name)
+    if key not in flow.records.memo:
+        flow.records.memo[key] = np.unique(flow.sent.index[wire(flow).row[lost_packets(flow)]])
+    found: Ints = flow.records.memo[key]
+    return found

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fast recoveries of a flow in numbers: RFC 6937's and RFC 6675's terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from testctl.metrics.core.spec import NAN, Better, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import view
+from testctl.metrics.recovery.measure import Recovery
+from testctl.metrics.recovery.table import flow_recoveries
+from testctl.records import Records
+
+_LONGEST_TEXT = 2000
+_SHARES = (1, 25, 50, 75, 99)
+_EXCESS = "cwnd - ssthresh just before a fast recovery's end"
+
+_VALUES: tuple[tuple[str, str, str, Better], ...] = (
+    ("recoveries", "", "fast recoveries; this and all below: NaN without a capture at the sender", "none"),
+    (
+        "recoveries_not_measured",
+        "",
+        "of these, those the capture does not show whole: it starts or ends in them or has a gap, or there is no SACK",
+        "lower",
+    ),
+    ("recovery_timeouts", "", "fast recoveries that a retransmission timeout ended", "lower"),
+    ("recovery_time_mean_ms", "ms", "mean time in fast recovery; NaN without any", "lower"),
+    ("recovery_time_max_ms", "ms", "longest time in fast recovery; NaN without any", "lower"),
+    (
+        "recovery_sent_pattern",
+        "",
+        "what was sent on each ACK from the first duplicate one of the first fast recovery to before its end: "
+        'N new, R retransmission, a number before it for several, "." nothing; none without any',
+        "none",
+    ),
+    (
+        "recovery_sent_first_round",
+        "",
+        "the same, on the ACKs of what was in flight when the first duplicate ACK came (RFC 6937, 3.1)",
+        "none",
+    ),
+    ("recovery_segments_sent", "", "packets sent in fast recoveries", "none"),
+    ("recovery_burst_max", "packets", "most packets sent on one ACK of a fast recovery", "lower"),
+    ("recovery_silence_longest_ms", "ms", "longest time in a fast recovery in which nothing was sent", "lower"),
+    ("recovery_silent_acks_max", "", "most ACKs on end of a fast recovery on which nothing was sent", "lower"),
+    (
+        "lost_retransmissions",
+        "",
+        "retransmissions of fast recoveries that never arrived; without a capture of the receiver those sent once more",
+        "lower",
+    ),
+    ("prr_out_ratio_max", "", "largest prr_out / prr_delivered of a fast recovery; with PRR at most 2", "lower"),
+    ("recovery_excess_window_mean", "packets", f"{_EXCESS}: mean; NaN where it is not known", "none"),
+    *((f"recovery_excess_window_p{n:02d}", "packets", f"{_EXCESS}: p{n:02d}", "none") for n in _SHARES),
+    (
+        "recovery_excess_window_by",
+        "",
+        "what that was taken from and how often: tcp_info, flight (cwnd by what was in flight), unknown",
+        "none",
+    ),
+)
+
+SPEC = MetricSpec(
+    name="recovery",
+    help="fast recoveries, by the sender's capture",
+    values=tuple(MetricInfo(*value) for value in _VALUES),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    if not len(seen.sent) or not len(seen.acks_in):
+        return {info.name: NAN for info in SPEC.values}
+    fast = [one for one in flow_recoveries(records, flow) if one.fast]
+    known = [one for one in fast if one.measured]
+    times_ms = [one.length_ns / 1e6 for one in known if one.exited_by != "end"]
+    ratios = [one.prr_out / one.prr_delivered for one in known if one.prr_delivered > 0 and one.exited_by != "end"]
+    first = known[0] if known else None
+    return {
+        "recoveries": len(fast),
+        "recoveries_not_measured": sum(bool(one.limit) for one in fast),
+        "recovery_timeouts": sum(one.exited_by == "timeout" for one in known),
+        "recovery_time_mean_ms": sum(times_ms) / len(times_ms) if times_ms else NAN,
+        "recovery_time_max_ms": max(times_ms, default=NAN),
+        "recovery_sent_pattern": _short(first.sent) if first else "none",
+        "recovery_sent_first_round": _short(first.sent_first_round) if first else "none",
+        "recovery_segments_sent": sum(one.segments_sent for one in known),
+        "recovery_burst_max": max((one.burst_max for one in known), default=NAN),
+        "recovery_silence_longest_ms": max((one.silence_ns / 1e6 for one in known), default=NAN),
+        "recovery_silent_acks_max": max((one.silent_acks for one in known), default=NAN),
+        "lost_retransmissions": sum(
+            one.resent if one.lost_retransmissions < 0 else one.lost_retransmissions for one in known
+        ),
+        "prr_out_ratio_max": max(ratios, default=NAN),
+        **_excess(known),
+    }
+
+
+def _excess(known: Sequence[Recovery]) -> dict[str, Number]:
+    ended = [one for one in known if one.exited_by == "ack"]
+    found = [one.excess_window for one in ended if one.excess_window is not None]
+    by = Counter(one.window_source for one in ended)
+    values: dict[str, Number] = {"recovery_excess_window_mean": float(np.mean(found)) if found else NAN}
+    for share in _SHARES:
+        values[f"recovery_excess_window_p{share:02d}"] = float(np.percentile(found, share)) if found else NAN
+    return {**values, "recovery_excess_window_by": ", ".join(f"{name} {by[name]}" for name in sorted(by)) or "none"}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of recoveries: one row each, fast recovery and recovery after a timeout."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from testctl.metrics.core.view import view
+from testctl.metrics.recovery.limits import unsure
+from testctl.metrics.recovery.measure import Recovery, measure
+from testctl.metrics.recovery.trace import traces
+from testctl.metrics.recovery.walk import Walk, walk
+from testctl.records import Records
+
+_TEXT = ("flow", "entered_by", "exited_by", "limit", "sent", "sent_first_round", "window_source")
+_INT64 = (
+    "conn first_dup_row entry_row first_retrans_row exit_row first_dup_ns entry_ns exit_ns una point flight_bytes mss "
+    "dup_acks acks segments_sent new_segments retransmissions burst_max silence_ns silent_acks "
+    "prr_delivered prr_out prr_over lost_retransmissions resent timeouts pipe_entry pipe_exit cwnd_exit ssthresh"
+)
+
+RECOVERIES = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _INT64.split(" "))])
+"""Times in ns relative to T0, rows are row numbers of the packets table; -1 not known, or there is none.
+
+entered_by         dupacks: three duplicate ACKs or more than two segments SACKed; early: fewer; timeout
+exited_by          ack: the recovery point was acknowledged; timeout; end: the capture ended before
+limit              why something is not known, "" when all is; with a capture that starts in it or has a
+                   gap nothing is known but when it was seen
+first_dup_*        the first duplicate ACK; entry_*: the ACK that let the first retransmission go
+point, una         the recovery point (snd.nxt at entry), snd.una at entry; flight_bytes: FlightSize, their difference
+                   (further timeouts move the point on)
+dup_acks           duplicate ACKs before the first retransmission
+acks               ACKs from the entry to before the exit
+sent               what was sent on each ACK from the first duplicate one to before the exit
+sent_first_round   the same, only on the ACKs of what was in flight when the first duplicate ACK came
+burst_max          most packets sent on one ACK; silence_ns: longest time in which nothing was sent;
+                   silent_acks: most ACKs one after another on which nothing was sent (all from the entry to the exit)
+prr_delivered      bytes newly acknowledged or SACKed from the entry to before the exit; prr_out: bytes sent
+prr_over           largest prr_out - 2 prr_delivered after any ACK: above 0 the bound was broken
+lost_retransmissions   retransmissions that never arrived (only a capture at the receiver shows it)
+resent             retransmissions of what had been retransmitted in the same recovery
+pipe_*             bytes by RFC 6675 when the first retransmission leaves (before it), and before the exit
+cwnd_exit, ssthresh    segments just before the exit; window_source: tcp_info, flight, unknown
+"""
+
+
+def flow_walks(records: Records, flow: str) -> list[Walk]:
+    """The connections of a flow that retransmitted, as far as captured at the sender, walked once."""
+    key = ("walks", flow)
+    if key not in records.memo:
+        records.memo[key] = [walk(trace) for trace in traces(view(records, flow), repaired=True)]
+    found: list[Walk] = records.memo[key]
+    return found
+
+
+def flow_recoveries(records: Records, flow: str) -> list[Recovery]:
+    """Every recovery of a flow in order of entry, made once."""
+    key = ("recoveries", flow)
+    if key not in records.memo:
+        found = []
+        for walked in flow_walks(records, flow):
+            stretches = unsure(walked.trace) if walked.episodes else []
+            found += [measure(walked, episode, stretches) for episode in walked.episodes]
+        records.memo[key] = sorted(found, key=lambda one: (one.entry_ns, one.conn))
+    done: list[Recovery] = records.memo[key]
+    return done
+
+
+def recoveries_table(records: Records) -> pa.Table:
+    """All recoveries of a point (schema RECOVERIES)."""
+    rows = [vars(one) for flow in records.flows for one in flow_recoveries(records, flow)]
+    return pa.table({name: [row[name] for row in rows] for name in RECOVERIES.names}, schema=RECOVERIES)

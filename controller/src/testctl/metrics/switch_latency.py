@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switch latency: from a data packet's arrival at a switch to its departure, the port's delay included.
+
+By telemetry, over every passage of a packet through a switch.  Without it: the latency between the hosts'
+captures, which is that of all switches of the way together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.passages import data_passages, residence
+from testctl.metrics.core.spec import MetricSpec, Number
+from testctl.metrics.core.summary import infos, summarise
+from testctl.metrics.core.view import view
+from testctl.records import Records
+
+_TAILS = ("p50", "p99", "p999")
+
+SPEC = MetricSpec(
+    name="switch_latency",
+    help="time that data packets spend in a switch",
+    values=infos("switch_latency", "arrival at a switch to departure, of data packets", _TAILS),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    spent = [residence(passage)[1] for passage in data_passages(seen)]
+    samples = np.concatenate(spent) if spent else latencies(seen)[1]
+    return summarise("switch_latency", samples, _TAILS)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of made-up conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testctl.records import Records, load_raw
+from testctl.records.synthetic import Conversation, write_point
+
+Load = Callable[[Conversation], Records]
+
+
+@pytest.fixture
+def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """The records of a conversation, by way of its captures."""
+
+    def made(talk: Conversation) -> Records:
+        where: Path = tmp_path_factory.mktemp("point")
+        write_point(where, talk.captures())
+        return load_raw(where)
+
+    return made

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recoveries written by hand: timeouts, lost retransmissions, reordering, and what a capture can't show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from testctl.metrics import analyse
+from testctl.metrics.core.view import view
+from testctl.metrics.recovery import RECOVERIES, flow_recoveries, flow_walks, recoveries_table
+from testctl.metrics.recovery.trace import traces
+from testctl.metrics.recovery.walk import walk
+from testctl.records import TCP_INFO, Records
+from testctl.records.schema import names_column
+from testctl.records.synthetic import T0_NS, Conversation
+from testctl.records.synthetic_recovery import MSS, Sender
+
+Load = Callable[[Conversation], Records]
+
+
+class Talk(Conversation):
+    """A conversation whose ACKs are named by when they come to the sender; numbers are segments."""
+
+    def send(self, at_us: float, segment: int, *, arrives: bool = True) -> None:
+        self.data(at_us, segment * MSS, MSS, arrives=arrives)
+
+    def gets(self, at_us: float, ack: int, *edges: int) -> None:
+        self.ack(at_us - self.delay_us, ack * MSS, sacks=[edge * MSS for edge in edges])
+
+
+def opening(window: int = 10, lost: tuple[int, ...] = (0,), **options: Any) -> Talk:
+    """A window leaves from 1000 µs on, 10 µs apart; its ACKs are due from 2000 µs on."""
+    talk = Talk(delay_us=500, **options)
+    for n in range(window):
+        talk.send(1000 + 10 * n, n, arrives=n not in lost)
+    return talk
+
+
+def three_duplicates(talk: Talk) -> None:
+    """ACKs of segments 1, 2 and 3 at 2010, 2020 and 2030 µs."""
+    for n in (1, 2, 3):
+        talk.gets(2000 + 10 * n, 0, 1, n + 1)
+
+
+def metrics(records: Records) -> dict[str, Any]:
+    return analyse(records).metrics["bulk"]
+
+
+def test_retransmission_lost_and_a_timeout(load: Load) -> None:
+    talk = opening()
+    three_duplicates(talk)
+    talk.send(2031, 0, arrives=False)
+    for n in range(4, 10):
+        talk.gets(2000 + 10 * n, 0, 1, n + 1)
+    talk.send(252_100, 0)
+    talk.gets(253_100, 10)
+    records = load(talk)
+    fast, after = flow_recoveries(records, "bulk")
+    assert (fast.entered_by, fast.exited_by, fast.timeouts, fast.limit) == ("dupacks", "timeout", 1, "")
+    assert (fast.lost_retransmissions, fast.resent) == (1, 1)
+    assert fast.sent == ". . R . . . . . ."
+    assert fast.entry_ns == 2_030_000
+    assert fast.length_ns == 252_100_000 - 2_030_000
+    assert fast.silence_ns == 252_100_000 - 2_031_000
+    assert (after.entered_by, after.exited_by, after.segments_sent) == ("timeout", "ack", 1)
+    assert after.length_ns == 1_000_000
+    got = metrics(records)
+    assert (got["recoveries"], got["recovery_timeouts"], got["lost_retransmissions"]) == (1, 1, 1)
+    assert got["recovery_time_mean_ms"] == pytest.approx(250.07)
+    table = recoveries_table(records)
+    assert table.schema == RECOVERIES
+    assert table["point"].to_pylist() == [10 * MSS, 10 * MSS]
+
+
+def test_timeout_while_duplicates_go_on(load: Load) -> None:
+    """New data keeps duplicate ACKs coming: the timer is known by the age of the retransmission."""
+    talk = opening()
+    three_duplicates(talk)
+    talk.send(2031, 0, arrives=False)
+    at, segment = 2040.0, 10
+    while at < 260_000:
+        talk.send(at, segment)
+        talk.gets(at + 1000, 0, 1, segment + 1)
+        at, segment = at + 1010, segment + 1
+    talk.send(at, 0)
+    talk.gets(at + 1000, segment)
+    fast, after = flow_recoveries(load(talk), "bulk")
+    assert (fast.exited_by, after.entered_by, after.exited_by) == ("timeout", "timeout", "ack")
+
+
+def test_timeout_with_nothing_sacked_is_no_fast_recovery(load: Load) -> None:
+    talk = opening(lost=tuple(range(10)))
+    talk.send(252_000, 0)
+    talk.gets(253_000, 1)
+    for n in range(1, 10):
+        talk.send(253_001 + n, n)
+        talk.gets(254_001 + 2 * n, n + 1)
+    records = load(talk)
+    (only,) = flow_recoveries(records, "bulk")
+    assert (only.entered_by, only.exited_by, only.retransmissions) == ("timeout", "ack", 10)
+    got = metrics(records)
+    assert (got["recoveries"], got["recovery_sent_pattern"], got["recovery_excess_window_by"]) == (0, "none", "none")
+    assert np.isnan(got["recovery_time_mean_ms"])
+
+
+def test_reordering_without_loss_is_no_recovery(load: Load) -> None:
+    talk = opening(lost=())
+    talk.gets(2010, 0, 1, 2)
+    talk.gets(2020, 0, 1, 3)
+    talk.gets(2030, 3)
+    for n in range(3, 10):
+        talk.gets(2040 + n, n + 1)
+    records = load(talk)
+    assert flow_recoveries(records, "bulk") == []
+    assert metrics(records)["recoveries"] == 0
+    walked = walk(*traces(view(records, "bulk")))
+    assert np.diff(walked.delivered())[walked.trace.is_ack[1:]].tolist() == [MSS] * 10
+    assert int(walked.sacked[-1]) == 0
+
+
+def test_two_duplicates_and_a_retransmission_are_early(load: Load) -> None:
+    talk = opening(4)
+    talk.gets(2010, 0, 1, 2)
+    talk.gets(2020, 0, 1, 3)
+    talk.send(2300, 0)
+    talk.gets(2400, 0, 1, 4)
+    talk.gets(3300, 4)
+    (only,) = flow_recoveries(load(talk), "bulk")
+    assert (only.entered_by, only.dup_acks, only.sent) == ("early", 2, ". R .")
+
+
+def test_tail_loss_probe_is_no_recovery_by_itself(load: Load) -> None:
+    talk = opening(lost=(9,))
+    for n in range(9):
+        talk.gets(2010 + n, n + 1)
+    talk.send(4100, 9)
+    talk.gets(5100, 10)
+    records = load(talk)
+    assert flow_recoveries(records, "bulk") == []
+    assert len(flow_walks(records, "bulk")[0].by_timer) == 1
+
+
+def test_bursts_of_a_stretched_ack(load: Load) -> None:
+    talk = opening()
+    talk.gets(2030, 0, 1, 4)
+    talk.send(2031, 0)
+    talk.gets(2090, 0, 1, 10)
+    for n in range(4):
+        talk.send(2091 + n, 10 + n)
+    talk.gets(3031, 10)
+    for n in range(10, 14):
+        talk.gets(3100 + n, n + 1)
+    (only,) = flow_recoveries(load(talk), "bulk")
+    assert (only.sent, only.sent_first_round, only.burst_max) == ("R 4N", "R 4N", 4)
+    assert (only.prr_delivered, only.prr_out, only.prr_over) == (9 * MSS, 5 * MSS, -5 * MSS)
+
+
+def test_more_than_twice_what_was_delivered_is_said(load: Load) -> None:
+    talk = opening()
+    three_duplicates(talk)
+    for n in range(4):
+        talk.send(2031 + n, 0 if n == 0 else 9 + n)
+    for n in range(4, 10):
+        talk.gets(2000 + 10 * n, 0, 1, n + 1)
+    talk.gets(3031, 10)
+    (only,) = flow_recoveries(load(talk), "bulk")
+    assert only.sent.split(" ")[2] == "R3N"
+    assert only.prr_over == 4 * MSS - 2 * MSS
+
+
+@pytest.mark.parametrize("isn", [0, 2**31 - 1, 2**32 - 3 * MSS, 2**32 - 1])
+def test_wire_numbers_that_wrap(load: Load, isn: int) -> None:
+    sender = Sender("prr", 20, 60, [0, 3, 21], isn=isn).run()
+    (found,) = flow_recoveries(load(sender.talk), "bulk")
+    same = Sender("prr", 20, 60, [0, 3, 21]).run()
+    assert found == flow_recoveries(load(same.talk), "bulk")[0]
+    assert found.una == 0
+
+
+def test_beyond_4_gigabytes(load: Load) -> None:
+    records = load(Sender("prr", 20, 60, [0, 3, 21]).run().talk)
+    wanted = flow_recoveries(records, "bulk")[0]
+    moved = shifted(records, 2**32)
+    (found,) = flow_recoveries(moved, "bulk")
+    assert (found.sent, found.prr_delivered, found.pipe_entry) == (wanted.sent, wanted.prr_delivered, wanted.pipe_entry)
+    assert found.point == wanted.point + 2**32
+
+
+def shifted(records: Records, by: int) -> Records:
+    """The same connection `by` bytes later: what came before left in large records just before it."""
+    columns = {name: records.column(name).copy() for name in ("seq", "ack", "direction", "length", "retrans")}
+    data, back = columns["direction"] == 0, columns["direction"] == 1
+    columns["seq"][data & (columns["seq"] >= 0)] += by
+    columns["ack"][back & (columns["ack"] >= 0)] += by
+    table = records.packets
+    for name in ("seq", "ack"):
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(columns[name]))
+    for name in (name for name in table.schema.names if name.startswith("sack")):
+        edge = records.column(name).copy()
+        edge[edge >= 0] += by
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(edge))
+    first = next(i for i in range(table.num_rows) if data[i] and columns["length"][i])
+    (packet,) = table.slice(first, 1).to_pylist()
+    sizes = [min(by - at, 32_000 * MSS) for at in range(0, by, 32_000 * MSS)]
+    earlier = [
+        packet | {"seq": n * 32_000 * MSS, "length": size, "segs": -(-size // MSS)} for n, size in enumerate(sizes)
+    ]
+    bridge = pa.Table.from_pylist(earlier, table.schema)
+    joined = pa.concat_tables([table.slice(0, first), bridge, table.slice(first)]).unify_dictionaries()
+    return Records(joined.combine_chunks(), records.tcp_info, {}, records.outcome, records.point)
+
+
+def cut(talk: Conversation, first_us: float, last_us: float = 1e12) -> Conversation:
+    """Only what both captures saw between two times."""
+    low, high = T0_NS + first_us * 1000, T0_NS + last_us * 1000
+    for where, parts in talk.seen.items():
+        talk.seen[where] = [part for part in parts if low <= int(part["time_ns"][0]) < high]
+    return talk
+
+
+def test_capture_that_starts_in_a_recovery_says_so(load: Load) -> None:
+    sender = Sender("prr", 20, 90, [0, 5, 40]).run()
+    whole = flow_recoveries(load(sender.talk), "bulk")
+    assert [one.limit for one in whole] == ["", ""]
+    records = load(cut(sender.talk, whole[0].entry_ns / 1000 - 150))
+    found = flow_recoveries(records, "bulk")
+    # The first recovery's retransmissions may look like new data: then it is not seen at all.
+    assert found[-1].sent == whole[1].sent
+    assert (found[-1].limit, found[-1].flight_bytes) == ("", whole[1].flight_bytes)
+    for one in found[:-1]:
+        assert one.limit.startswith("the capture ")
+        assert (one.sent, one.prr_out, one.flight_bytes, one.pipe_entry) == ("", -1, -1, -1)
+    assert metrics(records)["recoveries_not_measured"] == len(found) - 1
+
+
+def test_capture_that_starts_before_a_recovery(load: Load) -> None:
+    sender = Sender("prr", 20, 90, [0]).run()
+    whole = flow_recoveries(load(sender.talk), "bulk")
+    found = flow_recoveries(load(cut(sender.talk, 100_055)), "bulk")
+    assert whole[0].limit == ""
+    assert [one.limit for one in found] in ([], ["the capture starts mid-connection"])
+
+
+def test_capture_that_ends_in_a_recovery(load: Load) -> None:
+    sender = Sender("prr", 20, 60, [0]).run()
+    (whole,) = flow_recoveries(load(sender.talk), "bulk")
+    records = load(cut(sender.talk, 0, whole.entry_ns / 1000 + 1000))
+    (found,) = flow_recoveries(records, "bulk")
+    assert (found.exited_by, found.limit, found.exit_ns) == ("end", "the capture ends in it", -1)
+    assert whole.sent.startswith(found.sent)
+    assert (found.length_ns, found.pipe_exit, found.excess_window) == (-1, -1, None)
+    got = metrics(records)
+    assert (got["recoveries"], got["recoveries_not_measured"]) == (1, 1)
+    assert np.isnan(got["recovery_time_mean_ms"])
+
+
+@pytest.mark.parametrize(("missing", "limit"), [(0, "gap"), (12, "gap"), (21, "gap"), (30, "gap"), (45, "")])
+def test_capture_with_a_gap(load: Load, missing: int, limit: str) -> None:
+    """A data packet that left the sender was not captured there; 45 left after the recovery."""
+    sender = Sender("prr", 20, 60, [0]).run()
+    talk = sender.talk
+    data = [i for i, part in enumerate(talk.seen["sender"]) if int(part["length"][0])]
+    del talk.seen["sender"][data[missing]]
+    (found,) = flow_recoveries(load(talk), "bulk")
+    assert found.limit == ("the capture has a gap" if limit else "")
+    assert bool(found.sent) == bool(not limit)
+
+
+def test_without_sack(load: Load) -> None:
+    talk = opening()
+    for n in (1, 2, 3):
+        talk.gets(2000 + 10 * n, 0)
+    talk.send(2031, 0)
+    for n in range(4, 10):
+        talk.gets(2000 + 10 * n, 0)
+    talk.gets(3031, 10)
+    records = load(talk)
+    (only,) = flow_recoveries(records, "bulk")
+    assert (only.entered_by, only.sent, only.exited_by) == ("dupacks", ". . R . . . . . .", "ack")
+    assert only.limit == "no SACK: what was delivered is not known"
+    assert (only.prr_delivered, only.pipe_exit, only.prr_over) == (-1, -1, -1)
+
+
+def test_without_a_capture_of_the_sender(load: Load) -> None:
+    talk = Sender("prr", 20, 60, [0]).run().talk
+    del talk.seen["sender"]
+    got = metrics(load(talk))
+    assert np.isnan(got["recoveries"])
+    assert np.isnan(got["recovery_sent_pattern"])
+
+
+def samples(*rows: tuple[int, int, int, int]) -> pa.Table:
+    """tcp_info of (time_ns, ca_state, cwnd, ssthresh)."""
+    time_ns, state, cwnd, ssthresh = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    given = {"time_ns": time_ns, "ca_state": state, "snd_cwnd": cwnd, "snd_ssthresh": ssthresh, "conn": 0 * time_ns}
+    columns: list[Any] = []
+    for field in TCP_INFO:
+        if field.name in ("where", "flow"):
+            columns.append(names_column(0 * time_ns, ["sender" if field.name == "where" else "bulk"]))
+        else:
+            columns.append(pa.array(given.get(field.name, np.full(len(rows), -1))).cast(field.type))
+    return pa.Table.from_arrays(columns, schema=TCP_INFO)
+
+
+def test_window_at_the_end_and_what_says_it(load: Load) -> None:
+    talk = Sender("prr", 20, 60, [0]).run().talk
+    (plain,) = flow_recoveries(load(talk), "bulk")
+    assert (plain.window_source, plain.excess_window, plain.cwnd_exit) == ("unknown", None, 11)
+    records = load(talk)
+    early, late = plain.entry_ns + 50_000, plain.exit_ns - 10_000
+    records.tcp_info = samples((early, 3, 18, 10))
+    (by_flight,) = flow_recoveries(records, "bulk")
+    assert (by_flight.window_source, by_flight.excess_window) == ("flight", 11 - 10)
+    records = load(talk)
+    records.tcp_info = samples((early, 3, 18, 11), (late, 3, 11, 11), (plain.exit_ns + 1, 0, 12, 11))
+    (by_info,) = flow_recoveries(records, "bulk")
+    assert (by_info.window_source, by_info.excess_window) == ("tcp_info", 0)
+    got = metrics(records)
+    assert (got["recovery_excess_window_p50"], got["recovery_excess_window_by"]) == (0, "tcp_info 1")

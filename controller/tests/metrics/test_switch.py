@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics that take a switch's telemetry, and what they fall back to."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from testctl.metrics import analyse, series
+from testctl.metrics.core.view import view
+from testctl.records import Records, load_raw
+from testctl.records.schema import Array
+from testctl.records.synthetic import Conversation, bulk, write_point
+from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
+
+LINKS = [["sender", "left"], ["left", "right"], ["right", "receiver"]]
+
+
+def point(tmp_path: Path, captures: dict[str, Any], telemetry: dict[str, dict[str, Array]]) -> Records:
+    write_point(tmp_path, captures, settings={"left:right": {"rate": 10**9}})
+    path = tmp_path / "point.json"
+    asked = json.loads(path.read_text()) | {"topology": {"switches": ["left", "right"], "links": LINKS}}
+    path.write_text(json.dumps(asked))
+    for switch, told in telemetry.items():
+        write_telemetry(tmp_path, told, switch=switch)
+    return load_raw(tmp_path)
+
+
+def test_loss_and_drops_are_what_the_switches_dropped(tmp_path: Path) -> None:
+    captures = bulk(1000)
+    left, right = passage(captures["sender"]), passage(captures["sender"])
+    data, acks = np.flatnonzero(left["kind"] == 1), np.flatnonzero(left["kind"] == 2)
+    befall(left, "drop", data[:4])
+    befall(left, "buffer_drop", data[10:13])
+    befall(right, "lose", data[20:21])
+    befall(right, "other_drop", acks[:2])
+    got = analyse(point(tmp_path, captures, {"left": left, "right": right})).metrics["bulk"]
+    assert (got["packets_sent"], got["packets_lost"], got["loss_rate"]) == (1000, 8, 0.008)
+    assert (got["drops"], got["drops_of_data"], got["drops_of_acks"]) == (10, 8, 2)
+    assert (got["drops_by_fate"], got["drops_by_full_buffer"], got["drops_otherwise"]) == (5, 3, 2)
+    assert got["drops_where"] == "left:right 7, right:receiver 1, right:left 2"
+
+
+def test_without_telemetry_of_the_whole_way_loss_is_by_captures(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(20):
+        talk.data(100 + n, 1448 * n, arrives=n != 5)
+    talk.data(400, 1448 * 5)
+    talk.ack(420, 1448 * 20)
+    captures = talk.captures()
+    got = analyse(point(tmp_path, captures, {"left": passage(captures["sender"])})).metrics["bulk"]
+    assert (got["packets_sent"], got["packets_lost"]) == (21, 1)
+    assert got["drops"] == 0
+    assert got["drops_where"] == "none"
+
+
+def test_queue_and_latency_of_the_port_with_the_longest_queue(tmp_path: Path) -> None:
+    captures = bulk(1000)
+    count = len(captures["sender"]["time_ns"])
+    left = passage(captures["sender"], latency_ns=3000, queue_bytes=np.arange(count))
+    right = passage(captures["sender"], latency_ns=1000, queue_bytes=7)
+    records = point(tmp_path, captures, {"left": left, "right": right})
+    got = analyse(records).metrics["bulk"]
+    depth = np.sort(left["queue_bytes"][left["kind"] == 1])
+    assert got["switch_queue_where"] == "left:right"
+    assert got["switch_queue_mean_bytes"] == pytest.approx(depth.mean())
+    assert (got["switch_queue_p99_bytes"], got["switch_queue_max_bytes"]) == (depth[989], depth[-1])
+    assert (got["switch_latency_mean_us"], got["switch_latency_max_us"]) == (2.0, 3.0)
+    found = series(records, "bulk", "queue", 0)
+    assert {"left:right", "right:receiver"} < set(found["place"].to_pylist())
+
+
+def test_without_telemetry_queue_and_latency_are_by_captures(tmp_path: Path) -> None:
+    talk = Conversation(delay_us=10)
+    for n in range(10):
+        talk.delay_us = 10 + n
+        talk.data(100 + 50 * n, 1448 * n)
+    got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
+    assert got["switch_queue_where"] == "captures"
+    assert got["switch_queue_max_bytes"] == pytest.approx(9000 * 1e9 / 8e9)
+    assert (got["switch_latency_max_us"], got["latency_max_us"]) == (19.0, 19.0)
+    assert math.isnan(float(got["drops"]))
+    assert math.isnan(float(got["queue_marks"]))
+
+
+def test_marks_by_a_threshold(tmp_path: Path) -> None:
+    captures = bulk(1000)
+    told = passage(captures["sender"], queue_bytes=0)
+    data = np.flatnonzero(told["kind"] == 1)
+    told["queue_bytes"][data] = np.arange(1000) * 100
+    befall(told, "queue_mark", data[300:])
+    befall(told, "buffer_drop", data[999:])
+    told["ecn_in"][data[998]] = told["ecn_out"][data[998]] = 0
+    told["fate"][data[998]] = 0
+    befall(told, "mark", data[:1])
+    got = analyse(point(tmp_path, captures, {"left": told, "right": passage(captures["sender"])})).metrics["bulk"]
+    assert (got["queue_marks"], got["queue_marked_min_bytes"], got["queue_unmarked_max_bytes"]) == (698, 30_000, 29_900)
+
+
+def test_rows_of_a_switch_are_not_a_hosts(tmp_path: Path) -> None:
+    captures = bulk(100)
+    records = point(tmp_path, captures, {"left": passage(captures["sender"])})
+    seen = view(records, "bulk")
+    assert (len(seen.sent), len(seen.arrived)) == (100, 100)
