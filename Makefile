@@ -5,10 +5,10 @@ JOBS ?= $(shell nproc)
 PLAN ?= plans/dctcp_htb.yaml
 BIN := .venv/bin
 
-.PHONY: help setup run test check bench gen format clean
+.PHONY: help setup run test check bench gen p4 format clean
 
 help: ## Say what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
 	@tools/setup 6.12
@@ -29,6 +29,9 @@ bench: ## Speed: ratios and figures of one run
 
 gen: ## Regenerate what is generated: gRPC stubs, schema, docs
 	@tools/gen
+
+p4: ## Compile the switch's P4 program, where p4c is installed
+	@tools/p4
 
 format: ## Format the whole tree
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

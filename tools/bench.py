@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: flow, jobs, start, analysis.
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, switch, stages
+(the last two need root).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,15 +28,19 @@ tuples:
   - [switch:receiver, rate, 1gbit]
   - [switch:receiver, buffer, 1MB]
   - [switch, delay, 5ms]
+  - [switch, backend, {backend}]
+  - [switch, telemetry, {telemetry}]
   - [bulk, duration, {duration}]
 repeat: {repeat}
 """
+
+DEFAULTS = {"capture": "on", "duration": "10s", "repeat": 1, "backend": "ebpf", "telemetry": "on"}
 
 
 def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], float, list[dict[str, Any]]]:
     """(summary, wall seconds, outcomes) of one run of the flow."""
     plan = where / "bench.yaml"
-    plan.write_text(FLOW.format(**({"capture": "on", "duration": "10s", "repeat": 1} | values)), encoding="utf-8")
+    plan.write_text(FLOW.format(**(DEFAULTS | values)), encoding="utf-8")
     out = Path(tempfile.mkdtemp(dir=where)) / "run"
     started = time.time()
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
@@ -49,14 +55,22 @@ def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], floa
 
 
 def flow(where: Path) -> None:
-    """Virtual seconds a wall second, for one 10 s flow, capture off and on."""
+    """Virtual seconds a wall second, for one 10 s flow: by switch, capture off and on."""
+    speeds: dict[tuple[str, str], float] = {}
     for capture in ("off", "on"):
-        summary, _, (outcome,) = run(where, capture=capture)
-        lab_s = outcome["wall"]["ended"] - outcome["wall"]["traffic"]
-        point = summary["points"][0]
-        gbps = (point["metrics"]["bulk"].get("goodput_bps") or 0) / 1e9
-        print(f"flow, capture {capture:3}: {10 / lab_s:5.2f} virtual s / wall s   "
-              f"({lab_s:.2f} s of wall time for 10 s of traffic at {gbps:.2f} Gb/s)")  # fmt: skip
+        for kind, backend, telemetry in (
+            ("netem", "netem", "off"),
+            ("ebpf", "ebpf", "off"),
+            ("ebpf, telemetry", "ebpf", "on"),
+        ):
+            summary, _, (outcome,) = run(where, capture=capture, backend=backend, telemetry=telemetry)
+            lab_s = outcome["wall"]["ended"] - outcome["wall"]["traffic"]
+            gbps = (summary["points"][0]["metrics"]["bulk"].get("goodput_bps") or 0) / 1e9
+            speeds[kind, capture] = 10 / lab_s
+            print(f"flow, {kind:15}, capture {capture:3}: {10 / lab_s:5.2f} virtual s / wall s   "
+                  f"({lab_s:.2f} s of wall time for 10 s of traffic at {gbps:.2f} Gb/s)")  # fmt: skip
+        for kind in ("ebpf", "ebpf, telemetry"):
+            print(f"flow, {kind} over netem, capture {capture}: {speeds[kind, capture] / speeds['netem', capture]:.2f}")
 
 
 def jobs(where: Path) -> None:
@@ -85,7 +99,7 @@ def analysis(where: Path) -> None:
     from testctl.testbeds.lab import LabTestbed
 
     plan = where / "analysis.yaml"
-    plan.write_text(FLOW.format(capture="on", duration="10s", repeat=1), encoding="utf-8")
+    plan.write_text(FLOW.format(**DEFAULTS), encoding="utf-8")
     from testctl.plan import load_plan
 
     points = load_plan(plan).points
@@ -105,11 +119,31 @@ def analysis(where: Path) -> None:
           f"captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
 
 
-BENCHES: dict[str, Callable[[Path], None]] = {"start": start, "flow": flow, "jobs": jobs, "analysis": analysis}
+def switch(where: Path) -> None:
+    """The switch on the running kernel, beside a bridge and BMv2."""
+    import bench_switch
+
+    bench_switch.switch(where)
+
+
+def stages(where: Path) -> None:
+    """ns a packet in each stage of the switch's program."""
+    import bench_stages
+
+    bench_stages.stages(where)
+
+
+BENCHES: dict[str, Callable[[Path], None]] = {
+    "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "switch": switch, "stages": stages,
+}  # fmt: skip
+ROOT = ("switch", "stages")
 
 
 def main(names: list[str]) -> None:
     for name in names or list(BENCHES):
+        if name in ROOT and os.geteuid() != 0:
+            print(f"{name}: left out: needs root")
+            continue
         with tempfile.TemporaryDirectory(prefix="testctl-bench-") as where:
             BENCHES[name](Path(where))
 

@@ -28,6 +28,7 @@ def parameters() -> str:
         rows = [
             (f"`{name}`", spec.help, spec.type.want, "" if spec.default is None else str(spec.default), spec.scope)
             for name, spec in specs.items()
+            if not spec.internal
         ]
         if rows:
             parts.append(f"\n## {kind}\n\n" + table(("parameter", "what it is", "value", "default", "scope"), rows))

@@ -30,6 +30,8 @@ PR_SET_PDEATHSIG = 1
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
 CLEAR_TRIES = 50
+MOST_DOUBTS = 8
+"""Reasons why a point is invalid that are written out."""
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
 
@@ -191,6 +193,7 @@ def _analyse(
     asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
+    from testctl.fates import check_fates
     from testctl.metrics import analyse, instruments_agree
     from testctl.records import load_raw
     from testctl.results.atomic import write_json
@@ -204,12 +207,14 @@ def _analyse(
     write_json(workdir / "raw" / "outcome.json", outcome)
     records = load_raw(workdir)
     analysis = analyse(records)
-    doubts = instruments_agree(records)
+    fates, unlike_asked = check_fates(records)
+    doubts = [*unlike_asked, *instruments_agree(records)]
+    more = len(doubts) - MOST_DOUBTS
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return PointResult(
         point=asked,
         verdict="invalid" if doubts else "pass",
-        reason="; ".join(doubts),
+        reason="; ".join([*doubts[:MOST_DOUBTS], *([f"and {more} more"] if more > 0 else [])]),
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
         virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
@@ -217,6 +222,7 @@ def _analyse(
         metrics=analysis.metrics,
         records=records,
         stalls=analysis.stalls,
+        fates=[found.to_json() for found in fates],
         captures=captures if keep_captures else {},
     )
 

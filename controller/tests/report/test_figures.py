@@ -35,7 +35,10 @@ def test_a_figure_is_read_with_its_units() -> None:
         (["x"], "p.0: figures: want a mapping with title, kind"),
         ([{"title": "a", "colour": 1}], "p.0.colour: figures: want one of title, kind, bin.*; got 'colour'"),
         ([{}], "p.0.title: figures: title: want text; got None"),
-        ([{"title": "a", "kind": "pie"}], "p.0.kind: figures: kind: want one of throughput, sequence; got 'pie'"),
+        (
+            [{"title": "a", "kind": "pie"}],
+            "p.0.kind: figures: kind: want one of throughput, sequence, time_sequence; got 'pie'",
+        ),
         ([{"title": "a", "bin": 10}], "p.0.bin: figures: bin: want a time with its unit.*; got 10"),
         ([{"title": "a", "bin": "1ns"}], "p.0.bin: figures: bin: want at least 1us; got '1ns'"),
         ([{"title": "a", "from": "2s", "to": "1s"}], "p.0.to: figures: to: want a time after `from`; got '1s'"),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.testbeds.network import Wiring, forwarding, host, links, mac, switch
+from testctl.testbeds.network import Wiring, bare_switch, forwarding, host, links, mac, switch
 
 CHAIN = Wiring(
     hosts={"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.3"},
@@ -42,3 +42,8 @@ def test_a_switch_learns_and_floods_nothing() -> None:
     text = forwarding(CHAIN, "s2")
     assert "fdb replace 02:00:00:00:00:03 dev s3 master static" in text
     assert text.count("learning off flood off") == 3
+
+
+def test_a_switch_with_a_program_has_no_bridge() -> None:
+    assert bare_switch(CHAIN, "s1") == "link set dev h1 promisc on up\nlink set dev s2 promisc on up\n"
+    assert CHAIN.stations("s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}

@@ -23,6 +23,7 @@ def params(as_json: AsJson = False) -> None:
          "default": spec.default, "testbeds": sorted(spec.testbeds)}
         for kind, specs in registry.specs().items()
         for name, spec in specs.items()
+        if not spec.internal
     ]  # fmt: skip
     if as_json:
         print(json.dumps(rows, indent=1, default=str))

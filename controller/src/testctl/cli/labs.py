@@ -76,14 +76,16 @@ def shell(
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME")] = "6.12",
 ) -> None:
     """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab."""
+    from testctl_agent.p4 import testbed_object
     from testctl_agent.spec.errors import TestbedError
 
     from testctl.lab import machine
     from testctl.plan import load_topology
+    from testctl.testbeds.job import DEFAULT_BACKEND
     from testctl.testbeds.lab import built
 
     found = built(kernel)
     if found is None:
         raise TestbedError(f"kernel {kernel} is not built; build it with: testctl lab build {kernel}")
-    point = {"topology": load_topology(topology).to_json(), "seed": 1, "kernel": kernel, "backend": "netem"}
-    sys.exit(machine.shell(point, found.binary))
+    point = {"topology": load_topology(topology).to_json(), "seed": 1, "kernel": kernel, "backend": DEFAULT_BACKEND}
+    sys.exit(machine.shell(point, found.binary, testbed_object.compiled()))

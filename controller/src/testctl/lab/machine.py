@@ -31,15 +31,18 @@ MEMORY_MB = 1024
 LAST_WORDS = 25  # lines
 
 
-def run_point(point: dict[str, Any], kernel: Path, workdir: Path, wall_limit_s: float) -> dict[str, Any]:
+def run_point(
+    point: dict[str, Any], kernel: Path, workdir: Path, wall_limit_s: float, program: Path | None = None
+) -> dict[str, Any]:
     """Boot a lab, run a point in it, and return the outcome (see testbeds/point.py).
 
-    Raw files are written below `workdir`.  Raises TestbedError with the lab's last words
-    when it crashes, says nothing or runs for longer than wall_limit_s.
+    program: the compiled one that the switches load, if any.  Raw files are written below
+    `workdir`.  Raises TestbedError with the lab's last words when it crashes, says nothing or
+    runs for longer than wall_limit_s.
     """
     with _directory() as home:
         outcome = home / "outcome.json"
-        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"))
+        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"), program)
         log = home / "console.log"
         process = start(argv, log=log, env=_environment(home))
         try:
@@ -61,11 +64,11 @@ def _wall(home: Path) -> dict[str, float]:
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
-def shell(point: dict[str, Any], kernel: Path) -> int:
+def shell(point: dict[str, Any], kernel: Path, program: Path | None = None) -> int:
     """A shell at the user's terminal, inside a lab with the point's topology."""
     with _directory() as home:
         spec = _spec(home, point, home / "raw", home / "outcome.json", "shell")
-        return interact(_command(home, kernel, spec, console="fd:0,fd:1"), env=_environment(home))
+        return interact(_command(home, kernel, spec, program), env=_environment(home))
 
 
 def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str) -> Path:
@@ -108,7 +111,7 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _command(home: Path, kernel: Path, spec: Path, console: str = "fd:0,fd:1") -> list[str]:
+def _command(home: Path, kernel: Path, spec: Path, program: Path | None) -> list[str]:
     """The kernel and its command line; it dies with the process that starts it."""
     init = home / "init"
     script = paths.lab() / "boot" / "init.py"
@@ -120,12 +123,13 @@ def _command(home: Path, kernel: Path, spec: Path, console: str = "fd:0,fd:1") -
         f"mem={MEMORY_MB}M",
         "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
         f"init={init}",
-        f"con0={console}", "con=null", "quiet", "panic=-1",
+        "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1",
         f"uml_dir={home}", "umid=lab",
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
         "testctl_random.seed=1",
         "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=0",
         f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={paths.root()}", "PYTHONHASHSEED=0",
+        *([f"TESTCTL_PROGRAM={program}"] if program else []),
     ]  # fmt: skip
 
 

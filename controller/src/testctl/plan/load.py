@@ -25,6 +25,7 @@ from testctl.plan.place import Problems, show, suggest
 from testctl.plan.plain import plain
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
+from testctl.plan.switches import check_switches
 from testctl.plan.topology import Topology, topology_dir, topology_names
 from testctl.plan.topology_file import Parameter, read_topology
 from testctl.plan.tuples import read_tuples
@@ -99,6 +100,7 @@ def load_plan(
     problems.check()
     points = expand(plan, max_points)
     check_distributed(assignments, plan.defaults, names, parameters, space_of(plan), problems)
+    check_switches(assignments, points, names, problems)
     plan = replace(plan, points=points)
     _check_expectations(plan, problems)
     problems.check()

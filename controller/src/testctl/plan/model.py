@@ -48,6 +48,7 @@ class Assignment:
     texts     the values as written, one a level
     targets   what it sets; targets that a more specific tuple sets are left out
     rank      how specific it is: 0 a group, 1 a switch for its ports, 2 the entity itself; 10 more for --set
+    places    where each value stands
     """
 
     entity: str
@@ -56,6 +57,7 @@ class Assignment:
     texts: tuple[str, ...]
     targets: tuple[Target, ...]
     rank: int
+    places: tuple[Place, ...] = ()
 
     @property
     def key(self) -> str:

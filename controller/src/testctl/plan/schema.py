@@ -94,6 +94,8 @@ def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
     patterns: list[ParamSpec] = []
     for of_kind in specs.values():
         for name, spec in of_kind.items():
+            if spec.internal:
+                continue
             if spec.pattern:
                 patterns.append(spec)
             else:

@@ -122,6 +122,9 @@ def _assignment(
         return None
     who = f"{names.kind(entity)} {entity}, {param}"
     for aim in aims:
+        if aim.spec.internal:
+            problems.add(w.param.place, f"{who}: is set by the testbed; want a parameter that a plan sets")
+            return None
         if testbed not in aim.spec.testbeds:
             able = ", ".join(sorted(aim.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
@@ -129,9 +132,10 @@ def _assignment(
     texts, columns = _levels(w, aims, who, problems)
     if not texts:
         return None
+    places = tuple(node.place for node in w.values)
     targets = tuple(Target(a.entity, a.kind, a.param, a.spec, columns[a.spec.type]) for a in aims)
     base = OVERRIDE if w.override else 0
-    return Assignment(entity, param, w.place, texts, targets, base + rank(names, entity, aims[0]))
+    return Assignment(entity, param, w.place, texts, targets, base + rank(names, entity, aims[0]), places)
 
 
 def _levels(

@@ -13,11 +13,26 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from testctl.records.schema import Ints
 from testctl.report.series import FlowRate, Lane, Series
 from testctl.report.stalls import Stall
-from testctl.report.style import ACK, DATA, LANES, RETRANS, STALL, Unit, byte_unit, rate_unit, show_time, time_unit
+from testctl.report.style import (
+    ACK,
+    DATA,
+    FATE_COLOURS,
+    LANES,
+    RETRANS,
+    STALL,
+    Unit,
+    byte_unit,
+    rate_unit,
+    show_time,
+    time_unit,
+)
 from testctl.report.thin import envelope
 
 MOST = 6000
 """Points of one line: more than a panel has pixels, with every extreme."""
+
+MANY = 100
+"""Marks of fates beyond this number are drawn smaller."""
 
 SOFT = "#5b6470"
 
@@ -77,6 +92,12 @@ def draw_sequence(axes: Axes, lane: Lane, stalls: Sequence[Stall], title: str, s
     if len(lane.retrans_ns):
         x, y = lane.retrans_ns / 1e9, lane.retrans_seq / unit.size
         axes.plot(x, y, "x", color=RETRANS, markersize=7, markeredgewidth=1.8, label="retransmission")
+    for name, (t, level) in lane.fates.items():
+        kept = envelope(t, level, MOST)
+        shape = {"dropped": "v", "marked CE": "d"}[name]
+        size, label = 6 if len(t) <= MANY else 3, f"{name} by a switch ({len(t)})"
+        colour = FATE_COLOURS[name]
+        axes.plot(t[kept] / 1e9, level[kept] / unit.size, shape, color=colour, markersize=size, mfc="none", label=label)
     for stall in sorted(shown, key=lambda stall: -stall.length_ns)[:words]:
         _arrow(axes, lane, stall, unit, top / unit.size)
     axes.set_ylim(0, top / unit.size * 1.12)
@@ -128,7 +149,8 @@ def draw_queue(axes: Axes, series: Series, span: Limits) -> None:
         axes.plot(t[kept] / 1e9, y[kept] / unit.size, color=LANES[index % len(LANES)], linewidth=1, label=name)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
     axes.set_xlim(*span)
-    tidy(axes, "Queue", "time (s)", f"queue ({unit.name})")
+    names = list(series.queue)
+    tidy(axes, f"Queue, {names[0]}" if len(names) == 1 else "Queue", "time (s)", f"queue ({unit.name})")
     _legend(axes, len(series.queue))
 
 

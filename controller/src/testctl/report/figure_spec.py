@@ -12,7 +12,7 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 
 from testctl.results import RunPoint
 
-KINDS = ("throughput", "sequence")
+KINDS = ("throughput", "sequence", "time_sequence")
 _FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")
 _MOST_FIGURES = 20
 

@@ -21,6 +21,7 @@ from testctl.report.draw import (
     new_figure,
     tidy,
 )
+from testctl.report.draw_time_sequence import draw_time_sequence
 from testctl.report.figure_spec import FigureSpec, first_match, parse_figures
 from testctl.report.series import Series, read_series
 from testctl.results import Run
@@ -105,6 +106,9 @@ def _draw_panels(grid: Any, panels: Sequence[tuple[FigureSpec, Series | None]]) 
             rates.append(axes)
             top = max(top, float(axes.get_ylim()[1]))
             continue
+        if spec.kind == "time_sequence":
+            _draw_time_sequence(axes, spec, series)
+            continue
         lanes = [lane for lane in series.lanes if spec.flow in ("", lane.flow)]
         if lanes:
             draw_sequence(axes, lanes[0], series.stalls, spec.title, span, words=8)
@@ -113,6 +117,15 @@ def _draw_panels(grid: Any, panels: Sequence[tuple[FigureSpec, Series | None]]) 
     if len({axes.get_ylabel() for axes in rates}) == 1:
         for axes in rates:
             axes.set_ylim(0, top)
+
+
+def _draw_time_sequence(axes: Any, spec: FigureSpec, series: Series) -> None:
+    shown = [one for one in series.time_sequences if spec.flow in ("", one.flow)]
+    if shown:
+        first, last = shown[0].span_ns
+        draw_time_sequence(axes, shown[0], spec.title, (spec.from_ns or first, spec.to_ns or last))
+    else:
+        _empty(axes, spec.title)
 
 
 def _empty(axes: Any, title: str, why: str = "not recorded") -> None:

@@ -12,12 +12,13 @@ KEY_METRICS = (
     ("stall_count", "stalls"),
     ("stall_longest_ms", "longest stall"),
     ("retransmission_timeouts", "timeouts"),
+    ("packets_lost", "lost"),
     ("retransmissions", "retrans."),
     ("latency_p99_us", "latency p99"),
 )
 """Metrics of the tables of points: those of them that the run has, with a short heading."""
 
-_SUMMED = frozenset({"throughput_bps", "stall_count", "retransmission_timeouts", "retransmissions"})
+_SUMMED = frozenset({"throughput_bps", "stall_count", "retransmission_timeouts", "retransmissions", "packets_lost"})
 
 
 def one_number(point: RunPoint, metric: str) -> float | None:

@@ -16,7 +16,22 @@ from testctl.report.factors import Factor, describe, factors
 from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.payload import as_script, payload
 from testctl.report.series import Series, read_series
-from testctl.report.style import ACK, DATA, LANES, ON_DARK, RETRANS, STALL, VERDICT_LOOKS, show_metric, show_time
+from testctl.report.style import (
+    ACK,
+    DATA,
+    FATE_COLOURS,
+    LANES,
+    ON_DARK,
+    RECOVERY,
+    RETRANS,
+    SACK,
+    STALL,
+    UNA,
+    VERDICT_LOOKS,
+    WINDOW,
+    show_metric,
+    show_time,
+)
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import told, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
@@ -156,6 +171,11 @@ def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
             "retrans": RETRANS,
             "ack": ACK,
             "stall": STALL,
+            "fates": FATE_COLOURS,
+            "sack": SACK,
+            "una": UNA,
+            "window": WINDOW,
+            "recovery": [RECOVERY[False], RECOVERY[True]],
             "dark": ON_DARK,
         },
     }

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from testctl.report.fates import Fates
+from testctl.report.recovery_payload import recovery_payload
 from testctl.report.series import FlowRate, Lane, Series
 from testctl.report.stalls import PROVEN, cause_in_words
 from testctl.report.style import Unit, byte_unit, rate_unit, show_time, time_unit
@@ -38,6 +40,8 @@ def payload(series: Series) -> dict[str, Any]:
         "queue": _scaled([(name, t, y) for name, (t, y) in series.queue.items()], byte_unit, most),
         "latency": latency(series.rates),
         "stalls": stalls(series),
+        "fates": fates(series.fates) if series.fates else None,
+        "recovery": recovery_payload(series.time_sequences),
     }
 
 
@@ -77,6 +81,7 @@ def sequence(lane: Lane, series: Series, most: int) -> dict[str, Any]:
         "data": line(lane.data_ns, lane.data_seq),
         "ack": line(lane.ack_ns, lane.ack),
         "retrans": line(lane.retrans_ns, lane.retrans_seq),
+        "fates": [{"what": what, "count": len(t), **line(t, y)} for what, (t, y) in lane.fates.items()],
         "stalls": [
             {"from": round(stall.start_ns / 1e9, 6), "to": round(stall.end_ns / 1e9, 6), "text": stall.title}
             for stall in sorted(longest, key=lambda stall: stall.start_ns)
@@ -114,6 +119,31 @@ def stalls(series: Series) -> list[dict[str, Any]]:
         }
         for stall in series.stalls
     ]
+
+
+def fates(found: Fates) -> dict[str, Any]:
+    """What was asked of the switches and what happened: rules, how many of each, and the packets listed."""
+    return {
+        "asked": [
+            [
+                one["switch"],
+                one["rule"],
+                one["conn"],
+                one["asked"],
+                one["happened"],
+                one["which"],
+                one["fault"] or one["note"],
+                int(bool(one["fault"])),
+            ]
+            for one in found.asked
+        ],
+        "counts": [list(count) for count in found.counts],
+        "packets": [
+            [f"{p.time_ns / 1e9:.9f}", p.port, p.flow, p.packet, p.what, p.queue_bytes if p.queue_bytes >= 0 else ""]
+            for p in found.packets
+        ],
+        "left_out": found.left_out,
+    }
 
 
 def as_script(data: Any) -> str:

@@ -130,6 +130,9 @@
     ];
     if (one.retrans.x.length) traces.push({ type: "scatter", mode: "markers", name: "retransmission", ...one.retrans,
       marker: { color: index.colours.retrans, size: 9, symbol: "x-thin", line: { width: 2.5, color: index.colours.retrans } }, hovertemplate: hover("retransmitted to") });
+    const shapes = { "dropped": "triangle-down-open", "marked CE": "diamond-open" };
+    for (const fate of one.fates) traces.push({ type: "scatter", mode: "markers", name: `${fate.what} (${fate.count})`, x: fate.x, y: fate.y,
+      marker: { color: index.colours.fates[fate.what], size: fate.count > 100 ? 5 : 9, symbol: shapes[fate.what], line: { width: fate.count > 100 ? 1 : 1.6 } }, hovertemplate: hover(`${fate.what} by a switch:`) });
     const longest = one.stalls.length > 8 ? [...one.stalls].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 8) : one.stalls;
     return { traces, layout: {
       xaxis: seconds(data.duration),
@@ -139,6 +142,47 @@
       annotations: longest.map((stall) => ({ x: (stall.from + stall.to) / 2, y: 0.02, yref: "paper", yanchor: "bottom", textangle: -90,
         text: escaped(innerWidth < 640 ? stall.text.split(", ").pop() : stall.text), showarrow: false, font: { size: 11 } })),
     } };
+  };
+
+  // Packets as bars from their first byte to their last, in the manner of a time-sequence plot by tcptrace.
+  const bars = (part, name, colour, width) => {
+    const [x, y, text] = [[], [], []];
+    part.x.forEach((t, i) => {
+      const [low, high] = [part.low[i], part.low[i] + part.size[i]];
+      x.push(t, t, null);
+      y.push(low, high, null);
+      text.push(`${low}:${high}`, `${low}:${high}`, "");
+    });
+    return { type: "scatter", mode: "lines", name, x, y, text, line: { color: colour, width }, visible: x.length ? true : "legendonly",
+      hovertemplate: `${name} %{text} at %{x:.6f} s<extra></extra>` };
+  };
+  const step = (part, name, colour, dash) => ({ type: "scatter", mode: "lines", name, ...part, line: { color: colour, width: 1.3, shape: "hv", dash },
+    hovertemplate: `${name} %{y:,d} at %{x:.6f} s<extra></extra>` });
+  const timeSequence = (one, view) => () => {
+    const colours = index.colours;
+    const traces = [bars(one.sacks, "SACK block", colours.sack, 1.2), bars(one.data, "data", shade(colours.data), 2.4),
+      bars(one.again, "retransmission", colours.retrans, 3.6), step(one.una, "snd.una", colours.una, "solid"), step(one.edge, "window", colours.window, "dash")];
+    if (one.drops.x.length) traces.push({ type: "scatter", mode: "markers", name: one.drops_say, ...one.drops,
+      marker: { color: css("--ink"), symbol: "x-thin", size: 9, line: { width: 1.8, color: css("--ink") } }, hovertemplate: `${one.drops_say}: %{y:,d} at %{x:.6f} s<extra></extra>` });
+    const { from, to } = one.views[view];
+    let [low, high] = [Infinity, -Infinity];
+    for (const part of [one.data, one.again]) part.x.forEach((t, i) => {
+      if (t >= from && t <= to) [low, high] = [Math.min(low, part.low[i]), Math.max(high, part.low[i] + part.size[i])];
+    });
+    const room = Math.max((high - low) * 0.06, 1);
+    return { traces, layout: {
+      xaxis: { title: { text: "time (s)" }, range: [from, to] },
+      yaxis: { title: { text: "sequence number (bytes)" }, tickformat: "~s", ...(high > low ? { range: [low - room, high + room] } : {}) },
+      shapes: one.periods.map((part) => ({ type: "rect", x0: part.from, x1: part.to ?? one.views[view].to, y0: 0, y1: 1, yref: "paper",
+        fillcolor: colours.recovery[part.fast ? 1 : 0], opacity: 0.16, line: { width: 0 }, layer: "below" })),
+    } };
+  };
+  const recoveryList = (found) => {
+    const heads = ["at (s)", "flow", "entered by", "ended by", "time", "FlightSize", "sent on each ACK", "burst", "silence", "resent", "cwnd − ssthresh", "limit"];
+    const kinds = ["number", "", "", "", "number", "number", "pattern", "number", "number", "number", "", ""];
+    const more = found.left_out ? `, the first of ${found.list.length + found.left_out}` : "";
+    return make("div", { class: "figure wide" }, make("h3", {}, `Recoveries (${found.list.length}${more})`), plain("Recoveries", heads, found.list, kinds),
+      make("p", { class: "note" }, "Sent: N a new segment, R a retransmission, a number before it for several, . nothing; from the first duplicate ACK on. FlightSize, burst and cwnd in segments. Above, the time from entry to end is shaded: yellow fast recovery, red after a timeout."));
   };
 
   const overTime = (part, title, unit, duration, trace) => () => ({
@@ -194,6 +238,29 @@
         make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows))));
   };
 
+  const plain = (label, heads, rows, classes = []) => make("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": label },
+    make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text, i) => make("th", classes[i] ? { class: classes[i] } : {}, text)))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((text, i) => make("td", classes[i] ? { class: classes[i] } : {}, String(text))))))));
+
+  const fateList = (fates) => {
+    const into = make("div", { class: "figure wide" }, make("h3", {}, "Fates that happened"));
+    if (fates.asked.length) {
+      const conns = fates.asked.some((one) => one[2] > 0);
+      const rows = fates.asked.map(([at, rule, conn, asked, happened, which, note, fault]) =>
+        [`${fault ? "✗" : "✓"} ${rule}`, at, ...(conns ? [conn] : []), asked, happened, which, note]);
+      into.append(plain("Fates asked", ["asked", "switch", ...(conns ? ["connection"] : []), "packets", "happened", "which", "note"],
+        rows, ["", "", ...(conns ? ["number"] : []), "number", "number"]));
+    }
+    const counts = fates.counts.map(([at, flow, what, count]) => `${flow} at ${at}: ${count} ${what}`);
+    if (counts.length) into.append(make("p", { class: "note" }, counts.join("; ")));
+    if (fates.packets.length) {
+      const more = fates.left_out ? `, the first of ${fates.packets.length + fates.left_out}` : "";
+      into.append(make("details", fates.packets.length <= 12 ? { open: "" } : {}, make("summary", {}, `${fates.packets.length} packets${more}`),
+        plain("Packets with a fate", ["at (s)", "port", "flow", "packet", "what", "queue (bytes)"], fates.packets, ["number", "", "", "", "", "number"])));
+    }
+    return into;
+  };
+
   const open = (details) => {
     const into = details.querySelector(".figures");
     if (!into || into.childElementCount) return;
@@ -201,11 +268,21 @@
     const bins = data.throughput.bins.map((bin) => bin.label);
     if (bins.length) panel(into, "Throughput", (i) => throughput(data, i), { wide: true, choices: { labels: bins, first: Math.min(1, bins.length - 1) } });
     if (data.lanes.length) panel(into, "Sequence number", (i) => sequence(data, i), { wide: true, choices: { labels: data.lanes, first: 0 } });
+    if (data.recovery) {
+      for (const one of data.recovery.figures) {
+        const title = data.recovery.figures.length > 1 ? `Recoveries, ${one.name}` : "Recoveries: data, SACK blocks, snd.una, window";
+        panel(into, title, (i) => timeSequence(one, i), { wide: true, choices: { labels: one.views.map((view) => view.label), first: 0 } });
+        if (one.drawn < one.recoveries) into.append(make("p", { class: "note" }, `Packets around the first ${one.drawn} of ${one.recoveries} recoveries.`));
+      }
+      into.append(recoveryList(data.recovery));
+    }
     if (data.left_out) into.append(make("p", { class: "note" }, `${data.left_out} more connections are not drawn.`));
+    if (data.fates) into.append(fateList(data.fates));
     if (data.stalls.length) into.append(stallList(data.stalls));
     if (data.cwnd.length) panel(into, "Congestion window", overTime(data.cwnd, "cwnd", "segments", data.duration, { line: { shape: "hv" } }));
     if (data.rtt) panel(into, "Round-trip time", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, { mode: "markers", marker: { size: 3 } }));
-    if (data.queue) panel(into, "Queue", overTime(data.queue.lines, "queue", data.queue.unit, data.duration, {}));
+    const queues = data.queue ? data.queue.lines : [];
+    if (data.queue) panel(into, queues.length === 1 ? `Queue, ${queues[0].name}` : "Queue", overTime(data.queue.lines, "queue", data.queue.unit, data.duration, {}));
     if (data.latency) panel(into, "Latency, one way", latency(data.latency));
   };
   const points = [...document.querySelectorAll("details.point")];

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.passages import passages
 from testctl.metrics.core.queues import own_queue
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
 from testctl.records.schema import Array, Ints
+from testctl.report.fates import Fates, lane_marks, read_fates
 from testctl.report.stalls import Stall, read_stalls
+from testctl.report.time_sequence import TimeSequence, time_sequence
 from testctl.results import RunPoint
 
 MOST_LANES = 8
@@ -37,6 +41,7 @@ class Lane:
     retrans_*  data sent before
     ack_*      cumulative ACKs as they arrive at the sender
     cwnd in segments and srtt_us: samples of tcp_info at the sender; rtt_*: of every data packet
+    fates      packets that a switch dropped or marked: {in words: (time_ns, sequence number)}
     """
 
     flow: str
@@ -52,6 +57,7 @@ class Lane:
     srtt_us: Ints = field(default_factory=_none)
     rtt_at_ns: Ints = field(default_factory=_none)
     rtt_ns: Ints = field(default_factory=_none)
+    fates: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,6 +92,8 @@ class Series:
     lanes_left_out: int
     queue: Mapping[str, tuple[Ints, Ints]]
     stalls: Sequence[Stall]
+    fates: Fates
+    time_sequences: Sequence[TimeSequence] = ()
 
 
 def read_series(point: RunPoint) -> Series | None:
@@ -104,18 +112,27 @@ def read_series(point: RunPoint) -> Series | None:
         time_ns, queued = own_queue(flow)
         if len(time_ns):
             queue[f"{name}, sender's own"] = (time_ns, queued)
-    queue |= _seen_queues(records)
+    queue |= _port_queues(records)
     lanes.sort(key=lambda lane: lane.conn)  # the first connection of every flow before the second of any
     last = max((int(rate.time_ns[-1]) for rate in rates), default=0)
-    asked = int(point.point.get("duration_ns") or 0)
+    asked = _duration_ns(point.point)
     return Series(
         duration_ns=asked if asked and last <= asked * _A_LITTLE else last + 1,
         rates=rates,
         lanes=lanes[:MOST_LANES],
+        time_sequences=[time_sequence(view(records, lane.flow), lane.conn) for lane in lanes[:MOST_LANES]],
         lanes_left_out=max(len(lanes) - MOST_LANES, 0),
         queue=queue,
         stalls=read_stalls(point.stalls(), records.packets),
+        fates=read_fates(point, records),
     )
+
+
+def _duration_ns(asked: Mapping[str, Any]) -> int:
+    """How long a point should take; 0 where its flows end with their bytes, and nobody said."""
+    if all("bytes" in flow.get("options", {}) for flow in asked.get("flows", [{}])):
+        return 0
+    return int(asked.get("duration_ns") or 0)
 
 
 def _lane(flow: FlowView, conn: int) -> Lane:
@@ -143,15 +160,32 @@ def _lane(flow: FlowView, conn: int) -> Lane:
         srtt_us=info.get("rtt", _none()),
         rtt_at_ns=trips.time_ns[own][order],
         rtt_ns=trips.rtt_ns[own][order],
+        fates=lane_marks(flow.records, flow.name, conn),
     )
 
 
-def _seen_queues(records: Records) -> dict[str, tuple[Ints, Ints]]:
-    """Queue depths that a switch wrote into the records."""
-    depth = records.column("queue_bytes")
-    if not (depth >= 0).any():
-        return {}
-    codes, names = records.codes("where")
-    time_ns = records.column("time_ns")
-    rows = {name: np.flatnonzero((codes == code) & (depth >= 0)) for code, name in enumerate(names)}
-    return {name: (time_ns[row], depth[row]) for name, row in sorted(rows.items()) if len(row)}
+def _port_queues(records: Records) -> dict[str, tuple[Ints, Ints]]:
+    """The queue of each switch port, by telemetry: what each packet found, and where it had run empty in between."""
+    parts: dict[str, list[tuple[Ints, Ints, Ints]]] = {}
+    for name in records.flows:
+        seen = view(records, name)
+        for passage in (*passages(seen), *passages(seen, back=True)):
+            rows = passage.queued
+            parts.setdefault(passage.port, []).append((rows["time_ns"], rows["queue_bytes"], rows["left_ns"]))
+    found = {}
+    for port, of_flows in parts.items():
+        time_ns, depth, left_ns = (np.concatenate(column) for column in zip(*of_flows, strict=True))
+        order = np.argsort(time_ns, kind="stable")
+        delay_ns = int(records.point.get("settings", {}).get(port, {}).get("delay") or 0)
+        if depth.any():
+            found[port] = _with_empty(time_ns[order], depth[order].astype(np.int64), left_ns[order] - delay_ns)
+    return found
+
+
+def _with_empty(time_ns: Ints, depth: Ints, done_ns: Ints) -> tuple[Ints, Ints]:
+    """The depths, and a zero where the last packet was done before the next came; done_ns < 0: it was not queued."""
+    latest = np.maximum.accumulate(done_ns)
+    empty = latest[:-1][(latest[:-1] < time_ns[1:]) & (depth[1:] == 0)]
+    at = np.concatenate([time_ns, empty])
+    order = np.argsort(at, kind="stable")
+    return at[order], np.concatenate([depth, np.zeros(len(empty), np.int64)])[order]

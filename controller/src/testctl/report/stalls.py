@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from testctl.metrics.stalls.table import CAUSES, ENDS
-from testctl.records.schema import Ints
+from testctl.records.schema import FATES, Ints
 from testctl.report.style import show_time
 
 MOST = 200
@@ -116,6 +116,8 @@ def _proof(row: Mapping[str, Any], packets: pa.Table) -> list[Proof]:
         first = int(np.searchsorted(time_ns, low))
         part = packets.slice(first, int(np.searchsorted(time_ns, high, side="right")) - first)
         mine = pc.and_(pc.equal(part["flow"], row["flow"]), pc.equal(part["conn"], row["conn"]))
+        telling = pc.or_(pc.less(part["ordinal"], 0), pc.greater(part["fate"], 0))  # of a switch, only what it changed
+        mine = pc.and_(mine, telling)
         rows = first + np.flatnonzero(mine.to_numpy())
         near.append(rows[-EACH_SIDE:] if newest else rows[:EACH_SIDE])
     shown = np.unique(np.concatenate(near))
@@ -136,6 +138,8 @@ def _words(packet: Mapping[str, Any]) -> str:
     words += [name for name in flags if name not in _SILENT_FLAGS]
     if packet["ecn"] == _CE:
         words.append("CE")
+    if packet["fate"]:
+        words.append(f"({FATES[packet['fate']].replace('_', ' ')})")
     if packet["retrans"]:
         words.append("(retransmission)")
     return " ".join(words)

@@ -19,6 +19,13 @@ LANES: Sequence[str] = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY
 DATA, RETRANS, ACK, STALL = BLUE, VERMILION, GREEN, ORANGE
 """Colours of a time-sequence figure."""
 
+SACK, UNA, WINDOW = PURPLE, GREEN, BROWN
+RECOVERY = {True: ORANGE, False: VERMILION}
+"""Colours of a time-sequence figure with SACK blocks; of a fast recovery's time and of one after a timeout."""
+
+FATE_COLOURS = {"dropped": PURPLE, "marked CE": BROWN}
+"""Colours of what a switch did, in the same figure."""
+
 
 @dataclass(frozen=True)
 class Look:

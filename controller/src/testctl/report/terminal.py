@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from testctl.report.factors import factors
+from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, one_number
 from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
 from testctl.results import VERDICTS, Run
@@ -34,6 +35,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
     for point in run.points:
         if point.reason and point.verdict != "pass":
             console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {point.reason}"), soft_wrap=True)
+    for text in lines(run):
+        console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
     for item in run.summary.get("expectations", []):
         line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))
         detail = str(item.get("detail", ""))

@@ -32,6 +32,7 @@ VERDICT = "verdict.json"
 PACKETS = "packets.parquet"
 TCP_INFO = "tcp_info.parquet"
 STALLS = "stalls.parquet"
+FATES = "fates.json"
 CAPTURES = "captures"
 
 VERDICTS = ("pass", "fail", "invalid", "skip", "broken")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class PointResult:
     metrics     {"<flow>" or "*": {metric: number or text}}
     records     None where there are none (broken, skip); the digest of the point is theirs
     stalls      table of testctl.metrics.stalls, or None
+    fates       findings of testctl.fates as JSON: what became of every fate asked for
     captures    pcap file of each host; linked or copied into the point
     code_key    what, besides the point, determines the records: kernel, agents, tgen
     """
@@ -46,6 +47,7 @@ class PointResult:
     metrics: Mapping[str, Mapping[str, float | str | None]] = field(default_factory=dict)
     records: Records | None = None
     stalls: pa.Table | None = None
+    fates: Sequence[Mapping[str, Any]] = ()
     captures: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -136,6 +138,8 @@ def _fill(directory: Path, result: PointResult) -> None:
         result.records.save(directory)
     if result.stalls is not None:
         pq.write_table(result.stalls, directory / layout.STALLS, compression="zstd")
+    if result.fates:
+        write_json(directory / layout.FATES, {"fates": [dict(found) for found in result.fates]})
     if result.captures:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():

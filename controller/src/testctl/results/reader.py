@@ -47,6 +47,13 @@ class RunPoint:
         """What the testbed says happened."""
         return read_json(self.path / layout.OUTCOME)
 
+    @cached_property
+    def fates(self) -> Sequence[Mapping[str, Any]]:
+        """What became of every fate asked for (testctl.fates.Finding), by switch, flow and connection."""
+        path = self.path / layout.FATES
+        found: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
+        return found
+
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
         return read_json(self.path / (layout.STATE_BEFORE if when == "before" else layout.STATE_AFTER))

@@ -7,12 +7,16 @@ from typing import Any
 
 from testctl_agent.params import registry
 from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
 
 from testctl.plan import Point
+from testctl.testbeds.network import BRIDGED
 
 DEFAULT_KERNEL = "6.12"
-DEFAULT_BACKEND = "netem"
+DEFAULT_BACKEND = "ebpf"
+TELEMETRY = ("ebpf",)
+"""The back ends that record every packet."""
 BYTES_LIMIT_NS = 120 * 10**9
 """How long a flow of so many bytes may take when the plan gives it no duration."""
 
@@ -23,6 +27,14 @@ def kernel_of(point: Point) -> str:
         if name := point.settings.get(host, {}).get("kernel"):
             return str(name)
     return DEFAULT_KERNEL
+
+
+def backend_of(point: Point) -> str:
+    """The back end of a point's switches."""
+    for switch in point.topology["switches"]:
+        if backend := point.settings.get(switch, {}).get("backend"):
+            return str(backend)
+    return DEFAULT_BACKEND
 
 
 def job(point: Point) -> dict[str, Any]:
@@ -36,11 +48,17 @@ def job(point: Point) -> dict[str, Any]:
     collect |= {name: {} for name in point.topology["switches"]}
     flows = [_flow(flow) for flow in point.to_json()["flows"]]
     ports = sorted({flow["server_port"] for flow in flows})
+    backend = backend_of(point)
+    for switch in point.topology["switches"] if backend not in BRIDGED else ():
+        state[switch] = {"flows": known_connections(point)}
     # A port's parameters may need its switch's (the buffer counts packets of the MTU).
     for entity, values in sorted(point.settings.items(), key=lambda item: ":" in item[0]):
         for parameter, value in values.items():
             spec = registry.find(_kind(point, entity), parameter)
-            if spec is not None and spec.role == "collector":
+            if parameter == "telemetry":
+                if value is not False and backend in TELEMETRY:
+                    collect[entity]["telemetry"] = {"devices": ",".join(_neighbours(point, entity))}
+            elif spec is not None and spec.role == "collector":
                 _collector(collect[entity], parameter, value, ports)
             elif parameter != "backend":
                 state.setdefault(entity, {})[parameter] = value
@@ -54,7 +72,7 @@ def job(point: Point) -> dict[str, Any]:
         "flows": flows,
         "limit_ns": BYTES_LIMIT_NS,
         "kernel": kernel_of(point),
-        "backend": _backend(point),
+        "backend": backend,
     }
 
 
@@ -68,11 +86,21 @@ def _neighbours(point: Point, name: str) -> list[str]:
     return [b if a == name else a for a, b in point.topology["links"] if name in (a, b)]
 
 
-def _backend(point: Point) -> str:
-    for switch in point.topology["switches"]:
-        if backend := point.settings.get(switch, {}).get("backend"):
-            return str(backend)
-    return DEFAULT_BACKEND
+def known_connections(point: Point) -> str:
+    """Every connection of the point's flows, as the switch parameter `flows` wants them; ids are its order."""
+    hosts = point.topology["hosts"]
+    return connections.show(
+        connections.Connection(
+            flow["name"],
+            conn,
+            hosts[flow["from"]],
+            flow["client_port"] + conn,
+            hosts[flow["to"]],
+            flow["server_port"],
+        )
+        for flow in point.flows
+        for conn in range(flow["parallel"])
+    )
 
 
 def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, ports: list[int]) -> None:

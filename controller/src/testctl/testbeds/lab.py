@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, source
 from testctl.plan import Point
-from testctl.testbeds.job import job, kernel_of
+from testctl.testbeds.job import backend_of, job, kernel_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -27,34 +28,44 @@ class LabTestbed:
 
     kernels       the built kernel of each name a plan uses
     code          hash of what runs in the lab beside the kernel
+    program       the switch's program, compiled; None when no point runs it
     wall_limit_s  watchdog; None: 120 s and 60 s a virtual second
     """
 
     kernels: dict[str, kernels.Kernel]
     code: str
+    program: Path | None = None
     wall_limit_s: float | None = None
 
     @classmethod
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
-        """Raises TestbedError when a kernel is not built, with the command that builds it."""
+        """Compiles the switch's program where a point runs it.
+
+        Raises TestbedError when a kernel is not built, with the command that builds it; ProgramError.
+        """
+        points = list(points)
         found = {}
         for name in sorted({kernel_of(point) for point in points}):
             kernel = built(name)
             if kernel is None:
                 raise TestbedError(f"kernel {name} is not built; build it with: testctl lab build {name}")
             found[name] = kernel
-        return cls(found, _code(), wall_limit_s)
+        runs = any(backend_of(point) == "ebpf" for point in points)
+        return cls(found, _code(), testbed_object.compiled() if runs else None, wall_limit_s)
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
-        return f"{self.kernels[kernel_of(point)].key}-{self.code}"
+        program = ""
+        if self.program is not None and backend_of(point) == "ebpf":
+            program = "-" + hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
+        return f"{self.kernels[kernel_of(point)].key}-{self.code}{program}"
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
         asked = job(point)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
         kernel = self.kernels[asked["kernel"]]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s)
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
 
 
 def _code() -> str:

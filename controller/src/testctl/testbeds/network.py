@@ -2,8 +2,9 @@
 """A topology as network namespaces: the text that `ip`, `bridge` and `ethtool` are given.
 
 Each host is a namespace with one device, eth0; each switch one with a device a
-neighbour, named like it, in the bridge br0.  Everything that a kernel would choose at
-random or learn by itself (MAC addresses, neighbours, forwarding) is set.
+neighbour, named like it.  The kernel's bridge br0 holds them where the back end is netem; the
+others forward by a program of their own.  Everything that a kernel would choose at random or
+learn by itself (MAC addresses, neighbours, forwarding) is set.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 
 HOST_DEVICE = "eth0"
 BRIDGE = "br0"
+BRIDGED = ("netem",)
+"""The back ends that leave forwarding to the kernel's bridge."""
 PREFIX = 16
 QUEUE_PACKETS = 1000
 
@@ -50,6 +53,10 @@ class Wiring:
                 if other not in came_from
             ]
         return came_from[switch]
+
+    def stations(self, switch: str) -> dict[str, str]:
+        """MAC address of every host → the device of the switch it lies behind."""
+        return {mac(index): self.next_hop(switch, host) for index, host in enumerate(self.hosts, 1)}
 
     @staticmethod
     def _reach(node: str, other: str, came_from: dict[str, str]) -> str:
@@ -93,26 +100,28 @@ def host(wiring: Wiring, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def bare_switch(wiring: Wiring, name: str) -> str:
+    """For `ip -n SWITCH -batch`: ports that take every frame, for a program to forward."""
+    return "".join(f"link set dev {port} promisc on up\n" for port in wiring.neighbours(name))
+
+
 def switch(wiring: Wiring, name: str) -> str:
     """For `ip -n SWITCH -batch`: the bridge and its ports."""
     lines = [f"link add {BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0", f"link set {BRIDGE} up"]
     for port in wiring.neighbours(name):
-        lines.append(f"link set {port} txqueuelen {QUEUE_PACKETS} master {BRIDGE} up")
+        lines.append(f"link set dev {port} txqueuelen {QUEUE_PACKETS} master {BRIDGE} up")
     return "\n".join(lines) + "\n"
 
 
 def forwarding(wiring: Wiring, name: str) -> str:
     """For `bridge -n SWITCH -batch`: which port each host lies behind; nothing is flooded or learnt."""
-    lines = [
-        f"fdb replace {mac(index)} dev {wiring.next_hop(name, other)} master static"
-        for index, other in enumerate(wiring.hosts, 1)
-    ]
+    lines = [f"fdb replace {address} dev {port} master static" for address, port in wiring.stations(name).items()]
     lines += [f"link set dev {port} learning off flood off" for port in wiring.neighbours(name)]
     return "\n".join(lines) + "\n"
 
 
-def build(wiring: Wiring, run: Callable[[Sequence[str], str], str]) -> None:
-    """Make the network; `run` takes a program's words and its standard input."""
+def build(wiring: Wiring, backend: str, run: Callable[[Sequence[str], str], str]) -> None:
+    """Make the network for switches with this back end; `run` takes a program's words and its standard input."""
     run(["ip", "-batch", "-"], links(wiring))
     for name in wiring.hosts:
         _quiet(name, run)
@@ -121,8 +130,11 @@ def build(wiring: Wiring, run: Callable[[Sequence[str], str], str]) -> None:
         run(["ip", "netns", "exec", name, "ethtool", "-K", HOST_DEVICE, "tso", "off", "gso", "on", "gro", "off"], "")
     for name in wiring.switches:
         _quiet(name, run)
-        run(["ip", "-n", name, "-batch", "-"], switch(wiring, name))
-        run(["bridge", "-n", name, "-batch", "-"], forwarding(wiring, name))
+        if backend in BRIDGED:
+            run(["ip", "-n", name, "-batch", "-"], switch(wiring, name))
+            run(["bridge", "-n", name, "-batch", "-"], forwarding(wiring, name))
+        else:
+            run(["ip", "-n", name, "-batch", "-"], bare_switch(wiring, name))
         for port in wiring.neighbours(name):
             run(["ip", "netns", "exec", name, "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off"], "")
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is found of one fate on one connection, and how it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from testctl_agent.spec import fate
+from testctl_agent.spec.fate import LAST, Fate
+
+from testctl.records.schema import Array
+
+MOST_RANGES = 8
+"""Ranges of numbers that are written out; more are counted."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule on one connection: what was asked, and what happened.
+
+    rule      canonical text; `place` is its number among the switch's rules
+    asked     packets that it is about, those that never came included
+    happened  packets that met it; `which` says them: ordinals, or offsets of their first bytes
+    note      what kept some from it without being a fault; "" when nothing did
+    fault     why the point is invalid; "" when all happened as asked
+    """
+
+    switch: str
+    rule: str
+    place: int
+    flow: str
+    conn: int
+    asked: int
+    happened: int
+    which: str
+    note: str = ""
+    fault: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def asked_of(point: Mapping[str, Any]) -> dict[str, tuple[Fate, ...]]:
+    """Switch → its fates, of a point.json; only those that have some."""
+    found: dict[str, tuple[Fate, ...]] = {}
+    for switch in point.get("topology", {}).get("switches", []):
+        text = point.get("settings", {}).get(switch, {}).get("fate")
+        if text and (rules := fate.parse(str(text))):
+            found[switch] = rules
+    return found
+
+
+def ranges_of(numbers: Array) -> list[tuple[int, int]]:
+    """Ascending numbers as ranges, both ends included."""
+    if not len(numbers):
+        return []
+    ordered = np.unique(numbers)
+    breaks = np.flatnonzero(np.diff(ordered) != 1)
+    first, last = np.append(0, breaks + 1), np.append(breaks, len(ordered) - 1)
+    return list(zip(ordered[first].tolist(), ordered[last].tolist(), strict=True))
+
+
+def words_of(ranges: Sequence[tuple[int, int]]) -> str:
+    """Ranges for reading: "1-4, 7, 9-"; beyond a few, how many numbers there are in all."""
+    if not ranges:
+        return "none"
+    shown = [_range(low, high) for low, high in ranges[:MOST_RANGES]]
+    if len(ranges) <= MOST_RANGES:
+        return ", ".join(shown)
+    total = sum(high - low + 1 for low, high in ranges)
+    return f"{', '.join(shown)}, … ({total} in all)"
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"{low}-" if high == LAST else f"{low}-{high}"

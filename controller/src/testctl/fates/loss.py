@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of losses, testctl_agent/spec/loss.py, for many segments at once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from testctl_agent.spec.loss import Loss
+
+from testctl.records.schema import Array, Bools
+
+_POLYNOMIAL = 0xEDB88320  # of IEEE 802.3, 3.2.9, lowest bit first
+Words = npt.NDArray[np.uint32]
+
+
+@cache
+def _table() -> Words:
+    """CRC32 of every byte."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ np.uint32(_POLYNOMIAL), table >> 1)
+    return table.astype(np.uint32)
+
+
+def crc32(words: Words) -> Words:
+    """CRC32 over the four bytes of each word, the highest first."""
+    table = _table()
+    crc = np.full(words.shape, 0xFFFFFFFF, np.uint32)
+    for shift in (24, 16, 8, 0):
+        crc = table[(crc ^ words >> np.uint32(shift)) & np.uint32(0xFF)] ^ crc >> np.uint32(8)
+    return np.asarray(~crc, np.uint32)
+
+
+def are_lost(rule: Loss, ordinals: Array) -> Bools:
+    """Which of the segments with these ordinals (from 1) the rule loses."""
+    x = ordinals.astype(np.uint32)
+    for salt in rule.salts:
+        x = crc32(x + np.uint32(salt))
+    return np.asarray(x <= np.uint32(rule.most))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fates as the report shows them: what was asked and happened, and the packets that they befell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testctl.metrics.core.passages import passages
+from testctl.metrics.core.view import view
+from testctl.records import Records
+from testctl.records.schema import DROPPED, FATES, Array, Ints
+from testctl.results import Run, RunPoint
+
+MOST_PACKETS = 60
+"""Packets of one fate that are listed; of more it is said how many there were."""
+
+MOST_RULES = 12
+"""Rules that the terminal lists."""
+
+MOST_LETTERS = 80
+"""Of a rule in the terminal: a longer one is cut in its middle."""
+
+WORDS = {
+    "drop": "dropped",
+    "mark": "marked CE",
+    "echo": "ECE set",
+    "clear": "CE cleared",
+    "lose": "lost",
+    "queue_mark": "marked CE by the ECN threshold",
+    "buffer_drop": "dropped by the full buffer",
+    "other_drop": "dropped: no port for it",
+}
+"""What a fate did, in words."""
+
+_MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
+
+
+@dataclass(frozen=True)
+class Befallen:
+    """One packet and its fate; times in ns, bytes relative to the connection's first."""
+
+    time_ns: int
+    port: str
+    flow: str
+    what: str
+    packet: str
+    queue_bytes: int
+
+
+@dataclass(frozen=True)
+class Fates:
+    """asked: findings as in fates.json; packets: those listed, by time; counts: (port, flow, what, how many) of all."""
+
+    asked: Sequence[Mapping[str, Any]]
+    packets: Sequence[Befallen]
+    counts: Sequence[tuple[str, str, str, int]]
+
+    def __bool__(self) -> bool:
+        return bool(self.asked or self.counts)
+
+    @property
+    def left_out(self) -> int:
+        return sum(count for *_, count in self.counts) - len(self.packets)
+
+
+def read_fates(point: RunPoint, records: Records) -> Fates:
+    """All fates of a point."""
+    packets: list[Befallen] = []
+    counts: list[tuple[str, str, str, int]] = []
+    for flow in records.flows:
+        for port, index in _befallen(records, flow):
+            codes = records.column("fate")[index]
+            for code in np.unique(codes):
+                rows = index[codes == code]
+                what = WORDS.get(FATES[code], FATES[code]) if code < len(FATES) else str(code)
+                counts.append((port, flow, what, len(rows)))
+                packets += _listed(records, flow, port, what, rows[:MOST_PACKETS])
+    return Fates(point.fates, sorted(packets, key=lambda packet: packet.time_ns), counts)
+
+
+def _befallen(records: Records, flow: str) -> Iterator[tuple[str, Ints]]:
+    """(port, row numbers of the packets with a fate) at each switch, forth and back."""
+    seen = view(records, flow)
+    for passage in (*passages(seen), *passages(seen, back=True)):
+        if len(passage.rows):
+            yield passage.port, passage.rows.index[passage.rows["fate"] > 0]
+
+
+def _listed(records: Records, flow: str, port: str, what: str, rows: Ints) -> Iterator[Befallen]:
+    names = ("time_ns", "conn", "seq", "ack", "length", "ordinal", "first_ordinal", "queue_bytes", "direction")
+    columns = {name: records.column(name)[rows].tolist() for name in names}
+    for values in zip(*columns.values(), strict=True):
+        packet = dict(zip(columns, values, strict=True))
+        name = f"{flow} #{packet['conn']}" if packet["conn"] else flow
+        yield Befallen(packet["time_ns"], port, name, what, _packet(packet), packet["queue_bytes"])
+
+
+def _packet(packet: Mapping[str, int]) -> str:
+    """ "data 3 (first transmission 3) 2896:4344", "ACK 12: 17376"."""
+    if packet["length"]:
+        first = f"first transmission {packet['first_ordinal']}" if packet["first_ordinal"] else "a retransmission"
+        return f"data {packet['ordinal']} ({first}) {packet['seq']}:{packet['seq'] + packet['length']}"
+    return f"ACK {packet['ordinal']}: {packet['ack']}" if packet["ordinal"] else f"control, sequence {packet['seq']}"
+
+
+def lane_marks(records: Records, flow: str, conn: int) -> dict[str, tuple[Array, Array]]:
+    """What a time-sequence figure shows of one connection: {"dropped" or "marked CE": (time_ns, sequence number)}.
+
+    Data stands at the byte behind its last, an ACK at its number.
+    """
+    parts = [rows for _, rows in _befallen(records, flow)]
+    index = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    index = np.sort(index[records.column("conn")[index] == conn])
+    fate, length = records.column("fate")[index], records.column("length")[index]
+    level = np.where(length > 0, records.column("seq")[index] + length, records.column("ack")[index])
+    time_ns = records.column("time_ns")[index]
+    found = {}
+    for name, codes in (("dropped", DROPPED), ("marked CE", _MARKED)):
+        mine = np.isin(fate, codes) & (level >= 0)
+        if mine.any():
+            found[name] = time_ns[mine], level[mine]
+    return found
+
+
+def shorten(rule: str) -> str:
+    """A rule with its beginning and its end, which names the flow."""
+    return rule if len(rule) <= MOST_LETTERS else f"{rule[: MOST_LETTERS - 24]} … {rule[-20:]}"
+
+
+def lines(run: Run) -> list[str]:
+    """What the terminal says of the fates asked in a run, a line a rule."""
+    by_rule: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for point in run.points:
+        for found in point.fates:
+            key = (str(found["switch"]), str(found["rule"]))
+            by_rule.setdefault(key, []).append((int(found["happened"]), int(found["asked"])))
+    said = []
+    for (switch, rule), counts in list(by_rule.items())[:MOST_RULES]:
+        least, most = min(counts), max(counts)
+        amount = f"{least[0]} of {least[1]}" + (f" to {most[0]} of {most[1]}" if most != least else "")
+        often = f", {len(counts)} times" if len(counts) > 1 else ""
+        said.append(f"{switch}: {shorten(rule)}: {amount} packets{often}")
+    if len(by_rule) > MOST_RULES:
+        said.append(f"and {len(by_rule) - MOST_RULES} more rules")
+    return said

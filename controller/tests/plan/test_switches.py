@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fates and thresholds that a plan can't mean are refused with their place."""
+
+from __future__ import annotations
+
+import pytest
+from testctl.plan import Plan, load_plan
+from testctl_agent.spec.errors import PlanError
+
+HEAD = """topology: {dumbbell: {senders: 2, receivers: 2}}
+flows: {bulk: sender1 -> receiver1, side: sender1 -> sender2}
+tuples:
+"""
+
+
+def load(*tuples: str, overrides: tuple[str, ...] = ()) -> Plan:
+    return load_plan(HEAD + "".join(f"  - {item}\n" for item in tuples), overrides=overrides)
+
+
+def refused(*tuples: str, overrides: tuple[str, ...] = ()) -> list[str]:
+    with pytest.raises(PlanError) as error:
+        load(*tuples, overrides=overrides)
+    return str(error.value).splitlines()
+
+
+def test_a_fate_is_canonical_in_the_point() -> None:
+    plan = load('[left, fate, ["none", "drop data 3-4,1-2 of bulk , first"]]')
+    assert [point.settings["left"]["fate"] for point in plan.points] == ["none", "drop data 1-4 of bulk, first"]
+    assert "fate" not in load("[left, rate, 1gbit]").points[0].settings.get("left", {})
+
+
+def test_a_fate_that_can_not_be_read() -> None:
+    (line,) = refused('[left, fate, ["none", "drop data 4-1 of bulk"]]')
+    want = "want a range that ends at 4 or above; got 1 at column 13"
+    assert line == f"<plan>:4:27: switch left, fate: {want}"
+
+
+def test_a_fate_of_a_flow_that_is_not_there() -> None:
+    (line,) = refused('[left, fate, "drop data 1 of bulkk"]')
+    said = "the plan has no flow named bulkk; did you mean bulk?"
+    assert line == f"<plan>:4:18: switch left, fate: drop data 1 of bulkk: {said}"
+
+
+def test_a_fate_of_a_flow_that_does_not_cross_the_switch() -> None:
+    lines = refused('[switches, fate, ["none", "drop data 1 of bulk; lose 0.1 of side"]]')
+    want = "want a flow that crosses switch right; flow side goes sender1 - left - sender2"
+    assert lines == [f"<plan>:4:31: switch right, fate: lose 0.1 of side seed 0: {want}"]
+
+
+def test_a_fate_of_a_flow_that_is_reversed() -> None:
+    assert load("[left, fate, drop data 1 of bulk]", "[side, reverse, on]")
+    (line,) = refused("[left, fate, drop data 1 of bulk]", "[bulk, reverse, [off, on]]")
+    want = "want a flow that is not reversed (turn bulk round instead)"
+    assert line == f"<plan>:4:18: switch left, fate: drop data 1 of bulk: {want}"
+
+
+def test_fates_from_the_command_line_are_checked() -> None:
+    (line,) = refused("[left, fate, none]", overrides=("right.fate=drop data 1 of side",))
+    assert line.startswith("--set right.fate=drop data 1 of side: switch right, fate: drop data 1 of side: want a flow")
+
+
+def test_what_the_testbed_sets_a_plan_does_not() -> None:
+    (line,) = refused("[left, flows, none]")
+    assert line == "<plan>:4:12: switch left, flows: is set by the testbed; want a parameter that a plan sets"
+
+
+def test_a_threshold_beyond_the_buffer_never_marks() -> None:
+    lines = refused("['left:right', ecn_threshold, [10kB, 30kB]]", "[left, buffer, [30kB, 60kB]]")
+    want = "want less than the port's buffer, 30kB, or it never marks; got 30kB"
+    assert lines == [f"<plan>:4:42: port left:right, ecn_threshold: {want}"]
+
+
+def test_a_threshold_and_a_buffer_that_never_meet() -> None:
+    text = HEAD + "  - ['left:right', ecn_threshold, [10kB, 40kB]]\n  - ['left:right', buffer, [30kB, 60kB]]\n"
+    text += "exclude: [{'left:right.ecn_threshold': 40kB, 'left:right.buffer': 30kB}]\n"
+    assert len(load_plan(text).points) == 3
+    assert load("['left:right', ecn_threshold, 10kB]", "['left:right', buffer, none]")
+
+
+def test_more_ranges_than_the_switch_has_room_for() -> None:
+    many = ",".join(str(2 * n) for n in range(1, 202))
+    assert load(f"[left, fate, 'drop data {many} of bulk']")
+    (line,) = refused(f"[left, fate, 'drop data {many} of bulk']", "[bulk, parallel, [1, 2]]")
+    want = "want at most 256 ranges, counted for each connection; got 402"
+    assert line == f"<plan>:4:18: switch left, fate: {want}"

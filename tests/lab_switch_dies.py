@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: a point whose switch's agent is killed while traffic passes.  POINT names its JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"] + "/lab/boot")
+
+import init
+from testctl.run import run
+from testctl.testbeds import network
+
+
+def main() -> None:
+    asked = json.loads(Path(os.environ["POINT"]).read_text(encoding="utf-8"))
+    for folder in (init.RUN, Path("/run/tmp")):
+        folder.mkdir()
+    os.environ["TMPDIR"] = "/run/tmp"
+    topology = asked["topology"]
+    wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
+    network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text))
+    addresses, pids = init.agents(wiring, Path("/run/raw"), asked)
+    switch = pids[list(addresses).index(topology["switches"][0])]
+    t0_ns = time.time_ns() + 20 * 10**9
+    spec = {"point": asked, "t0_ns": t0_ns}
+    outcome = init.run_point(spec, addresses, lambda: os.kill(switch, signal.SIGKILL))
+    print(json.dumps(outcome["error"]))
+    print("flows that ended:", *outcome["flows"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fates of the plans in this repository, in the lab: just what was asked, on each kernel, in every run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.records.schema import FATES
+from testctl.results import Run, load_run
+
+pytestmark = pytest.mark.lab
+
+PLANS = Path(__file__).parents[1] / "plans"
+
+
+def run(where: Path, plan: str, name: str, *sets: str) -> tuple[int, Run]:
+    """The exit code and the run of a plan of this repository."""
+    words = [word for given in sets for word in ("--set", given)]
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(PLANS / plan), "--out", str(where / name), *words]
+    environment = os.environ | {"TMPDIR": str(where)}
+    ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False, env=environment)
+    assert (where / name / "summary.json").exists(), ended.stderr
+    return ended.returncode, load_run(where / name)
+
+
+def befallen(one: Run, fate: str) -> list[list[tuple[int, int]]]:
+    """Of each point the (ordinal, sequence number) of the packets with that fate."""
+    found = []
+    for point in one.points:
+        table = point.packets(["fate", "ordinal", "seq"])
+        assert table is not None
+        rows = [row for row in table.to_pylist() if row["fate"] == FATES.index(fate)]
+        found.append([(row["ordinal"], row["seq"]) for row in rows])
+    return found
+
+
+def asked(one: Run) -> list[tuple[Any, ...]]:
+    return [tuple(found[key] for key in ("asked", "happened", "which")) for p in one.points for found in p.fates]
+
+
+def test_the_first_four_segments_are_dropped_with_tso_on_and_off_on_both_kernels(tmp_path: Path) -> None:
+    code, one = run(tmp_path, "fates.yaml", "one")
+    assert (code, len(one.points)) == (0, 4), json.dumps(one.summary["expectations"], indent=1)
+    assert asked(one) == [(4, 4, "1-4")] * 4
+    assert befallen(one, "drop") == [[(n, 1448 * (n - 1)) for n in range(1, 5)]] * 4
+    assert "drop data 1-4 of bulk, first" in (one.path / "report.html").read_text(encoding="utf-8")
+    code, again = run(tmp_path, "fates.yaml", "again")
+    assert (code, again.digest) == (0, one.digest)
+
+
+def test_a_seed_loses_the_same_segments_in_every_run(tmp_path: Path) -> None:
+    code, one = run(tmp_path, "loss.yaml", "one", "bulk.bytes=20MB", "switch.fate=lose 2e-3 of bulk seed 1")
+    _, again = run(tmp_path, "loss.yaml", "again", "bulk.bytes=20MB", "switch.fate=lose 2e-3 of bulk seed 1")
+    _, other = run(tmp_path, "loss.yaml", "other", "bulk.bytes=20MB", "switch.fate=lose 2e-3 of bulk seed 2")
+    assert code in (0, 1)  # 20 MB are too few for the plan's bounds
+    lost = befallen(one, "lose")[0]
+    assert lost
+    assert befallen(again, "lose")[0] == lost
+    assert [ordinal for ordinal, _ in befallen(other, "lose")[0]] != [ordinal for ordinal, _ in lost]
+
+
+def test_an_ecn_threshold_marks_from_its_byte_on(tmp_path: Path) -> None:
+    code, one = run(tmp_path, "ecn_threshold.yaml", "one")
+    assert code == 0, json.dumps(one.summary["expectations"], indent=1)
+
+
+def test_what_did_not_happen_as_asked_makes_a_point_invalid(tmp_path: Path) -> None:
+    kernel = 'hosts.kernel="6.12"'
+    fate = 'switch.fate="drop data 45-48 of bulk, first"'
+    code, one = run(tmp_path, "fates.yaml", "one", kernel, "sender.tso=on", fate)
+    assert code == 3
+    assert one.points[0].verdict == "invalid"
+    reason = "asked: drop data 45-48 of bulk, first; happened: 45-46; not: 47-48 (the flow had 46 first transmissions)"
+    assert reason in one.points[0].reason
+    code, one = run(tmp_path, "fates.yaml", "blind", kernel, "sender.tso=on", "switch.telemetry=off")
+    assert (code, one.points[0].verdict) == (3, "invalid")
+    assert "there is no telemetry" in one.points[0].reason

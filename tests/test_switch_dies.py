@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch whose agent dies in a run: the point is broken, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testctl.plan import load_plan
+from testctl.testbeds.job import job
+from testctl_agent.p4 import testbed_object
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, capture, off]
+  - [switch:receiver, rate, 100mbit]
+  - [bulk, duration, 100ms]
+"""
+
+
+@pytest.mark.lab
+def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    (tmp_path / "point.json").write_text(json.dumps(job(load_plan(tmp_path / "plan.yaml").points[0])))
+    given = {"TESTCTL_PROGRAM": str(testbed_object.compiled()), "POINT": str(tmp_path / "point.json")}
+    script = Path(__file__).with_name("lab_switch_dies.py").read_text()
+    said = in_lab(script.replace("import sys\n", f"import sys\nos.environ.update({given!r})\n", 1))
+    error, flows = said.splitlines()[-2:]
+    assert error.startswith('"agent switch: '), said
+    assert flows == "flows that ended: bulk"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switch on the running kernel, in namespaces: as a bridge, as the eBPF program, as BMv2 (root).
+
+    source --- switch: "a" "b" --- sink
+
+Packets of 64 bytes come up the receive path of port a as fast as the kernel takes them and are
+counted, and dropped, where the sink receives them.  TCP is one connection of `tgen` with writes of 1
+MiB; no end and no port merges or splits packets behind the wire (TSO and GRO are off).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import bench_packets as packets
+from testctl_agent import qdisc
+from testctl_agent.bpf import load
+from testctl_agent.generators import tgen
+from testctl_agent.switch import backend as backends
+
+SOURCE, SWITCH, SINK = "testctl-bench-source", "testctl-bench-switch", "testctl-bench-sink"
+HOSTS = {SOURCE: ("02:00:00:00:00:01", "10.9.0.1", "a"), SINK: ("02:00:00:00:00:02", "10.9.0.2", "b")}
+PORT = 5201
+ROUNDS = 5
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+@contextmanager
+def network() -> Iterator[None]:
+    """Two hosts and a switch without any forwarding."""
+    for name in (*HOSTS, SWITCH):
+        subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
+        ip("netns", "add", name)
+        ip("-n", name, "link", "set", "lo", "up")
+        quiet = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+        subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", *quiet], check=True)
+    try:
+        for name, (mac, address, port) in HOSTS.items():
+            ip(
+                "-n",
+                SWITCH,
+                "link",
+                "add",
+                "name",
+                port,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "address",
+                mac,
+                "netns",
+                name,
+            )
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
+            for other, (far_mac, far, _) in HOSTS.items():
+                if other != name:
+                    ip("-n", name, "neigh", "replace", far, "lladdr", far_mac, "nud", "permanent", "dev", "eth0")
+            for namespace, device in ((name, "eth0"), (SWITCH, port)):
+                offloads = ["tso", "off", "gso", "off", "gro", "off"]
+                words = ["ip", "netns", "exec", namespace, "ethtool", "-K", device, *offloads]
+                subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+                ip("-n", namespace, "link", "set", "dev", device, "up")
+        time.sleep(0.5)
+        yield
+    finally:
+        for name in (*HOSTS, SWITCH):
+            ip("netns", "del", name)
+
+
+@contextmanager
+def bridge() -> Iterator[None]:
+    """Plain kernel forwarding, no netfilter in it."""
+    calls = [f"net.bridge.bridge-nf-call-{what}=0" for what in ("iptables", "ip6tables", "arptables")]
+    ip("-n", SWITCH, "link", "add", "br0", "type", "bridge", "stp_state", "0", "forward_delay", "0")
+    subprocess.run(["ip", "netns", "exec", SWITCH, "sysctl", "-eqw", *calls], check=True)
+    ip("-n", SWITCH, "link", "set", "br0", "up")
+    for mac, _, port in HOSTS.values():
+        ip("-n", SWITCH, "link", "set", "dev", port, "master", "br0")
+        subprocess.run(["bridge", "-n", SWITCH, "fdb", "replace", mac, "dev", port, "master", "static"], check=True)
+        subprocess.run(["bridge", "-n", SWITCH, "link", "set", "dev", port, "learning", "off"], check=True)
+    time.sleep(0.5)
+    yield
+
+
+@contextmanager
+def program(name: str) -> Iterator[None]:
+    """A back end with the testbed program; the bench's connection is one of its flows."""
+    with packets.inside(SWITCH):
+        if name == "bmv2":
+            packets.own_sys()
+            for host in HOSTS:  # it reads packets as they are, with checksums that nobody has filled in yet
+                words = ["ip", "netns", "exec", host, "ethtool", "-K", "eth0", "tx", "off"]
+                subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        devices = {f"switch:{port}": port for _, _, port in HOSTS.values()}
+        switch = backends.load(name, devices, {mac: port for mac, _, port in HOSTS.values()})
+        switch.apply("", "flows", f"bulk/0 tcp {HOSTS[SOURCE][1]}:{PORT - 1} {HOSTS[SINK][1]}:{PORT}")
+    try:
+        yield
+    finally:
+        with packets.inside(SWITCH):
+            switch.close()
+
+
+def frame() -> bytes:
+    """64 bytes: the first segment without payload of a connection the switch does not know."""
+    macs = bytes.fromhex((HOSTS[SINK][0] + HOSTS[SOURCE][0]).replace(":", ""))
+    addresses = bytes(int(part) for host in (SOURCE, SINK) for part in HOSTS[host][1].split("."))
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 50, 0, 0x4000, 64, 6, 0) + addresses
+    total = sum(struct.unpack(">10H", head))
+    head = head[:10] + struct.pack(">H", 0xFFFF - (total % 0xFFFF)) + head[12:]
+    return macs + b"\x08\x00" + head + struct.pack(">HHIIBBHHH", 7, 8, 1, 1, 0x50, 0x10, 1000, 0, 0) + bytes(10)
+
+
+def received() -> int:
+    """Packets that the sink's device has received."""
+    with packets.inside(SINK):
+        text = Path("/proc/thread-self/net/dev").read_text(encoding="ascii")
+    return int(next(line for line in text.splitlines() if "eth0" in line).split()[2])
+
+
+def packet_rate(seconds: float = 1.0) -> float:
+    """Packets a second that reach the sink."""
+    with packets.inside(SINK):
+        drop = load.load_program(packets.SCHED_CLS, "drop", packets.PASS)
+        qdisc.put_qdisc("eth0", "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+        qdisc.put_bpf_filter("eth0", qdisc.INGRESS, drop, "drop")
+    with packets.inside(SWITCH):
+        packets.enable("a")
+        packets.flood("a", frame(), 0.2)
+        before, begin = received(), time.perf_counter()
+        packets.flood("a", frame(), seconds)
+        return (received() - before) / (time.perf_counter() - begin)
+
+
+def tcp_rate(seconds: float = 3.0) -> float:
+    """Bit/s of one connection's payload."""
+    with tempfile.TemporaryDirectory() as where:
+        binary, out = tgen.binary() or tgen.BINARY, Path(where) / "server.json"
+        both = [f"server_port={PORT}", f"client_port={PORT - 1}", f"address={HOSTS[SINK][1]}", "lowat=262144"]
+        at = time.time_ns() + 10**9
+        times = [f"start_ns={at}", f"end_ns={at + int(seconds * 1e9)}", f"limit_ns={at + 60 * 10**9}"]
+        argv = ["ip", "netns", "exec", SINK, binary, "serve", *both, f"out={out}", times[2]]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            server.stdout.readline()
+            sender = ["ip", "netns", "exec", SOURCE, binary, "send", *both, *times, f"bind={HOSTS[SOURCE][1]}"]
+            subprocess.run([*sender, "write_size=1048576", f"out={where}/client.json"], check=True)
+        return goodput(out)
+
+
+def goodput(result: Path) -> float:
+    """Bit/s between the first byte and the last that a server received."""
+    import json
+
+    (conn,) = json.loads(result.read_text(encoding="utf-8"))["connections"]
+    return float(conn["bytes_received"] * 8e9 / (conn["last_byte_ns"] - conn["first_byte_ns"]))
+
+
+def kinds() -> dict[str, object]:
+    """What can be measured here."""
+    found: dict[str, object] = {"bridge": bridge, "ebpf": lambda: program("ebpf")}
+    if shutil.which("simple_switch_grpc") and importlib.util.find_spec("p4"):
+        found["bmv2"] = lambda: program("bmv2")
+    return found
+
+
+def switch(_where: Path) -> None:
+    """Packets a second and Gb/s of each kind, in turns, and their ratios; the best of the rounds."""
+    rates: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(ROUNDS):
+        for name, open_kind in kinds().items():
+            with network(), open_kind():  # type: ignore[operator]
+                gbps = tcp_rate() / 1e9
+                rates.setdefault(name, []).append((packet_rate(), gbps))
+    best = {name: [max(one) for one in zip(*got, strict=True)] for name, got in rates.items()}
+    for name, (pps, gbps) in best.items():
+        print(f"switch, {name:6}: {pps / 1e3:7.0f} thousand packets of 64 bytes a second, {gbps:5.2f} Gb/s of TCP")
+    for other in ("bridge", "bmv2"):
+        if other in best:
+            ratios = [ours / theirs for ours, theirs in zip(best["ebpf"], best[other], strict=True)]
+            print(f"switch, ebpf over {other}: {ratios[0]:.2f} in packets, {ratios[1]:.2f} in TCP")
+
+
+if __name__ == "__main__":
+    switch(Path())
