@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.records.schema import FIN
+from testctl.results import load_run
 
 pytestmark = pytest.mark.lab
 
@@ -108,6 +110,25 @@ def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None
     assert one["digest"] == two["digest"]
     compared = call(tmp_path, "compare", "one", "two")
     assert (compared.returncode, compared.stdout) == (0, "no difference: 8 points with the same digests\n")
+
+
+def test_the_point_ends_after_its_last_packet(tmp_path: Path) -> None:
+    """The agents wake up when nothing is under way: a process that reads the clock moves it."""
+    file = plan(tmp_path)
+    text = file.read_text(encoding="utf-8").replace("delay, 2ms", "delay, 60ms")
+    file.write_text(text.replace("min: 0.5", "min: 0"), encoding="utf-8")
+    done = call(tmp_path, "run", str(file), "--out", "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (point,) = load_run(tmp_path / "run").points
+    table = point.packets(["time_ns", "where", "out", "seq", "ack", "length", "flags"])
+    assert table is not None
+    rows = [row for row in table.to_pylist() if row["where"] != "switch"]
+    for closer in ("sender", "receiver"):
+        (fin,) = [row for row in rows if row["flags"] & FIN and row["where"] == closer and row["out"]]
+        after = fin["seq"] + fin["length"] + 1
+        assert [row for row in rows if row["where"] == closer and not row["out"] and row["ack"] == after], closer
+    last_ns = point.outcome["t0_ns"] + max(row["time_ns"] for row in rows)
+    assert point.outcome["end_ns"] > last_ns
 
 
 def test_both_kernels_by_one_tuple(tmp_path: Path) -> None:

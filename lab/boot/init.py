@@ -10,8 +10,10 @@ process, which has loaded everything, because starting Python is the slow part.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -36,6 +38,10 @@ SETTLE_NS = 2 * 10**7
 """Before the traffic: the last instant at which anything but generators and collectors runs."""
 POLL_NS = 10**7
 """How often it is looked whether a flow of so many bytes has ended."""
+DRAIN_NS = 2 * 10**8
+"""How long no packet passes after the connections' ends, before anything else may run."""
+DRAIN_LIMIT_NS = 10**10
+"""How long connections may take to end after their generators."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -175,11 +181,28 @@ class Controller:
         flows = self._spec["point"]["flows"]
         limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
         now_ns = t0_ns + max(flow["start_ns"] + flow["duration_ns"] for flow in flows)
-        while True:
-            sleep_until(now_ns)
-            if now_ns > t0_ns + limit_ns + point.GRACE_NS or not generators():
-                return
+        sleep_until(now_ns)
+        end_ns = t0_ns + limit_ns + point.GRACE_NS
+        while generators() and now_ns <= end_ns:
             now_ns += POLL_NS
+            sleep_until(now_ns)
+        self._drain(now_ns)
+
+    def _drain(self, now_ns: int) -> None:
+        """Sleep until the connections have ended and their last packets have arrived.
+
+        The kernel ends a connection after its process: what is on its way would meet agents that
+        run, and be a few readings of the clock late.
+        """
+        end_ns = now_ns + DRAIN_LIMIT_NS
+        before = None
+        while (passed := packets(self._agents)) != before and now_ns <= end_ns:
+            before = passed
+            while connections(self._agents) and now_ns <= end_ns:
+                now_ns += POLL_NS
+                sleep_until(now_ns)
+            now_ns += DRAIN_NS
+            sleep_until(now_ns)
 
 
 def sleep_until(at_ns: int) -> None:
@@ -198,6 +221,20 @@ def generators() -> list[int]:
         if task.endswith(("-client", "-server")):
             found.append(int(path.name))
     return found
+
+
+def connections(agents: list[int]) -> int:
+    """TCP sockets of the agents' network namespaces, those without a process too, but not in TIME-WAIT."""
+    found = 0
+    for pid, file in itertools.product(agents, ("sockstat", "sockstat6")):
+        text = Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii")
+        found += sum(int(count) for count in re.findall(r"^TCP6?: inuse (\d+)", text, re.MULTILINE))
+    return found
+
+
+def packets(agents: list[int]) -> list[str]:
+    """The counters of the agents' devices."""
+    return [Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii") for pid in agents]
 
 
 def main() -> None:
