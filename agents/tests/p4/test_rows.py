@@ -7,9 +7,9 @@ import itertools
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4.driver import Entry, Exact, Lpm, Range, Ternary
+from testctl_agent.p4.driver import Entry, Exact, Lpm, Range, Ternary, find
 from testctl_agent.p4.layout import Layout, Table, from_json
-from testctl_agent.p4.rows import find, packed, row_of
+from testctl_agent.p4.rows import packed, row_of
 from testctl_agent.p4.translate import translate
 from testctl_agent.spec.errors import DriverError
 
@@ -54,17 +54,19 @@ def test_prefixes() -> None:
     ("program", "entry", "said"),
     [
         ("l2", Entry("forward", {"dst": Exact(1 << 48)}, "send", {"port": 1}),
-         "table ingress.forward: hdr.ethernet.dst: want at most 48 bits; got 0x1000000000000"),
+         "table ingress.forward: hdr.ethernet.dst: want a number of 48 bits; got 0x1000000000000"),
+        ("l2", Entry("forward", {"dst": Exact(-1)}, "send", {"port": 1}),
+         "table ingress.forward: hdr.ethernet.dst: want a number of 48 bits; got -0x1"),
         ("l2", Entry("forward", {"dst": Exact(1)}, "send", {"port": 512}),
-         "table ingress.forward: ingress.send.port: want at most 9 bits; got 0x200"),
+         "table ingress.forward: ingress.send.port: want a number of 9 bits; got 0x200"),
         ("l2", Entry("forward", {}, "send", {"port": 1}),
          "table ingress.forward: hdr.ethernet.dst: want an exact value"),
         ("l2", Entry("forward", {"dst": Exact(1)}, "send"),
          "table ingress.forward: action ingress.send: want parameters ['port']; got []"),
         ("l2", Entry("forward", {"dst": Exact(1)}, "sent", {}),
-         "no table ingress.forward: action 'sent'; there are ingress.discard, ingress.send"),
+         "table ingress.forward: action 'sent': want one of ingress.discard, ingress.send"),
         ("l2", Entry("forward", {"src": Exact(1)}, "discard"),
-         "no table ingress.forward: field 'src'; there are hdr.ethernet.dst"),
+         "table ingress.forward: field 'src': want one of hdr.ethernet.dst"),
         ("router", Entry("routes", {"dst": Lpm(1, 33)}, "discard"),
          "table ingress.routes: hdr.ipv4.dst: want a prefix length from 0 to 32; got 33"),
         ("router", Entry("routes", {"dst": Ternary(1, 1)}, "discard"),
@@ -87,7 +89,9 @@ def test_names() -> None:
     things = {"ingress.a.rules": 1, "ingress.b.rules": 2, "egress.last": 3}
     assert find(things, "last", "table") == find(things, "egress.last", "table") == 3
     assert find(things, "b.rules", "table") == 2
-    with pytest.raises(DriverError, match=r"^table 'rules': more than one: ingress.a.rules, ingress.b.rules$"):
+    with pytest.raises(
+        DriverError, match=r"^table 'rules': want a name that only one has; ingress.a.rules, ingress.b.rules have it$"
+    ):
         find(things, "rules", "table")
-    with pytest.raises(DriverError, match=r"^no table 'ast'; there are egress.last, "):
+    with pytest.raises(DriverError, match=r"^table 'ast': want one of egress.last, "):
         find(things, "ast", "table")

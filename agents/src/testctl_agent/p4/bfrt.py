@@ -11,8 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from testctl_agent.p4.driver import Count, Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_agent.p4.p4info import find
+from testctl_agent.p4.driver import Count, Entry, Exact, Key, Lpm, Range, Ternary, find
 from testctl_agent.p4.prefixes import without_ranges
 from testctl_agent.p4.tofino_units import match_priority
 from testctl_agent.spec.errors import DriverError

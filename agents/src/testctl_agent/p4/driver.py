@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+from testctl_agent.spec.errors import DriverError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -99,3 +103,15 @@ class Driver(Protocol):
     def register(self, name: str) -> list[int]: ...
 
     def write_register(self, name: str, index: int, value: int) -> None: ...
+
+
+def find(things: Mapping[str, T], name: str, what: str) -> T:
+    """The thing with this name, or with a name that ends in it; DriverError when none or several do."""
+    if name in things:
+        return things[name]
+    fits = [full for full in things if full.endswith(f".{name}")]
+    if len(fits) == 1:
+        return things[fits[0]]
+    if fits:
+        raise DriverError(f"{what} {name!r}: want a name that only one has; {', '.join(sorted(fits))} have it")
+    raise DriverError(f"{what} {name!r}: want one of {', '.join(sorted(things)) or 'none'}")

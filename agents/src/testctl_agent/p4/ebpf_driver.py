@@ -13,11 +13,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from testctl_agent.p4.driver import Count, Entry
+from testctl_agent.p4.driver import Count, Entry, find
 from testctl_agent.p4.ebpf_table import Rows, total
 from testctl_agent.p4.layout import Cells, Layout, Table
 from testctl_agent.p4.libbpf import Object
-from testctl_agent.p4.rows import Row, action_of, data_words, entry_of, find, row_of
+from testctl_agent.p4.rows import Row, action_of, data_words, entry_of, row_of
 from testctl_agent.spec.errors import DriverError
 
 _ZERO = struct.pack("=I", 0)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Info as plain data: what a program's tables, actions, counters and registers are called.
 
-Every thing is found by its name or by a suffix of whole words that only one has ("rules" finds
-"ingress.fate.rules").  Source: the P4Runtime specification 1.4, section 6.
+Source: the P4Runtime specification 1.4, section 6.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from google.protobuf import json_format, text_format
 
+from testctl_agent.p4.driver import find
 from testctl_agent.p4.schema import message
-from testctl_agent.spec.errors import DriverError, ProgramError
+from testctl_agent.spec.errors import ProgramError
 
 Match = Literal["exact", "ternary", "lpm", "range", "optional"]
 _MATCHES: dict[int, Match] = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}
@@ -95,21 +95,6 @@ class Info:
 
     def register(self, name: str) -> Cells:
         return find(self.registers, name, "register")
-
-
-_T = TypeVar("_T")
-
-
-def find(things: Mapping[str, _T], name: str, what: str) -> _T:
-    """The thing with this name, or with a name that ends in it; DriverError when none or several do."""
-    if name in things:
-        return things[name]
-    fits = [full for full in things if full.endswith(f".{name}")]
-    if len(fits) == 1:
-        return things[fits[0]]
-    if fits:
-        raise DriverError(f"{what} {name!r}: want a name that only one has; {', '.join(sorted(fits))} have it")
-    raise DriverError(f"{what} {name!r}: want one of {', '.join(sorted(things)) or 'none'}")
 
 
 def read(path: Path) -> Info:

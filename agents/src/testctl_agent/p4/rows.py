@@ -6,28 +6,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from testctl_agent.p4 import layout
-from testctl_agent.p4.driver import Entry, Exact, Key, Lpm, Range, Ternary
+from testctl_agent.p4.driver import Entry, Exact, Key, Lpm, Range, Ternary, find
 from testctl_agent.p4.layout import Action, Preset, Table
 from testctl_agent.spec.errors import DriverError
 
-T = TypeVar("T")
-
 MOST_PRIORITY = 2**31 - 1
-
-
-def find(things: Mapping[str, T], name: str, what: str) -> T:
-    """A thing by its full name or by a suffix of whole words that only one has."""
-    if name in things:
-        return things[name]
-    found = [one for one in things if name and one.endswith(f".{name}")]
-    if len(found) == 1:
-        return things[found[0]]
-    if found:
-        raise DriverError(f"{what} {name!r}: more than one: {', '.join(sorted(found))}")
-    raise DriverError(f"no {what} {name!r}; there are {', '.join(sorted(things)) or 'none'}")
 
 
 @dataclass
@@ -60,7 +45,7 @@ def _spread(key: layout.Key, value: int, words: list[int]) -> None:
 
 def _fits(where: str, value: int, width: int) -> int:
     if not 0 <= value < 1 << width:
-        raise DriverError(f"{where}: want at most {width} bits; got {value:#x}" if value >= 0 else f"{where}: {value}")
+        raise DriverError(f"{where}: want a number of {width} bits; got {value:#x}")
     return value
 
 
