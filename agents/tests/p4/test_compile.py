@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from testctl_agent import toolchain
 from testctl_agent.p4 import compile as compiler
 from testctl_agent.p4 import libbpf
 from testctl_agent.run import run
@@ -37,12 +38,18 @@ def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TESTCTL_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert compiler.compiled(PROGRAMS / "l2.json").object.parent.parent == tmp_path / "testctl" / "p4"
+
+
 def test_no_clang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    compiler._clang.cache_clear()
+    toolchain.compiler.cache_clear()
     with pytest.raises(TestbedError, match=r"^clang is not installed: .*\(Debian: apt install clang\)$"):
         compiler.compiled(PROGRAMS / "l2.json")
-    compiler._clang.cache_clear()
+    toolchain.compiler.cache_clear()
 
 
 def test_no_program(tmp_path: Path) -> None:
@@ -59,8 +66,8 @@ def test_no_object(tmp_path: Path) -> None:
 @pytest.mark.root
 def test_the_verifiers_last_words(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(REFUSED)
-    run([compiler._clang()[0], *compiler._FLAGS, f"-I{compiler._RUNTIME}", f"-I{compiler._headers()}", "-c",
-         str(tmp_path / "x.c"), "-o", str(tmp_path / "x.o")])  # fmt: skip
+    run([compiler._clang()[0], *compiler._FLAGS, f"-I{compiler._RUNTIME}", "-c", str(tmp_path / "x.c"), "-o",
+         str(tmp_path / "x.o")])  # fmt: skip
     with pytest.raises(TestbedError) as caught:
         libbpf.Object(tmp_path / "x.o")
     said = str(caught.value)

@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.toolchain import cache_dir
+
+__all__ = ["cache_dir", "lab", "root"]
 
 
 @cache
@@ -23,11 +26,3 @@ def root() -> Path:
 def lab() -> Path:
     """lab/ of the checkout."""
     return root() / "lab"
-
-
-def cache_dir() -> Path:
-    """Where built kernels are kept: $TESTCTL_CACHE, or testctl in the user's cache directory."""
-    named = os.environ.get("TESTCTL_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"

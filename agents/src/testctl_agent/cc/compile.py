@@ -7,16 +7,13 @@ beside it, of the flags and of the compiler.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import os
-import platform
 import re
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent import toolchain
 from testctl_agent.run import run
 from testctl_agent.spec.errors import ProgramError, TestbedError
 
@@ -34,10 +31,7 @@ class Target:
 
 
 HOST = Target("this machine", "gcc", "so", ("-O2", "-std=gnu11", "-shared", "-fPIC", *_WARNINGS))
-BPF = Target(
-    "BPF", "clang", "o",
-    ("-O2", "-g", "-c", "-target", "bpf", "-mcpu=v3", f"-I/usr/include/{platform.machine()}-linux-gnu", *_WARNINGS),
-)  # fmt: skip
+BPF = Target("BPF", "clang", "o", ("-c", *toolchain.BPF_FLAGS, *_WARNINGS))
 
 
 def name_of(source: Path) -> str:
@@ -51,16 +45,6 @@ def name_of(source: Path) -> str:
     return match[1]
 
 
-@functools.cache
-def _compiler(name: str) -> tuple[str, str]:
-    found = shutil.which(name)
-    if found is None:
-        raise TestbedError(
-            f"{name} is not installed: no congestion control can be compiled (Debian: apt install {name})"
-        )
-    return found, run([found, "--version"]).splitlines()[0]
-
-
 def compiled(source: Path, target: Target) -> Path:
     """Compile tcp_NAME.c, or take it from the cache.
 
@@ -71,11 +55,11 @@ def compiled(source: Path, target: Target) -> Path:
         text = source.read_bytes()
     except OSError as error:
         raise ProgramError(f"{source}: can't be read: {error.strerror}") from error
-    compiler, version = _compiler(target.compiler)
+    compiler, version = toolchain.compiler(target.compiler, "a congestion control")
     digest = hashlib.sha256(repr((source.name, text, target.flags, version)).encode())
     for header in sorted(source.parent.glob("*.h")):
         digest.update(header.name.encode() + b"\0" + header.read_bytes())
-    cache = Path(os.environ.get("TESTCTL_CACHE", Path.home() / ".cache" / "testctl")) / "cc"
+    cache = toolchain.cache_dir() / "cc"
     made = cache / f"{name}-{digest.hexdigest()[:24]}.{target.suffix}"
     if made.exists():
         return made

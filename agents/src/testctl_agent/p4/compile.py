@@ -8,24 +8,21 @@ the kernel's uapi headers; loading what was compiled needs neither.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import os
-import platform
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent import toolchain
 from testctl_agent.p4.layout import Layout, from_json
 from testctl_agent.p4.translate import translate
 from testctl_agent.run import run
-from testctl_agent.spec.errors import ProgramError, TestbedError
+from testctl_agent.spec.errors import ProgramError
 
 _HERE = Path(__file__).parent
 _RUNTIME = _HERE / "runtime"
-_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-fno-strict-aliasing", "-Wall", "-Wno-unused-function",
-          "-Wno-unused-const-variable", "-Wno-unused-variable", "-Wno-unused-label", "-Werror")  # fmt: skip
+_FLAGS = (*toolchain.BPF_FLAGS, "-fno-strict-aliasing", "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable",
+          "-Wno-unused-variable", "-Wno-unused-label", "-Werror")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,25 +34,9 @@ class Compiled:
     layout: Layout
 
 
-def cache() -> Path:
-    return Path(os.environ.get("TESTCTL_CACHE", Path.home() / ".cache" / "testctl")) / "p4"
-
-
-@functools.cache
 def _clang() -> tuple[str, str]:
     """clang's path and version."""
-    found = shutil.which("clang")
-    if found is None:
-        raise TestbedError("clang is not installed: a P4 program can't be compiled (Debian: apt install clang)")
-    return found, run([found, "--version"]).splitlines()[0]
-
-
-def _headers() -> str:
-    """The folder of asm/types.h, which -target bpf does not look in."""
-    folder = Path("/usr/include") / f"{platform.machine()}-linux-gnu"
-    if not Path("/usr/include/linux/bpf.h").exists():
-        raise TestbedError("/usr/include/linux/bpf.h is missing (Debian: apt install linux-libc-dev)")
-    return str(folder)
+    return toolchain.compiler("clang", "a P4 program")
 
 
 def _key(text: bytes, name: str, defines: tuple[str, ...]) -> str:
@@ -77,7 +58,7 @@ def compiled(json_path: Path, harness: bool = False) -> Compiled:
     except OSError as error:
         raise ProgramError(f"{json_path}: can't be read: {error.strerror}") from error
     defines = ("-DTESTCTL_HARNESS",) if harness else ()
-    folder = cache() / _key(text, json_path.name, defines)
+    folder = toolchain.cache_dir() / "p4" / _key(text, json_path.name, defines)
     if not folder.exists():
         _make(json_path, folder, defines)
     source = (folder / "layout.json").read_text(encoding="utf-8")
@@ -93,8 +74,8 @@ def _make(json_path: Path, folder: Path, defines: tuple[str, ...]) -> None:
         new.mkdir()
         (new / "program.c").write_text(translation.source, encoding="utf-8")
         (new / "layout.json").write_text(translation.layout.to_json(), encoding="utf-8")
-        run([_clang()[0], *_FLAGS, *defines, f"-I{_RUNTIME}", f"-I{_headers()}", "-c", str(new / "program.c"),
-             "-o", str(new / "program.o")], timeout_s=300.0)  # fmt: skip
+        run([_clang()[0], *_FLAGS, *defines, f"-I{_RUNTIME}", "-c", str(new / "program.c"), "-o",
+             str(new / "program.o")], timeout_s=300.0)  # fmt: skip
         try:
             new.rename(folder)
         except OSError:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers, and the place where all that is built is kept."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from testctl_agent.run import run
+from testctl_agent.spec.errors import TestbedError
+
+BPF_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu")
+"""For clang; the folder is that of asm/types.h, which -target bpf does not look in."""
+
+
+def cache_dir() -> Path:
+    """$TESTCTL_CACHE, or testctl in the user's cache directory."""
+    named = os.environ.get("TESTCTL_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+
+
+@functools.cache
+def compiler(name: str, what: str) -> tuple[str, str]:
+    """A compiler's path and version.  Raises TestbedError when it, or what it needs, is not installed.
+
+    what: that which can't be compiled without it, for the error
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise TestbedError(f"{name} is not installed: {what} can't be compiled (Debian: apt install {name})")
+    if not Path("/usr/include/linux/bpf.h").exists():
+        raise TestbedError(
+            f"/usr/include/linux/bpf.h is missing: {what} can't be compiled (Debian: apt install linux-libc-dev)"
+        )
+    return found, run([found, "--version"]).splitlines()[0]
