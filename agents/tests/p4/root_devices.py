@@ -16,7 +16,7 @@ from testctl_agent.p4.compile import compiled
 from testctl_agent.p4.driver import Entry, Exact
 from testctl_agent.p4.ebpf_driver import EbpfDriver
 from testctl_agent.p4.libbpf import Object
-from testctl_agent.switch import ebpf_ports
+from testctl_agent.switch import ebpf_ports, ingress
 
 MACS = [0x020000000000 + number for number in range(5)]
 EVERYONE = 2**48 - 1
@@ -54,7 +54,7 @@ def build() -> tuple[Object, EbpfDriver, list[socket.socket]]:
         loaded.map("port_of").update(struct.pack("=I", index), struct.pack("=I", number))
         value = struct.pack("=2I", 0, index).ljust(loaded.map("ports").value_bytes, b"\0")
         loaded.map("ports").update(struct.pack("=I", number), value)
-        ebpf_ports.attach(f"to_{number}", loaded.program("switch_ingress"))
+        ingress.attach(f"to_{number}", loaded.program("switch_ingress"), ebpf_ports.FILTER)
         end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         end.bind((f"end_{number}", 3))
         end.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from testctl_agent import netlink, qdisc
-from testctl_agent.spec.errors import ApplyError, TestbedError
-from testctl_agent.switch import backend, netem
+from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
+from testctl_agent.switch import backend, bmv2, netem
 from testctl_agent.switch.fake import FakeBackend
 from testctl_agent.switch.netem import Model, packet_limit
 
@@ -99,3 +101,33 @@ def test_fake_fails_where_it_is_told_to() -> None:
         switch.apply("a", "ecn_threshold", 1)
     with pytest.raises(ApplyError, match="port c, rate: want one of the ports a, b"):
         switch.read("c", "rate")
+
+
+def test_bmv2_leaves_nothing_when_it_can_not_be_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[str] = []
+
+    class Part:
+        """The process, and the session with it."""
+
+        def __init__(self, name: str) -> None:
+            self.name, self.address, self.thrift = name, "", None
+
+        def close(self) -> None:
+            left.remove(self.name)
+
+    def part(name: str) -> Callable[..., Part]:
+        return lambda *_: left.append(name) or Part(name)  # type: ignore[func-returns-value]
+
+    def tables(*_: object) -> None:
+        assert left == ["process", "session"]
+        raise ProgramError("no such table")
+
+    monkeypatch.setattr(bmv2, "schema_missing", lambda: "")
+    monkeypatch.setattr(bmv2, "_release", lambda ports: None)
+    monkeypatch.setattr(bmv2.p4info, "read", lambda path: None)
+    monkeypatch.setattr(bmv2.simple_switch, "start", part("process"))
+    monkeypatch.setattr(bmv2, "P4RuntimeDriver", part("session"))
+    monkeypatch.setattr(bmv2, "TestbedTables", tables)
+    with pytest.raises(ProgramError):
+        bmv2.open_backend(("a",), {})
+    assert left == []

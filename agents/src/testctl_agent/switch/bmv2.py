@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from testctl_agent import netlink, qdisc
@@ -21,6 +22,7 @@ from testctl_agent.p4.schema import missing as schema_missing
 from testctl_agent.p4.testbed_tables import TestbedTables, built
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
+from testctl_agent.switch import ingress
 from testctl_agent.switch.backend import UNSET
 from testctl_agent.switch.netem import NetemBackend
 
@@ -53,21 +55,21 @@ class Bmv2Backend:
         program, info = built()
         if reason := schema_missing():
             raise TestbedError(reason)
+        known = p4info.read(info)
+        numbered = {number: device for device, number in self._numbers.items()}
         _release(ports)
-        self._switch = simple_switch.start(
-            {number: device for device, number in self._numbers.items()}, simple_switch.run_directory()
-        )
-        try:
-            self.driver = P4RuntimeDriver(self._switch.address, program, p4info.read(info))
+        with ExitStack() as undo:
+            undo.callback(_release, ports)
+            self._switch = simple_switch.start(numbered, simple_switch.run_directory())
+            undo.callback(self._switch.close)
+            self.driver = P4RuntimeDriver(self._switch.address, program, known)
+            undo.callback(self.driver.close)
             self.driver.registers = self._switch.thrift
             self._tables = TestbedTables(self.driver, self._numbers, forwarding)
             for device in ports:
                 _take(device)
                 self._give(device, Port())
-        except TestbedError:
-            self._switch.close()
-            _release(ports)
-            raise
+            self._undo = undo.pop_all()
 
     @property
     def process_id(self) -> int:
@@ -79,9 +81,7 @@ class Bmv2Backend:
 
     def close(self) -> None:
         """End the process; the devices are as they were before."""
-        self.driver.close()
-        self._switch.close()
-        _release(self.ports)
+        self._undo.close()
 
     def can(self, what: str) -> str:
         if what not in UNSET:
@@ -171,21 +171,11 @@ class Bmv2Backend:
         self._models[port], self._given[port] = model, given
 
 
-def _mine(device: str) -> bool | None:
-    """Whether the device's clsact is this back end's; None when there is none."""
-    if not any(one.parent == qdisc.CLSACT for one in qdisc.qdiscs(device)):
-        return None
-    return any(qdisc.bpf_filter(one)[0] == _FILTER for one in qdisc.filters(device, qdisc.INGRESS))
-
-
 def _take(device: str) -> None:
     """Drop for the kernel what comes in at a device.  Raises TestbedError when its clsact is somebody else's."""
-    if _mine(device) is not None:
-        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
     program = load.load_program(load.SCHED_CLS, _FILTER, _DROP)
     try:
-        qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
-        qdisc.put_bpf_filter(device, qdisc.INGRESS, program, _FILTER)
+        ingress.attach(device, program, _FILTER)
     finally:
         os.close(program)
 
@@ -193,8 +183,7 @@ def _take(device: str) -> None:
 def _release(ports: tuple[str, ...]) -> None:
     """Take the filters of this back end away, also those of one that died."""
     for device in ports:
-        if _mine(device):
-            qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+        ingress.detach(device, _FILTER)
 
 
 def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> Bmv2Backend:

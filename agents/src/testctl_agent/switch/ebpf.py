@@ -20,7 +20,7 @@ from testctl_agent.p4 import testbed_object
 from testctl_agent.p4.testbed_tables import TestbedTables
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_ports
+from testctl_agent.switch import ebpf_ports, ingress
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
 from testctl_agent.switch.ebpf_ports import MOST_BYTES, Port, PortMap
 from testctl_agent.switch.testbed_program import MOST_DEPTH
@@ -50,7 +50,7 @@ class EbpfBackend:
                 self._loaded.set_port_of(index, number)
             self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
             for device in ports:
-                ebpf_ports.attach(device, self._loaded.program_fd)
+                ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
         except TestctlError:
             self.close()
             raise

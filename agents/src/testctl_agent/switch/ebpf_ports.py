@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, replace
 from testctl_agent import netlink, qdisc
 from testctl_agent.bpf import load
 from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.switch import ingress
 
 FILTER = "testctl_switch"
 """The name of the program's filter at the clsact ingress of every port."""
@@ -68,7 +69,7 @@ class PortMap:
 @contextmanager
 def attached(device: str) -> Iterator[Mapping[str, int] | None]:
     """The open maps, by name, of the switch's program on a device; None when it is not there."""
-    program = next((number for name, number in _filters(device) if name == FILTER), None)
+    program = ingress.program(device, FILTER)
     if program is None:
         yield None
         return
@@ -78,12 +79,6 @@ def attached(device: str) -> Iterator[Mapping[str, int] | None]:
     finally:
         for one in maps.values():
             os.close(one)
-
-
-def _filters(device: str) -> list[tuple[str, int]]:
-    if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
-        return []
-    return [qdisc.bpf_filter(entry) for entry in qdisc.filters(device, qdisc.INGRESS)]
 
 
 def counters(device: str) -> list[dict[str, object]]:
@@ -106,18 +101,9 @@ def counters(device: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def attach(device: str, program: int) -> None:
-    """Put the program at the device's clsact ingress.  TestbedError when somebody else's clsact is there."""
-    if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
-        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
-    qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
-    qdisc.put_bpf_filter(device, qdisc.INGRESS, program, FILTER)
-
-
 def detach(device: str) -> None:
     """Take program and clock off the device, if they are there."""
-    if any(name == FILTER for name, _ in _filters(device)):
-        qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+    ingress.detach(device, FILTER)
     if has_clock(device):
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
 

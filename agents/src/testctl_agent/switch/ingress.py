@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program at the clsact ingress of a switch's device, known by the name of its filter."""
+
+from __future__ import annotations
+
+from testctl_agent import qdisc
+from testctl_agent.spec.errors import TestbedError
+
+
+def program(device: str, name: str) -> int | None:
+    """The id of the program attached under this name; None when there is none."""
+    if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
+        return None
+    found = map(qdisc.bpf_filter, qdisc.filters(device, qdisc.INGRESS))
+    return next((number for own, number in found if own == name), None)
+
+
+def attach(device: str, program_fd: int, name: str) -> None:
+    """Put a program there.  TestbedError when somebody else's clsact is."""
+    if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
+        raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
+    qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
+    qdisc.put_bpf_filter(device, qdisc.INGRESS, program_fd, name)
+
+
+def detach(device: str, name: str) -> None:
+    """Take it off, also that of an agent that died; nothing when it is not there."""
+    if program(device, name) is not None:
+        qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
