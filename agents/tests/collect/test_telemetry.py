@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import random
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from testctl_agent.collect import telemetry
+from testctl_agent.spec.errors import TestbedError
 
 OFFSET_NS = 1_700_000_000_123_456_789
 STEP_NS = 256
@@ -26,3 +31,39 @@ def test_the_offset_is_exact_though_others_read_the_clock_too(seed: int, monkeyp
     monkeypatch.setattr(telemetry.time, "monotonic_ns", reading)
     monkeypatch.setattr(telemetry.time, "time_ns", lambda: reading() + OFFSET_NS)
     assert telemetry.clock_offset_ns() == OFFSET_NS
+
+
+@pytest.mark.parametrize("program", ["sleep", "true"])
+def test_the_switch_stops_recording_also_when_the_reader_has_ended(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = {"telemetry_on": 1, "telemetry_lost": 2}
+    values: dict[int, bytes] = {}
+    open_maps: list[str] = []
+
+    @contextmanager
+    def attached(device: str) -> Iterator[Mapping[str, int]]:
+        open_maps.append(device)
+        yield maps
+        open_maps.pop()
+
+    monkeypatch.setattr(telemetry.ebpf_ports, "attached", attached)
+    monkeypatch.setattr(telemetry.load, "write_array", values.__setitem__)
+    monkeypatch.setattr(telemetry.load, "read_array", lambda number, size: struct.pack("=Q", 7))
+    task = telemetry.Telemetry(
+        name="telemetry", argv=[program, "60"], workdir=tmp_path, read=lambda code, said: {}, devices=("a", "b")
+    )
+    task.start()
+    assert values == {maps["telemetry_on"]: struct.pack("=I", 1), maps["telemetry_lost"]: bytes(8)}
+    if program == "true":
+        assert task.wait(10)
+    task.stop()
+    assert values[maps["telemetry_on"]] == bytes(4)
+    assert task.result()["lost"] == 7
+    assert open_maps == []
+
+
+@pytest.mark.root
+def test_a_device_without_the_program() -> None:
+    with pytest.raises(TestbedError, match="telemetry: device lo: the switch's program is not there"):
+        telemetry.task({"devices": "lo"}, Path())

@@ -7,14 +7,13 @@ that attached it but what it says of a record.
 
 from __future__ import annotations
 
-import os
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import qdisc
 from testctl_agent.bpf import load
 from testctl_agent.generators import tgen
 from testctl_agent.p4 import testbed_object
@@ -47,13 +46,13 @@ def clock_offset_ns() -> int:
     return offset_ns
 
 
-def _maps(device: str) -> dict[str, int]:
-    """Open maps of the switch's program on a device, by name; TestbedError when it is not there."""
-    for entry in qdisc.filters(device, qdisc.INGRESS):
-        name, program = qdisc.bpf_filter(entry)
-        if name == ebpf_ports.FILTER:
-            return {load.map_info(one).name: one for one in load.program_maps(program)}
-    raise TestbedError(f"telemetry: device {device}: the switch's program is not there")
+@contextmanager
+def _maps(device: str) -> Iterator[Mapping[str, int]]:
+    """The open maps of the switch's program on a device, by name; TestbedError when it is not there."""
+    with ebpf_ports.attached(device) as maps:
+        if maps is None:
+            raise TestbedError(f"telemetry: device {device}: the switch's program is not there")
+        yield maps
 
 
 @dataclass
@@ -62,24 +61,25 @@ class Telemetry(ProgramTask):
 
     devices: tuple[str, ...] = ()
     offset_ns: int = 0
-    maps: Mapping[str, int] | None = None
 
     def start(self) -> None:
-        assert self.maps is not None
-        load.write_array(self.maps[_LOST], bytes(8))
-        super().start()
-        self.offset_ns = clock_offset_ns()
-        load.write_array(self.maps[_ON], struct.pack("=I", 1))
+        with _maps(self.devices[0]) as maps:
+            load.write_array(maps[_LOST], bytes(8))
+            super().start()
+            self.offset_ns = clock_offset_ns()
+            load.write_array(maps[_ON], struct.pack("=I", 1))
 
     def stop(self) -> None:
-        if self.maps is not None and not self.poll():
-            load.write_array(self.maps[_ON], struct.pack("=I", 0))
-        super().stop()
+        try:
+            with _maps(self.devices[0]) as maps:
+                load.write_array(maps[_ON], struct.pack("=I", 0))
+        finally:
+            super().stop()
 
     def result(self) -> Result:
         result = super().result()
-        assert self.maps is not None
-        (lost,) = struct.unpack("=Q", load.read_array(self.maps[_LOST], 8))
+        with _maps(self.devices[0]) as maps:
+            (lost,) = struct.unpack("=Q", load.read_array(maps[_LOST], 8))
         return result | {"lost": lost, "clock_offset_ns": self.offset_ns}
 
 
@@ -88,10 +88,8 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     if why := tgen.missing():
         raise TestbedError(f"telemetry: {why}")
     devices = tuple(str(options.get("devices", "")).split(","))
-    maps = _maps(devices[0])
-    kept = {name: maps.pop(name) for name in (_RING, _ON, _LOST)}
-    for other in maps.values():
-        os.close(other)
+    with _maps(devices[0]) as maps:
+        ring = load.map_info(maps[_RING]).id
     layout, record_bytes = testbed_object.record_layout()
 
     def read(code: int, said: str) -> Result:
@@ -104,8 +102,8 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         }
 
     argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
-    argv += [f"map_id={load.map_info(kept[_RING]).id}", f"record_bytes={record_bytes}"]
+    argv += [f"map_id={ring}", f"record_bytes={record_bytes}"]
     return Telemetry(
         name=NAME, argv=argv, workdir=workdir, read=read, outputs=files(options),
-        announcement=Announcement("stdout", "ready\n"), devices=devices, maps=kept,
+        announcement=Announcement("stdout", "ready\n"), devices=devices,
     )  # fmt: skip
