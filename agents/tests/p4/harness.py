@@ -63,17 +63,14 @@ class EbpfTarget:
 
     def telemetry(self) -> list[dict[str, int]]:
         """Records since the last call, fields by name; the first call switches them on."""
-        names = ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "ingress_port", "egress_port", "verdict")
         if self._telemetry is None:
             self._telemetry = libbpf.Ring(self.object.map("telemetry"))
             self.object.map("telemetry_on").update(struct.pack("=I", 0), struct.pack("=I", 1))
-        found = []
-        for record in self._telemetry.drain():
-            fields = dict(zip(names, struct.unpack_from("<QQIHBBB", record), strict=True))
-            for tap in self.compiled.layout.telemetry:
-                fields[tap.name] = int.from_bytes(record[tap.offset : tap.offset + tap.bytes], "little")
-            found.append(fields)
-        return found
+        fields = self.compiled.layout.telemetry
+        return [
+            {one.name: int.from_bytes(record[one.offset : one.offset + one.bytes], "little") for one in fields}
+            for record in self._telemetry.drain()
+        ]
 
     def close(self) -> None:
         self._sent.close()

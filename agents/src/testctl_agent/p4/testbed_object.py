@@ -21,11 +21,6 @@ from testctl_agent.spec.errors import TestbedError
 
 PROGRAM = "switch_ingress"
 GIVEN = "TESTCTL_PROGRAM"
-_HEAD = (
-    ("arrival_ns", 8), ("departure_ns", 8), ("queue_bytes", 4), ("wire_bytes", 2),
-    ("ingress_port", 1), ("egress_port", 1), ("verdict", 1),
-)  # fmt: skip
-"""struct telemetry_head of runtime/telemetry.h."""
 
 
 def compiled() -> Path:
@@ -43,15 +38,12 @@ def layout() -> Layout:
         raise TestbedError(f"{path}: the program's layout can't be read: {error.strerror}") from error
 
 
-def record_layout() -> tuple[list[dict[str, str | int]], int]:
+def record_layout() -> tuple[list[dict[str, object]], int]:
     """The telemetry record: its fields as {"name", "offset", "bytes"}, and its size in bytes."""
     known = layout()
-    fields: list[dict[str, str | int]] = []
-    offset = 0
-    for name, size in _HEAD:
-        fields.append({"name": name, "offset": offset, "bytes": size})
-        offset += size
-    fields += [{"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in known.telemetry]
+    fields: list[dict[str, object]] = [
+        {"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in known.telemetry
+    ]
     return fields, known.record_bytes
 
 

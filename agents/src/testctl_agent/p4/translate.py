@@ -37,7 +37,16 @@ MOST_COPIES = 16
 
 _PEEK_BYTES = 32
 _NORMAL, _REPLICATION = 0, 5
-_TELEMETRY_HEAD = 25
+_TELEMETRY_HEAD = (
+    ("arrival_ns", 8, "p->arrival_ns"),  # CLOCK_MONOTONIC
+    ("departure_ns", 8, "departure_ns"),  # 0: not sent
+    ("queue_bytes", 4, "queue_bytes"),  # that it found waiting at its egress port
+    ("wire_bytes", 2, "p->wire_bytes"),  # with the VLAN tag, without framing
+    ("ingress_port", 1, "p->ingress"),
+    ("egress_port", 1, "port"),
+    ("verdict", 1, "verdict"),
+)
+"""Of a telemetry record: name, bytes and C value."""
 _CHUNK = 512
 
 
@@ -53,12 +62,15 @@ def translate(path: Path) -> Translation:
 
 
 def _tap(program: Program) -> list[tuple[Tap, str]]:
-    """The fields of the metadata struct `tap` in the telemetry record, and their C members."""
+    """The telemetry record, with C values: a head and the fields of the metadata struct `tap`; [] without one."""
     scalars = program.headers.get("scalars")
     if scalars is None or not scalars.metadata:
         return []
     found: list[tuple[Tap, str]] = []
-    offset = _TELEMETRY_HEAD
+    offset = 0
+    for name, size, value in _TELEMETRY_HEAD:
+        found.append((Tap(name, offset, size), value))
+        offset += size
     seen: dict[str, int] = {}
     for field in scalars.fields.values():
         owner, dot, name = field.name.partition(".")
@@ -71,10 +83,10 @@ def _tap(program: Program) -> list[tuple[Tap, str]]:
             continue
         if field.width not in (8, 16, 32, 64):
             program.root.fail(f"tap.{match[1]} has {field.width} bits; want 8, 16, 32 or 64")
-        found.append((Tap(match[1], offset, field.width // 8), field.member))
+        found.append((Tap(match[1], offset, field.width // 8), f"p->m.{field.member}"))
         program.used.add((scalars.name, field.name))
         offset += field.width // 8
-    return found
+    return found if len(found) > len(_TELEMETRY_HEAD) else []
 
 
 class _Writer:
@@ -97,7 +109,7 @@ class _Writer:
         self.name = name
 
     def layout(self) -> Layout:
-        size = _TELEMETRY_HEAD + sum(one.bytes for one, _ in self.tap)
+        size = sum(one.bytes for one, _ in self.tap)
         return Layout(
             source=self.name,
             tables=tuple(one for one in self.tables if not (one.kind == "none" and one.constant)),
@@ -108,7 +120,7 @@ class _Writer:
                 layout.Cells(one.name, f"c{one.index}", one.size, 0) for one in self.program.counters.values()
             ),
             telemetry=tuple(one for one, _ in self.tap),
-            record_bytes=(size + 7) // 8 * 8 if self.tap else 0,
+            record_bytes=(size + 7) // 8 * 8,
             control_bytes=self.control_bytes,
             most_copies=MOST_COPIES,
         )
@@ -175,26 +187,16 @@ class _Writer:
         )
         if not self.tap:
             return head.replace("__noinline", "__always_inline") + "{\n}\n\n"
-        size = _TELEMETRY_HEAD + sum(one.bytes for one, _ in self.tap)
-        members = "".join(f"\tu{one.bytes * 8} {member};\n" for one, member in self.tap)
+        size = sum(one.bytes for one, _ in self.tap)
+        members = "".join(f"\tu{one.bytes * 8} at{one.offset}_{one.name};\n" for one, _ in self.tap)
         spare = f"\tu8 spare[{-size % 8}];\n" if size % 8 else ""
         code = Code(1)
         code.add("struct record *r;", "", "if (!telemetry_wanted())", "\treturn;")
         code.add("r = telemetry_reserve(sizeof(*r));", "if (!r)", "\treturn;")
         code.add("__builtin_memset(r, 0, sizeof(*r));" if spare else "")
-        for name, value in (
-            ("arrival_ns", "p->arrival_ns"),
-            ("departure_ns", "departure_ns"),
-            ("queue_bytes", "queue_bytes"),
-            ("wire_bytes", "p->wire_bytes"),
-            ("ingress_port", "p->ingress"),
-            ("egress_port", "port"),
-            ("verdict", "verdict"),
-        ):
-            code.add(f"r->head.{name} = {value};")
-        code.add(*(f"r->{member} = p->m.{member};" for _, member in self.tap), "telemetry_submit(r);")
+        code.add(*(f"r->at{one.offset}_{one.name} = {value};" for one, value in self.tap), "telemetry_submit(r);")
         return (
-            f"struct record {{\n\tstruct telemetry_head head;\n{members}{spare}}} __attribute__((packed));\n\n"
+            f"/* Little-endian. */\nstruct record {{\n{members}{spare}}} __attribute__((packed));\n\n"
             f"{head}{{\n{code.text()}}}\n\n"
         )
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A record a packet, for user space: a fixed head, then what the program taps.
+ * A record a packet, for user space; translate.py writes its struct: a fixed head, then what the
+ * program taps.
  *
  * Records lie in the ring buffer `telemetry`.  Its reader is woken when the ring is half full and
  * not before: waking a process is what costs.  A record that finds no room is counted in
@@ -18,19 +19,8 @@ enum telemetry_verdict {
 	TELEMETRY_SENT,
 	TELEMETRY_DROPPED,		/* by the program */
 	TELEMETRY_FULL,			/* by the port's full buffer */
-	TELEMETRY_ASTRAY,		/* no such port, or the parser refused it */
+	TELEMETRY_ASTRAY,		/* no such port or group, or its headers could not be written */
 };
-
-/* Little-endian; the fields of the program's `tap` follow, packed; padded to a multiple of 8. */
-struct telemetry_head {
-	__u64 arrival_ns;		/* CLOCK_MONOTONIC */
-	__u64 departure_ns;		/* 0: not sent */
-	__u32 queue_bytes;		/* that it found waiting at its egress port */
-	__u16 wire_bytes;		/* with the VLAN tag, without framing */
-	__u8 ingress_port;
-	__u8 egress_port;
-	__u8 verdict;
-} __attribute__((packed));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
