@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from testctl_agent.p4 import tofino_units as units
 from testctl_agent.p4.bfrt import client_module, key_words
@@ -84,3 +87,74 @@ def test_without_an_address_it_is_said_where_it_is_looked_for(monkeypatch: pytes
     monkeypatch.delenv(tofino.VARIABLE, raising=False)
     with pytest.raises(TestbedError, match=r"want the address of bf_switchd in \$TESTCTL_BFRT; got none"):
         tofino.open_backend(("1/0",), {})
+
+
+SHAPED, SHAPING, BUFFER, POOL = (
+    f"tf1.tm.{name}" for name in ("port.sched_cfg", "port.sched_shaping", "queue.buffer", "pool.cfg")
+)
+
+
+class FixedTables:
+    """A chip's traffic manager as far as the back end uses it; the program's tables take everything."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {
+            "tf1.tm.port.cfg": {"pg_id": 1, "egress_qid_queues": [8]},
+            SHAPED: {"max_rate_enable": True},
+            SHAPING: {"unit": "BPS", "provisioning": "UPPER", "max_rate": 7_000_000, "max_burst_size": 9000},
+            BUFFER: {"guaranteed_cells": 20, "hysteresis_cells": 4, "pool_id": "EG_APP_POOL_1", "pool_max_cells": 100,
+                     "dynamic_baf": "80_PERCENT"},
+            POOL: {"size_cells": 500},
+        }  # fmt: skip
+        self.changed: list[str] = []
+        self.closed = False
+
+    def fixed(self, name: str, keys: Mapping[str, object], pipe: int = 0) -> dict[str, Any]:
+        return dict(self.rows[name])
+
+    def modify(
+        self, name: str, keys: Mapping[str, object], data: Mapping[str, object], action: str = "", pipe: int = 0
+    ) -> None:
+        self.changed.append(name)
+        self.rows[name] |= data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+def test_a_port_gets_back_what_it_had_the_last_change_first() -> None:
+    driver = FixedTables()
+    before = {name: dict(row) for name, row in driver.rows.items()}
+    switch = tofino.TofinoBackend(driver, {"1/0": 132}, {})  # type: ignore[arg-type]
+    switch.apply("1/0", "rate", 10**9)
+    switch.apply("1/0", "buffer", 100_000)
+    assert (switch.read("1/0", "rate"), switch.read("1/0", "buffer")) == (10**9, 100_000)
+    assert driver.rows[POOL] == {"size_cells": 1250}
+    driver.changed.clear()
+    switch.close()
+    assert driver.rows == before
+    assert driver.closed
+    assert driver.changed.index(BUFFER) < driver.changed.index(POOL)
+
+
+def test_what_can_not_be_given_back_keeps_nothing_else_from_it() -> None:
+    driver = FixedTables()
+    before = {name: dict(row) for name, row in driver.rows.items()}
+    switch = tofino.TofinoBackend(driver, {"1/0": 132}, {})  # type: ignore[arg-type]
+    switch.apply("1/0", "rate", 10**9)
+    switch.apply("1/0", "buffer", 100_000)
+    modify = driver.modify
+
+    def refusing(name: str, *rest: Any, **where: Any) -> None:
+        if name == BUFFER:
+            raise DriverError("no")
+        modify(name, *rest, **where)
+
+    driver.modify = refusing  # type: ignore[method-assign]
+    with pytest.raises(DriverError, match="no"):
+        switch.close()
+    assert driver.closed
+    assert {name for name in before if driver.rows[name] != before[name]} == {BUFFER}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from testctl_agent.p4 import tofino_units as units
@@ -47,10 +48,11 @@ class TofinoBackend:
         self._before: dict[str, Callable[[], None]] = {}
 
     def close(self) -> None:
-        """Give every port back what it had, then the connection."""
-        for restore in self._before.values():
-            restore()
-        self._driver.close()
+        """Give every port back what it had, the last change first, then the connection."""
+        with ExitStack() as undo:
+            undo.callback(self._driver.close)
+            for restore in self._before.values():
+                undo.callback(restore)
 
     def can(self, what: str) -> str:
         return _CANNOT.get(what, "" if what in UNSET else f"a port has no {what}")
@@ -151,6 +153,7 @@ class TofinoBackend:
         if rate:
             shape: dict[str, object] = {"unit": "BPS", "provisioning": "MIN_ERROR"}
             shape |= {"max_rate": units.kbps(rate), "max_burst_size": units.BURST_BYTES}
+            self._remember(f"shape {number}", _SHAPING, key, pipe, tuple(shape))
             self._driver.modify(_SHAPING, key, shape, pipe=pipe)
         self._driver.modify(_SHAPED, key, {"max_rate_enable": bool(rate)}, pipe=pipe)
 
