@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -39,15 +40,29 @@ def kernel(request: pytest.FixtureRequest) -> Path:
     return found.binary
 
 
+@pytest.fixture(scope="session")
+def in_namespace() -> Callable[..., str]:
+    """Run a Python script in network and mount namespaces that go with it (root); returns what it printed."""
+
+    def run(script: Path, *words: str, timeout_s: float = 120.0) -> str:
+        argv = ["unshare", "--net", "--mount", sys.executable, str(script), *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
 @pytest.fixture
 def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
     """Run a Python script as the only program of a lab; returns what it printed.
 
     The script starts with /proc, /sys, /run and /run/bpf mounted, in a network namespace that
-    is the first one.  A non-zero end or an exception fails the test with the lab's words.
+    is the first one, and finds `environment` in os.environ.  A non-zero end or an exception
+    fails the test with the lab's words.
     """
 
-    def run(script: str, timeout_s: float = 120.0) -> str:
+    def run(script: str, timeout_s: float = 120.0, **environment: str) -> str:
         body = tmp_path / "script.py"
         body.write_text(textwrap.dedent(script), encoding="utf-8")
         out = tmp_path / "out.txt"
@@ -56,7 +71,8 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
             "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t tmpfs run /run\n"
             "mkdir /run/bpf; mount -t bpf bpf /run/bpf\n"
             f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTCTL_ROOT={ROOT}\n"
-            f"{sys.executable} {body} > {out} 2>&1\necho exit $? >> {out}\n"
+            + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+            + f"{sys.executable} {body} > {out} 2>&1\necho exit $? >> {out}\n"
             f"sync\nexec {sys.executable} -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'\n",
             encoding="utf-8",
         )

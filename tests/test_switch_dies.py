@@ -26,9 +26,8 @@ tuples:
 def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "point.json").write_text(json.dumps(job(load_plan(tmp_path / "plan.yaml").points[0])))
-    given = {"TESTCTL_PROGRAM": str(testbed_object.compiled()), "POINT": str(tmp_path / "point.json")}
     script = Path(__file__).with_name("lab_switch_dies.py").read_text()
-    said = in_lab(script.replace("import sys\n", f"import sys\nos.environ.update({given!r})\n", 1))
+    said = in_lab(script, TESTCTL_PROGRAM=str(testbed_object.compiled()), POINT=str(tmp_path / "point.json"))
     error, flows = said.splitlines()[-2:]
     assert error.startswith('"agent switch: '), said
     assert flows == "flows that ended: bulk"

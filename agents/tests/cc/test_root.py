@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,11 @@ pytestmark = [
 ]
 
 
-def test_struct_ops() -> None:
+def test_struct_ops(in_namespace: Callable[..., str]) -> None:
     """Each is available, carries a transfer, decides as its code does here, and goes."""
-    script = str(Path(__file__).with_name("root_struct_ops.py"))
     names = [name_of(source) for source in SOURCES]
-    argv = ["unshare", "--net", "--mount", sys.executable, script, *names]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("all is as before\n")
+    said = in_namespace(Path(__file__).with_name("root_struct_ops.py"), *names, timeout_s=300)
+    assert said.endswith("all is as before\n")
 
 
 BAD = """

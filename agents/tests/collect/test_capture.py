@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import subprocess
-import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,14 +105,11 @@ SCRIPT = """
 
 @pytest.mark.root
 @pytest.mark.skipif(capture.missing() is not None, reason="tcpdump is not installed")
-def test_a_capture_of_a_flow_is_whole(tmp_path: Path) -> None:
+def test_a_capture_of_a_flow_is_whole(tmp_path: Path, in_namespace: Callable[..., str]) -> None:
     """In namespaces of its own; both end with the last process in them."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    argv = ["unshare", "--net", "--mount", sys.executable, str(script), str(tmp_path)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
-    assert done.returncode == 0, done.stderr
-    received, counted, captured, sampled = done.stdout.splitlines()
+    received, counted, captured, sampled = in_namespace(script, str(tmp_path), timeout_s=60).splitlines()
     assert int(received) > 10**5
     assert counted == "{'errors': []}"
     assert "'dropped': 0" in captured

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a lab: every program given (an object compiled outside) loads and forwards a packet.
 
-PROGRAMS, a list of folders of the compiler's cache, stands before this text.
+PROGRAMS names folders of the compiler's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agents.tests.p4.harness import EbpfTarget
 
 PACKET = bytes.fromhex("02000000000202000000000188b5") + bytes(range(86))
 
-for name in PROGRAMS:  # type: ignore[name-defined]  # noqa: F821
+for name in os.environ["PROGRAMS"].split(os.pathsep):
     folder = Path(name)
     layout = from_json((folder / "layout.json").read_text())
     target = EbpfTarget(Compiled(folder / "program.o", folder / "program.c", layout))

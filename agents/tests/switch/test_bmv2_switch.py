@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,6 @@ MISSING = simple_switch.missing() or schema.missing()
 
 @pytest.mark.root
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_switch() -> None:
-    script = str(Path(__file__).with_name("bmv2_switch.py"))
-    argv = ["unshare", "--net", "--mount", sys.executable, script]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("all is as before\n")
+def test_switch(in_namespace: Callable[..., str]) -> None:
+    said = in_namespace(Path(__file__).with_name("bmv2_switch.py"), timeout_s=300)
+    assert said.endswith("all is as before\n")

@@ -19,9 +19,7 @@ def test_port(in_lab: Callable[..., str]) -> None:
 @pytest.mark.lab
 def test_ebpf_ports(in_lab: Callable[..., str]) -> None:
     """Departures are those of an ideal link exactly; packets leave within 1 us of them."""
-    program = testbed_object.compiled()
-    script = f"import os\nos.environ['TESTCTL_PROGRAM'] = {str(program)!r}\n"
     text = Path(__file__).with_name("lab_ebpf.py").read_text()
-    said = in_lab(text.replace("import ctypes\n", f"import ctypes\n{script}", 1))
+    said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.compiled()))
     assert said.count("ns late") == 8
     assert said.endswith("all is as before\n")
