@@ -64,6 +64,15 @@ def test_what_the_testbed_sets_a_plan_does_not() -> None:
     assert line == "<plan>:4:12: switch left, flows: is set by the testbed; want a parameter that a plan sets"
 
 
+def test_a_testbed_has_one_back_end() -> None:
+    assert load("[switches, backend, [ebpf, netem]]")
+    want = "want it the same on every switch of the testbed"
+    (line,) = refused("[left, backend, netem]", "[right, backend, ebpf]")
+    assert line == f"<plan>:5:5: switch right, backend: {want}; got ebpf, and netem on switch left"
+    (line,) = refused("[right, backend, netem]")
+    assert line == f"<plan>:4:5: switch right, backend: {want}; got none on left"
+
+
 def test_a_threshold_beyond_the_buffer_never_marks() -> None:
     lines = refused("['left:right', ecn_threshold, [10kB, 30kB]]", "[left, buffer, [30kB, 60kB]]")
     want = "want less than the port's buffer, 30kB, or it never marks; got 30kB"

@@ -13,6 +13,7 @@ SPEC = ParamSpec(
     kind="switch",
     help="What forwards: the P4 program, in the kernel (ebpf), on bmv2 or tofino; or the kernel with netem",
     type=Choice(names()),
+    scope="testbed",
 )
 
 
