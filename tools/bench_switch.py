@@ -49,23 +49,7 @@ def network() -> Iterator[None]:
         subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", *quiet], check=True)
     try:
         for name, (mac, address, port) in HOSTS.items():
-            ip(
-                "-n",
-                SWITCH,
-                "link",
-                "add",
-                "name",
-                port,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "eth0",
-                "address",
-                mac,
-                "netns",
-                name,
-            )
+            ip(*f"-n {SWITCH} link add name {port} type veth peer name eth0 address {mac} netns {name}".split())
             ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
             for other, (far_mac, far, _) in HOSTS.items():
                 if other != name:
@@ -117,7 +101,7 @@ def program(name: str) -> Iterator[None]:
 
 
 def frame() -> bytes:
-    """64 bytes: the first segment without payload of a connection the switch does not know."""
+    """64 bytes: a segment of a connection that the switch does not know."""
     macs = bytes.fromhex((HOSTS[SINK][0] + HOSTS[SOURCE][0]).replace(":", ""))
     addresses = bytes(int(part) for host in (SOURCE, SINK) for part in HOSTS[host][1].split("."))
     head = struct.pack(">BBHHHBBH", 0x45, 0, 50, 0, 0x4000, 64, 6, 0) + addresses
