@@ -140,21 +140,14 @@ class Statements:
             self.code.add(f"p->dirty |= {header.mask};")
 
     def _assign_dynamic(self, target: Node, source: Node) -> None:
-        owner = unwrap(target["left"])
-        stack = self.program.stack(owner["left"]["value"])
-        first = stack.headers[0]
-        at = target["right"].number(0, 4096)
-        if at >= len(first.fields):
-            target.fail(f"stack {stack.name} has no field {at}")
-        field = list(first.fields.values())[at]
+        stack, field, index, base = self.scope.element(target)
+        bit = f"({stack.headers[0].bit} + at)"
         kind = "u64" if field.width <= 64 else "u128"
-        index = self.scope.low(owner["right"], 8)
         with self.code.block():
             self.code.add(f"{kind} v = {self.scope.low(source, field.width)};", f"u64 at = {index};", "")
-            with self.code.block(f"if (at < {len(stack.headers)} && (p->valid >> ({first.bit} + at)) & 1)"):
-                stride = (first.bytes + 7) // 8 * 8
-                self.code.extend(fields.store_bits(f"{first.base} + at * {stride}", field.offset, field.width, "v"))
-                self.code.add(f"p->dirty |= 1ULL << ({first.bit} + at);")
+            with self.code.block(f"if (at < {len(stack.headers)} && (p->valid >> {bit}) & 1)"):
+                self.code.extend(fields.store_bits(base, field.offset, field.width, "v"))
+                self.code.add(f"p->dirty |= 1ULL << {bit};")
 
     # headers
 

@@ -16,7 +16,7 @@ from testctl_agent.p4 import fields
 from testctl_agent.p4.bounds import bounds
 from testctl_agent.p4.document import Node, unwrap
 from testctl_agent.p4.fields import constant, ones
-from testctl_agent.p4.model import Field, Header, Param, Program
+from testctl_agent.p4.model import Field, Header, Param, Program, Stack
 
 _COMPARE = {"==", "!=", "<", "<=", ">", ">="}
 _BOOL = _COMPARE | {"and", "or", "not", "valid", "d2b"}
@@ -107,8 +107,11 @@ class Scope:
     def _valid(self, header: Header) -> str:
         return "1ULL" if header.metadata else f"((p->valid >> {header.bit}) & 1)"
 
-    def dynamic(self, node: Node) -> Value:
-        """A field of a stack's header at an index that the packet decides."""
+    def element(self, node: Node) -> tuple[Stack, Field, str, str]:
+        """A field of a stack's header at an index that the packet decides.
+
+        (the stack, the field, C of the index, C of where the header begins in `head` if the index is `at`)
+        """
         owner = unwrap(node["left"])
         if owner["op"].text() != "dereference_header_stack":
             node.cannot("access_field of this")
@@ -117,10 +120,13 @@ class Scope:
         at = node["right"].number(0, 4096)
         if at >= len(first.fields):
             node.fail(f"stack {stack.name} has no field {at}")
-        one = list(first.fields.values())[at]
-        index = self.low(owner["right"], 8)
-        stride = (first.bytes + 7) // 8 * 8
-        text = fields.load_bits(f"{first.base} + at * {stride}", one.offset, one.width)
+        base = f"{first.base} + at * {(first.bytes + 7) // 8 * 8}"
+        return stack, list(first.fields.values())[at], self.low(owner["right"], 8), base
+
+    def dynamic(self, node: Node) -> Value:
+        """The value of such a field."""
+        stack, one, index, base = self.element(node)
+        text = fields.load_bits(base, one.offset, one.width)
         kind = "u128" if one.width > 64 else "u64"
         text = f"({{ u64 at = {index}; at < {len(stack.headers)} ? {text} : ({kind})0; }})"
         return _signed(text, one.width) if one.signed else Value(text, 0, (1 << one.width) - 1)
