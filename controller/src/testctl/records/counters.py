@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testctl.records.errors import RecordsError
-from testctl.records.files import find_file
+from testctl.records.files import find_file, read_object
 
 _LEVELS = ("backlog", "qlen")  # a state, not a count: the value after
 _NAMES = ("device", "kind", "handle", "parent")
@@ -24,17 +22,7 @@ def read_counters(entity: Path) -> dict[str, Any]:
     before, after = find_file(entity, "counters_before.json"), find_file(entity, "counters_after.json")
     if before is None or after is None:
         return {}
-    return difference(_read(before), _read(after))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        loaded = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise RecordsError(path, f"can't be read as JSON: {error}") from error
-    if not isinstance(loaded, dict):
-        raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
-    return loaded
+    return difference(read_object(before), read_object(after))
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
-from testctl.records.files import find_file
+from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_INFO, Array, codes_of, numbers_of
 from testctl.records.tcp_info import read_tcp_info
@@ -88,7 +88,7 @@ class Records:
     @classmethod
     def load(cls, directory: Path) -> Records:
         """Read what `save` wrote; raises RecordsError when it is missing or of another schema."""
-        documents = _json(directory / "records.json")
+        documents = read_object(directory / "records.json")
         tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
         return cls(**tables, **{name: documents[name] for name in (*_DOCUMENTS, "notes")})
 
@@ -100,7 +100,7 @@ def load_raw(pointdir: Path) -> Records:
     Raises RecordsError, naming the file (and the byte), when something can't be read.
     """
     raw = pointdir / "raw"
-    point, outcome = _json(pointdir / "point.json"), _json(raw / "outcome.json")
+    point, outcome = read_object(pointdir / "point.json"), read_object(raw / "outcome.json")
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     told = _files(entities, "telemetry.bin")
     switches = {name: read_telemetry(path, said_of(outcome, name)) for name, path in told.items()}
@@ -114,16 +114,6 @@ def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
     """The file of that name of each entity that has one."""
     found = {entity.name: find_file(entity, name) for entity in entities}
     return {entity: path for entity, path in found.items() if path is not None}
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        loaded = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise RecordsError(path, f"can't be read as JSON: {error}") from error
-    if not isinstance(loaded, dict):
-        raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
-    return loaded
 
 
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
