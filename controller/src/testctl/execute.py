@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from testctl_agent.spec.errors import TestbedError, TestctlError
 
-from testctl.plan import Plan, Point, evaluate
+from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims
 from testctl.report import FigureSpec, write_report
 from testctl.results import PointResult, Run, RunWriter, layout, load_run
 from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
@@ -86,7 +86,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
         with progress:
             _points(plan, testbed, options, writer, progress)
-        expectations = _judge(plan, writer.path)
+        expectations, claims = _judge(plan, writer.path)
         versions = collect_versions(kernels=_kernels(writer.path))
         writer.write_versions(versions)
         summary = build_summary(
@@ -96,6 +96,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
             wall_s=time.monotonic() - clock,
             versions=versions,
             expectations=expectations,
+            claims=[claim.to_json() for claim in claims],
             order=[point.id for point in plan.points],
             about=plan.about,
         )
@@ -227,8 +228,8 @@ def _analyse(
     )
 
 
-def _judge(plan: Plan, run: Path) -> Sequence[Mapping[str, Any]]:
-    """Hold the points against the plan's `expect` and write each verdict down."""
+def _judge(plan: Plan, run: Path) -> tuple[Sequence[Mapping[str, Any]], Sequence[Claim]]:
+    """Hold the points against the plan's `expect`, write each verdict down; what became of expectations and claims."""
     found = {point.id: point for point in load_run(run).points}
     results = {
         i: {"verdict": point.verdict, "reason": point.reason, "metrics": point.metrics} for i, point in found.items()
@@ -237,7 +238,7 @@ def _judge(plan: Plan, run: Path) -> Sequence[Mapping[str, Any]]:
     for said in verdicts:
         if (said.verdict, said.reason) != (found[said.point].verdict, found[said.point].reason):
             set_verdict(run, said.point, said.verdict, said.reason)
-    return [e.to_json() for e in expectations]
+    return [e.to_json() for e in expectations], evaluate_claims(plan, results)
 
 
 def _kernels(run: Path) -> dict[str, str]:

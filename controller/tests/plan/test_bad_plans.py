@@ -126,6 +126,28 @@ EXPECT = {
     "{metric: jain, at_most: 1, than: {hosts.cc: [a, b]}}": "4:44: expect jain 1: than: want one value for each",
     "{metric: jain, max: 1, tolerance: 2}": "4:45: expect jain 1: want tolerance with equals only",
     "{metric: jain, equals: 1, tolerance: -2}": "4:48: expect jain 1: tolerance: want 0 or more; got -2",
+    "{metric: jain, paper: {source: s}}": "4:33: expect jain 1: paper: want a field published; got none",
+    "{metric: jain, paper: {published: 2}}": "4:33: expect jain 1: paper: want a field source; got none",
+    "{metric: jain, paper: {source: s, published: }}": "4:55: expect jain 1: paper: published: want "
+    "a number or text; got nothing",
+    "{metric: jain, paper: {source: s, published: [2]}}": "4:56: expect jain 1: paper: published: want "
+    "a number or text; got a list",
+    "{metric: jain, paper: {source: s, published: 1e400}}": "4:56: expect jain 1: paper: published: want a number; "
+    "got 1e400",
+    "{metric: jain, paper: {source: s, published: 2, within: -1}}": "4:67: expect jain 1: paper: within: want 0 or "
+    "more; got -1",
+    "{metric: jain, max: 1, paper: {source: s, published: text, within: 1}}": "4:78: expect jain 1: paper: want "
+    "within with a published number; got text",
+    "{metric: jain, paper: {source: s, published: 2, wthin: 1}}": "4:59: expect jain 1: paper: no field named "
+    "wthin; did you mean within?",
+    "{metric: jain, paper: {source: s, published: text}}": "4:11: expect jain 1: want one of min, max, equals, "
+    "at_least, at_most; got none",
+    "{metric: jain, than: {hosts.cc: a}}": "4:11: expect jain 1: want one of min, max, equals, at_least, at_most; "
+    "got none",
+    "{metric: jain, max: 5, than: {hosts.cc: a}, paper: {source: s, published: 2}}": "4:11: expect jain 1: want "
+    "at_least or at_most together with than; got than without at_least or at_most",
+    "{metric: jain, paper: PRR}": "4:33: expect jain 1: paper: want a mapping of source, published, within, why; "
+    "got PRR",
     "{name: n, metric: jain, max: 1}, {name: n, metric: jain, max: 1}": "4:44: expect n: want a name for each; "
     "got it twice",
 }

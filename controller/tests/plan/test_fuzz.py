@@ -38,12 +38,17 @@ expect:
     max: 0.05
     when: {ends.cc: [dctcp]}
   - {metric: throughput_bps, equals: 1gbit, tolerance: 5%, quantifier: some}
+  - metric: jain
+    when: {ends.cc: dctcp_bug}
+    paper: {source: "A paper, Figure 5", published: 2, within: 0.25, why: "it differs"}
+  - {metric: rtt_p99_us, max: 1ms, paper: {source: s, published: "it is short"}}
 """
 WORDS = [
     *sorted(set(re.findall(r"[^\s\[\]{},]+", VALID))),
     "~", "null", "true", "{}", "[]", "[[]]", "-1", "0", "1e400", "9e99999999", "-", ":", "&a", "*a", "!!str", "<<",
     "'", '"', "\\", '"\\UFFFFFFFF"', "|", ">", "%YAML 99", "---", "\t", "\u2028", "\ud7ff", "{? a: b}", "#", "@", "=",
     "all", "*", "x" * 300, "1" * 5000, "a:b", "a.b", "switch:", "[1, 2", "no",
+    "than:", "at_least:",
 ]  # fmt: skip
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400)
 

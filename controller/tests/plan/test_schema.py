@@ -29,7 +29,10 @@ PLAN: dict[str, Any] = {
     "repeat": 2,
     "seed": 1,
     "exclude": [{"g.cc": ["cubic"], "left:right.rate": "1gbit"}],
-    "expect": [{"metric": "throughput_bps", "min": "1gbit", "when": {"g.cc": "reno"}, "quantifier": "some"}],
+    "expect": [
+        {"metric": "throughput_bps", "min": "1gbit", "when": {"g.cc": "reno"}, "quantifier": "some"},
+        {"metric": "jain", "than": {"g.cc": "reno"}, "paper": {"source": "s", "published": 2, "within": 0.1}},
+    ],
 }
 
 
@@ -76,6 +79,11 @@ def test_takes_every_plan_of_the_project(validator: Draft202012Validator, path: 
         (("expect", 0), {"metric": "throughput_bps"}),
         (("expect", 0), {"metric": "throughput_bps", "at_least": 5}),
         (("expect", 0, "quantifier"), "most"),
+        (("expect", 1, "paper"), {"source": "s"}),
+        (("expect", 1, "paper"), {"published": 2}),
+        (("expect", 1, "paper", "within"), -1),
+        (("expect", 1, "paper", "published"), [2]),
+        (("expect", 1, "paper", "wy"), "x"),
     ],
 )  # fmt: skip
 def test_flags(validator: Draft202012Validator, where: tuple[str | int, ...], value: object) -> None:

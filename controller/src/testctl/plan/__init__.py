@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: read, checked, expanded to points, and held against results."""
 
+from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cover import Coverage
 from testctl.plan.judge import ExpectationVerdict, PointVerdict, evaluate
 from testctl.plan.load import load_plan, load_topology
@@ -12,8 +13,10 @@ from testctl.plan.summary import Factor, Summary, summarise
 from testctl.plan.topology import Topology, topology_dir, topology_names
 
 __all__ = [
+    "CLAIM_VERDICTS",
     "MAX_POINTS",
     "Assignment",
+    "Claim",
     "Coverage",
     "Design",
     "Expectation",
@@ -21,6 +24,7 @@ __all__ = [
     "Factor",
     "Flow",
     "MetricInfo",
+    "Ours",
     "Plan",
     "Point",
     "PointVerdict",
@@ -29,6 +33,7 @@ __all__ = [
     "Topology",
     "coverage",
     "evaluate",
+    "evaluate_claims",
     "expand",
     "load_plan",
     "load_topology",

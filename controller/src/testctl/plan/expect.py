@@ -14,13 +14,15 @@ from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 from testctl.plan.conditions import Reader
 from testctl.plan.document import Node, Scalar, Sequence, what
 from testctl.plan.fields import Fields, words_of
-from testctl.plan.model import Bounds, Expectation, Number
+from testctl.plan.model import Bounds, Expectation, Number, Paper
 from testctl.plan.place import show, suggest
 from testctl.plan.registry import MetricInfo
 
 FIELDS = (
-    "name", "metric", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when", "quantifier"
+    "name", "metric", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when", "quantifier",
+    "paper",
 )  # fmt: skip
+PAPER_FIELDS = ("source", "published", "within", "why")
 _RATIOS = ("at_least", "at_most")
 _BOUNDS = ("min", "max", "equals", *_RATIOS)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
@@ -55,7 +57,9 @@ class ExpectReader:
             hint = suggest(metric, self.metrics)
             problems.add(fields.found["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
             return None
-        bounds = self._bounds(fields, self.metrics[metric].unit if self.metrics else None)
+        unit = self.metrics[metric].unit if self.metrics else None
+        paper = self._paper(fields, unit)
+        bounds = self._bounds(fields, unit, paper)
         when = {}
         if "when" in fields.found:
             when = dict(self.reader.condition(fields.found["when"], f"{fields.who}when") or {})
@@ -65,7 +69,7 @@ class ExpectReader:
             quantifier = "some"
         if len(problems.lines) + problems.more > before:
             return None
-        return Expectation(name, metric, flows, bounds, when, quantifier, node.place)
+        return Expectation(name, metric, flows, bounds, when, quantifier, node.place, paper)
 
     def _flows(self, fields: Fields) -> tuple[str, ...]:
         """The flows meant; every one when none is named."""
@@ -83,19 +87,42 @@ class ExpectReader:
                 self.reader.problems.add(word.place, f"{fields.who}no flow named {show(word.text)}{hint}")
         return tuple(found)
 
-    def _bounds(self, fields: Fields, unit: str | None) -> Bounds:
+    def _paper(self, fields: Fields, unit: str | None) -> Paper | None:
+        node = fields.found.get("paper")
+        if node is None:
+            return None
+        problems = self.reader.problems
+        inner = Fields(node, f"{fields.who}paper", PAPER_FIELDS, problems, needed=("source", "published"))
+        if not inner.ok:
+            return None
+        said = inner.found["published"]
+        if not isinstance(said, Scalar) or said.empty:
+            inner.refuse(said, "published", "a number or text")
+            return None
+        published = self._equals(inner, "published", "" if "than" in fields.found else unit)
+        within = self._number(inner, "within", "")
+        if isinstance(published, str) and "within" in inner.found:
+            problems.add(inner.found["within"].place, f"{inner.who}want within with a published number; got text")
+        elif within is not None and within < 0:
+            problems.add(inner.found["within"].place, f"{inner.who}within: want 0 or more; got {show(str(within))}")
+        if published is None:
+            return None
+        return Paper(inner.text("source"), published, within or 0, inner.text("why"))
+
+    def _bounds(self, fields: Fields, unit: str | None, paper: Paper | None) -> Bounds:
         problems = self.reader.problems
         given = [name for name in _BOUNDS if name in fields.found]
         ratios = [name for name in given if name in _RATIOS]
         assert fields.node is not None, "Fields is ok"
-        if not given:
+        free = not given and paper is not None and not isinstance(paper.published, str)
+        if not given and not free:
             problems.add(fields.node.place, f"{fields.who}want one of {', '.join(_BOUNDS)}; got none")
         if len(ratios) not in (0, len(given)) or ("equals" in given and len(given) > 1):
             problems.add(
                 fields.node.place,
                 f"{fields.who}want min and max, or equals, or at_least and at_most with than; got {', '.join(given)}",
             )
-        if bool(ratios) != ("than" in fields.found):
+        if bool(ratios) != ("than" in fields.found) and not free:
             got = f"{ratios[0]} without than" if ratios else "than without at_least or at_most"
             problems.add(fields.node.place, f"{fields.who}want at_least or at_most together with than; got {got}")
         if "tolerance" in fields.found and "equals" not in given:
@@ -104,7 +131,7 @@ class ExpectReader:
         bounds = Bounds(
             least=self._number(fields, "min", unit),
             most=self._number(fields, "max", unit),
-            equals=self._equals(fields, unit),
+            equals=self._equals(fields, "equals", unit),
             tolerance=tolerance,
             relative=relative,
             at_least=self._number(fields, "at_least", ""),
@@ -131,11 +158,11 @@ class ExpectReader:
             self.reader.problems.add(node.place, f"{fields.who}{name}: {error}")
             return None
 
-    def _equals(self, fields: Fields, unit: str | None) -> Number | str | None:
+    def _equals(self, fields: Fields, name: str, unit: str | None) -> Number | str | None:
         """A number where it can be read as one, else text (some metrics are words)."""
-        node = fields.found.get("equals")
-        if not isinstance(node, Scalar) or node.empty:
-            return self._number(fields, "equals", unit)
+        node = fields.found.get(name)
+        if not isinstance(node, Scalar) or node.empty or _NUMBER.fullmatch(node.text):
+            return self._number(fields, name, unit)
         try:
             return number_of(node, unit)
         except ValueError:

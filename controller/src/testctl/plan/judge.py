@@ -73,8 +73,9 @@ def evaluate(
     expectation of the quantifier `every` that does not hold there, and is invalid where such an
     expectation can't be judged and none failed.
     """
-    judge = _Judge(plan, results)
-    findings = [(e, [judge.one(e, point) for point in matching(e, plan.points)]) for e in plan.expectations]
+    judge = Judge(plan, results)
+    bounded = [e for e in plan.expectations if e.bounds.given]
+    findings = [(e, [judge.one(e, point) for point in matching(e, plan.points)]) for e in bounded]
     against: dict[str, list[_Finding]] = {}
     for expectation, found in findings:
         for finding in found:
@@ -110,7 +111,9 @@ def _of_expectation(expectation: Expectation, found: Sequence[_Finding]) -> Expe
     return ExpectationVerdict(expectation.name, verdict, detail, tuple(finding.point for finding in basis))
 
 
-class _Judge:
+class Judge:
+    """Looks up results and holds an expectation against one point."""
+
     def __init__(self, plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> None:
         self._plan = plan
         self._results = results
@@ -128,7 +131,7 @@ class _Judge:
         verdict, reason = self.so_far(point.id)
         if verdict not in ("pass", "fail"):
             return _Finding(point.id, verdict, f"point {point.id} is {verdict}" + (f": {reason}" if reason else ""))
-        said = [self._flow(expectation, point, flow) for flow in self._flows(expectation, point)]
+        said = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
         for worst in ("fail", "invalid"):
             texts = [text for verdict, text in said if verdict == worst]
             if texts:
@@ -137,30 +140,46 @@ class _Judge:
                 )
         return _Finding(point.id, "pass", "")
 
-    def _flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
+    def flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
         wide = self._results[point.id]["metrics"].get(POINT_WIDE, {})
         return (POINT_WIDE,) if expectation.metric in wide else expectation.flows
 
     def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str]:
-        bounds, metric = expectation.bounds, expectation.metric
-        who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
-        value = self._value(point, flow, metric)
-        if value is None:
-            return "invalid", f"{who} has no value"
-        if not bounds.than:
+        bounds = expectation.bounds
+        who = f"{expectation.metric} of {flow}" if flow != POINT_WIDE else expectation.metric
+        try:
+            value, base = self.values(expectation, point, flow)
+        except ValueError as error:
+            return "invalid", str(error)
+        if isinstance(value, str) or base is None:
             wrong = _outside(value, bounds)
             return ("fail", f"{who}: want {wrong}; got {_shown(value)}") if wrong else ("pass", "")
         other = self._at[counterpart(point.levels, bounds.than), point.repeat]
-        verdict, _ = self.so_far(other.id)
-        base = self._value(other, flow, metric) if verdict in ("pass", "fail") else None
-        if verdict not in ("pass", "fail"):
-            return "invalid", f"{who}: the point to compare with, {other.id}, is {verdict}"
-        if base is None:
-            return "invalid", f"{who} has no value at point {other.id}, to compare with"
-        if isinstance(value, str) or isinstance(base, str):
-            return "invalid", f"{who}: want numbers to compare; got {_shown(value)} and {_shown(base)}"
         wrong = _apart(value, base, bounds)
         return ("fail", f"{who}: want {wrong} at point {other.id}; got {_shown(value)}") if wrong else ("pass", "")
+
+    def values(self, expectation: Expectation, point: Point, flow: str) -> tuple[Number | str, Number | None]:
+        """The metric, and the same at the point that `than` names (None without `than`; both are numbers with it).
+
+        Raises ValueError, saying what has no value.
+        """
+        metric, than = expectation.metric, expectation.bounds.than
+        who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
+        value = self._value(point, flow, metric)
+        if value is None:
+            raise ValueError(f"{who} has no value")
+        if not than:
+            return value, None
+        other = self._at[counterpart(point.levels, than), point.repeat]
+        verdict, _ = self.so_far(other.id)
+        if verdict not in ("pass", "fail"):
+            raise ValueError(f"{who}: the point to compare with, {other.id}, is {verdict}")
+        base = self._value(other, flow, metric)
+        if base is None:
+            raise ValueError(f"{who} has no value at point {other.id}, to compare with")
+        if isinstance(value, str) or isinstance(base, str):
+            raise ValueError(f"{who}: want numbers to compare; got {_shown(value)} and {_shown(base)}")
+        return value, base
 
     def _value(self, point: Point, flow: str, metric: str) -> Number | str | None:
         """None for a value that is missing or not a number."""

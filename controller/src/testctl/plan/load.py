@@ -37,6 +37,7 @@ MOST_SEED = 2**31 - 1
 MOST_COVER = 6
 MOST_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
+PAPER_PLANS = ("plans", "paper")
 
 
 def load_plan(
@@ -48,6 +49,7 @@ def load_plan(
     max_points: int = MAX_POINTS,
     registry: Registry | None = None,
     topologies: Path | None = None,
+    paper: bool | None = None,
 ) -> Plan:
     """The plan of a file (a path, or text of one line) or of the text itself (bytes, or several lines).
 
@@ -56,6 +58,7 @@ def load_plan(
     overrides   ENTITY.PARAM=VALUE words that replace or add a tuple and win over all others
     registry    the parameters there are; None: those of the agents
     topologies  where the topology files are; None: topology_dir()
+    paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
 
     Raises PlanError with every problem and its place.
     """
@@ -97,6 +100,8 @@ def load_plan(
     plan = replace(
         plan, expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems)
     )
+    if paper or (paper is None and _of_paper(path_or_text)):
+        _check_claims(plan, fields, problems)
     problems.check()
     points = expand(plan, max_points)
     check_distributed(assignments, plan.defaults, names, parameters, space_of(plan), problems)
@@ -233,6 +238,20 @@ def _check_expectations(plan: Plan, problems: Problems) -> None:
             swept = {i: level for i, level in enumerate(alone) if plan.sizes[i] > 1 and i not in than}
             where = f" with {_described(plan, swept)}" if swept else ""
             problems.add(expectation.place, f"{who}: than: the plan has no point {_described(plan, than)}{where}")
+
+
+def _of_paper(given: Path | str | bytes) -> bool:
+    """Whether a plan's file is one of plans/paper/."""
+    if isinstance(given, bytes) or (isinstance(given, str) and "\n" in given):
+        return False
+    return Path(given).resolve().parts[-3:-1] == PAPER_PLANS
+
+
+def _check_claims(plan: Plan, fields: Fields, problems: Problems) -> None:
+    if not any(expectation.paper for expectation in plan.expectations) and not problems:
+        node = fields.found.get("expect") or fields.node
+        assert node is not None, "Fields is ok"
+        problems.add(node.place, "expect: want an entry with `paper:`, what a paper published; got none")
 
 
 def _described(plan: Plan, levels: Mapping[int, int]) -> str:

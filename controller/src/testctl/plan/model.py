@@ -85,10 +85,34 @@ class Bounds:
     at_most: Number | None = None
     than: Mapping[int, int] = field(default_factory=dict)
 
+    @property
+    def given(self) -> bool:
+        """Whether there is any bound at all."""
+        return any(b is not None for b in (self.least, self.most, self.equals, self.at_least, self.at_most))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What a paper says of an expectation's metric.
+
+    source      who, what, which figure
+    published   in the metric's unit, or as the ratio where there is a `than`; text: the property that is claimed
+    within      relative difference that still counts as reproduced; 0: exactly as published
+    why         why ours differs
+    """
+
+    source: str
+    published: Number | str
+    within: Number = 0
+    why: str = ""
+
 
 @dataclass(frozen=True)
 class Expectation:
-    """A condition on a metric, over the points that meet `when` and the flows named."""
+    """A condition on a metric, over the points that meet `when` and the flows named.
+
+    Without a bound it is only a comparison with what a paper published.
+    """
 
     name: str
     metric: str
@@ -97,6 +121,7 @@ class Expectation:
     when: Condition
     quantifier: Literal["every", "some"]
     place: Place
+    paper: Paper | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any
 
 from testctl_agent.spec.param import ParamSpec
 
+from testctl.plan.expect import FIELDS as EXPECT_FIELDS
+from testctl.plan.expect import PAPER_FIELDS
 from testctl.plan.fields import NAME
 from testctl.plan.load import FIELDS, MOST_COVER, MOST_REPEAT, MOST_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry
@@ -163,10 +165,31 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
         "than": _condition(many=False),
         "when": _condition(many=True),
         "quantifier": {"enum": ["every", "some"]},
+        "paper": _paper(),
     }
-    needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most")]
+    assert tuple(fields) == EXPECT_FIELDS
+    needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most", "paper")]
     return {
         **_object(fields, ("metric",)),
         "anyOf": needs,
         "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
     }
+
+
+def _paper() -> Json:
+    text: Json = {"type": "string", "minLength": 1}
+    fields: Json = {
+        "source": {**text, "description": "Who, what, which figure"},
+        "published": {
+            "type": ["number", "string"],
+            "description": "In the metric's unit, or the ratio where there is a `than`; text: a property",
+        },
+        "within": {
+            "type": "number",
+            "minimum": 0,
+            "description": "Relative difference that still counts as reproduced",
+        },
+        "why": {**text, "description": "Why ours differs"},
+    }
+    assert tuple(fields) == PAPER_FIELDS
+    return _object(fields, ("source", "published"))

@@ -21,6 +21,7 @@ def build_summary(
     wall_s: float,
     versions: Mapping[str, Any],
     expectations: Sequence[Mapping[str, Any]] = (),
+    claims: Sequence[Mapping[str, Any]] = (),
     order: Sequence[str] = (),
     about: str = "",
     reproduce: str = "",
@@ -29,6 +30,7 @@ def build_summary(
 
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids]}]
+    claims        what a paper published, held against the points (testctl.plan.Claim)
     reproduce     the command that does it again
     """
     place = {point_id: index for index, point_id in enumerate(order)}
@@ -44,6 +46,7 @@ def build_summary(
         "wall_s": round(wall_s, 3),
         "counts": {verdict: counts[verdict] for verdict in layout.VERDICTS},
         "expectations": [dict(expectation) for expectation in expectations],
+        **({"claims": [dict(claim) for claim in claims]} if claims else {}),
         "versions": dict(versions),
         "points": [point.summary() for point in points],
     }

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds results against what papers published: pure, from numbers to claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+from testctl.plan.judge import Judge, evaluate, matching
+from testctl.plan.model import Expectation, Number, Paper, Plan, Point
+
+ClaimVerdict = Literal["reproduced", "differs", "holds", "fails", "not measured"]
+CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = ("reproduced", "differs", "holds", "fails", "not measured")
+_OF_PROPERTY: Mapping[str, ClaimVerdict] = {"pass": "holds", "fail": "fails"}
+_ROUNDING = 1e-12
+_WORDS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A metric over the points of a claim: its mean and range, or its text; empty where it has no value.
+
+    points    how many points have a value
+    selected  how many the claim is about
+    """
+
+    mean: float | None = None
+    least: float | None = None
+    most: float | None = None
+    text: str = ""
+    points: int = 0
+    selected: int = 0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, what this run found, and the verdict.
+
+    than                what ours is the ratio to; "" when it is the metric itself
+    difference_percent  ours / published - 1; None for a property, and where published is 0
+    within              relative difference that counts as reproduced; None for a property
+    found               what the verdict of a property rests on, or why nothing could be measured
+    """
+
+    plan: str
+    claim: str
+    source: str
+    metric: str
+    than: str
+    published: Number | str
+    within: Number | None
+    ours: Ours
+    difference_percent: float | None
+    verdict: ClaimVerdict
+    why: str
+    found: str
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a number was published."""
+        return not isinstance(self.published, str)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether --set or --kernel took all of its points away."""
+        return self.verdict == "not measured" and self.ours.selected == 0
+
+    @property
+    def open(self) -> str:
+        """What is missing: a value, or the reason of a difference."""
+        if self.verdict == "not measured" and not self.left_out:
+            return self.found
+        if self.verdict in ("differs", "fails") and not self.why:
+            return f"{self.verdict}, and its `why` is missing"
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Claim:
+        return cls(**{**found, "ours": Ours(**found["ours"])})
+
+
+def evaluate_claims(plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
+    """The claims of a plan, in its order; results as `evaluate` takes them.
+
+    A published number is held against the mean over points and flows.  With the quantifier `some`
+    points without a value are left out, with `every` they make the claim "not measured"; points that
+    were skipped never count.
+    """
+    judge = Judge(plan, results)
+    _, expectations = evaluate(plan, results)
+    held = {said.name: said for said in expectations}
+    claims = []
+    for expectation in plan.expectations:
+        if (paper := expectation.paper) is None:
+            continue
+        points = matching(expectation, plan.points)
+        ours, missing = _measure(judge, expectation, points)
+        verdict: ClaimVerdict
+        difference, within, found = None, None, missing
+        if not points:
+            verdict, found = "not measured", "no point of this run meets its `when`"
+        elif isinstance(paper.published, str):
+            said = held[expectation.name]
+            verdict = _OF_PROPERTY.get(said.verdict, "not measured")
+            found = said.detail
+        else:
+            within = paper.within
+            verdict, difference, found = _compare(paper, paper.published, ours, missing)
+        claims.append(
+            Claim(
+                plan=plan.name,
+                claim=expectation.name,
+                source=paper.source,
+                metric=expectation.metric,
+                than=_than(plan, expectation),
+                published=paper.published,
+                within=within,
+                ours=ours,
+                difference_percent=difference,
+                verdict=verdict,
+                why=paper.why,
+                found=found,
+            )
+        )
+    return claims
+
+
+def _compare(paper: Paper, published: Number, ours: Ours, missing: str) -> tuple[ClaimVerdict, float | None, str]:
+    """(verdict, difference in percent, why there is no verdict)."""
+    if missing or ours.mean is None:
+        return "not measured", None, missing or f"want a number; got {ours.text or 'none'}"
+    difference = (ours.mean / published - 1) * 100 if published else None
+    near = abs(ours.mean - published) <= (paper.within + _ROUNDING) * abs(published)
+    return ("reproduced" if near else "differs"), difference, ""
+
+
+def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) -> tuple[Ours, str]:
+    """Ours, and what is missing of it ("" when nothing that has to be there is)."""
+    values: list[float | str] = []
+    missing: list[str] = []
+    skipped: list[str] = []
+    measured = 0
+    for point in points:
+        verdict, reason = judge.so_far(point.id)
+        if verdict in ("pass", "fail"):
+            found, lacking = _at(judge, expectation, point)
+            values += found
+            missing += lacking
+            measured += bool(found)
+        else:
+            said = f"point {point.id} is {verdict}" + (f": {reason}" if reason else "")
+            (skipped if verdict == "skip" else missing).append(said)
+    words = [value for value in values if isinstance(value, str)]
+    numbers = [value for value in values if not isinstance(value, str)]
+    ours = Ours(text=_shown_words(words), points=measured, selected=len(points))
+    if numbers and not words:
+        ours = Ours(fmean(numbers), min(numbers), max(numbers), "", measured, len(points))
+    if not values:
+        return ours, (missing or skipped or ["no point has a value"])[0]
+    return ours, missing[0] if missing and expectation.quantifier == "every" else ""
+
+
+def _at(judge: Judge, expectation: Expectation, point: Point) -> tuple[list[float | str], list[str]]:
+    """The values of a point's flows, and why some have none."""
+    found: list[float | str] = []
+    lacking = []
+    for flow in judge.flows(expectation, point):
+        try:
+            found.append(_value(*judge.values(expectation, point, flow)))
+        except ValueError as error:
+            lacking.append(f"point {point.id}: {error}")
+    return found, lacking
+
+
+def _value(value: Number | str, base: Number | None) -> float | str:
+    """The metric, or its ratio to `base`.  Raises ValueError when that is not a finite number."""
+    if isinstance(value, str):
+        return value
+    if base == 0:
+        raise ValueError("the value to compare with is 0")
+    found = float(value) if base is None else value / base
+    if math.isinf(found):
+        raise ValueError("the value is infinite")
+    return found
+
+
+def _shown_words(words: Sequence[str]) -> str:
+    different = list(dict.fromkeys(words))
+    more = len(different) - _WORDS_SHOWN
+    return "; ".join([*different[:_WORDS_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _than(plan: Plan, expectation: Expectation) -> str:
+    """`than` in words, such as "hosts.cc reno_prr"."""
+    named = []
+    for index, level in expectation.bounds.than.items():
+        assignment = plan.assignments[index]
+        named.append(f"{assignment.key} {assignment.texts[level] if level >= 0 else '(taken away)'}")
+    return ", ".join(named)
