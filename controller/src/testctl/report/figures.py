@@ -52,7 +52,7 @@ def point_figure(series: Series, title: str, out: Path) -> Path:
     else:
         _empty(axes[1, 1], "Queue")
     draw_latency(axes[1, 2], series.rates)
-    return _save(figure, out)
+    return save_figure(figure, out)
 
 
 def paper_figures(
@@ -85,11 +85,11 @@ def paper_figures(
     _draw_panels(grid, panels)
     for spare in grid[len(panels) :]:
         spare.set_axis_off()
-    written = [_save(whole, out_dir / PAPER)]
+    written = [save_figure(whole, out_dir / PAPER)]
     for number, panel in enumerate(panels, 1):
         one = new_figure(6.4, 3.7)
         _draw_panels([one.subplots()], [panel])
-        written.append(_save(one, out_dir / f"paper-{number}.png"))
+        written.append(save_figure(one, out_dir / f"paper-{number}.png"))
     return written
 
 
@@ -140,7 +140,7 @@ def _plan(run: Run) -> Mapping[str, Any]:
     return raw if isinstance(raw, dict) else {}
 
 
-def _save(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """Write a PNG at once: drawn in memory, no half-written file, no date in it."""
     drawn = BytesIO()
     figure.savefig(drawn, format="png", metadata={"Software": None})

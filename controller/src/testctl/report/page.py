@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from testctl.report.claims import claim_rows, claims_of
 from testctl.report.factors import Factor, describe, factors
 from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.payload import as_script, payload
@@ -41,22 +42,16 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying = factors(run.points)
     blocks = data if data is not None else {point.id: point_data(read_series(point)) for point in run.points}
-    environment = Environment(
-        loader=PackageLoader("testctl.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("report.html")
+    template = environment().get_template("report.html")
     return template.render(
         run=run,
         plan=run.summary.get("plan", run.name.partition("-")[2] or run.name),
         about=run.summary.get("about", ""),
         counts=_counts(run),
+        claims=claim_rows(claims_of(run)),
         expectations=_expectations(run),
         reproduce=run.summary.get("reproduce", "testctl run PLAN"),
-        versions=_flat(run.versions),
+        versions=flat(run.versions),
         looks=VERDICT_LOOKS,
         columns=_columns(run.points),
         meaning=meaning,
@@ -65,9 +60,20 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         plan_text=run.plan_text,
         figures=_figures(run),
         index=Markup(as_script(_index(run, varying))),
-        css=Markup(_own("report.css")),
-        script=Markup(_own("report.js")),
+        css=Markup(own_file("report.css")),
+        script=Markup(own_file("report.js")),
         plotly=Markup(_plotly()),
+    )
+
+
+def environment() -> Environment:
+    """For templates of this directory: all that a plan said is escaped."""
+    return Environment(
+        loader=PackageLoader("testctl.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
@@ -181,14 +187,16 @@ def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
     }
 
 
-def _flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Versions as rows of a table."""
     rows: list[tuple[str, str]] = []
     for name, value in versions.items():
-        rows += _flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
+        rows += flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
     return rows
 
 
-def _own(name: str) -> str:
+def own_file(name: str) -> str:
+    """The text of a file of this directory."""
     return resources.files("testctl.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -45,6 +45,16 @@ VERDICT_LOOKS = {
 }
 
 
+CLAIM_LOOKS = {
+    "reproduced": Look(GREEN, "✓", "green"),
+    "differs": Look(ORANGE, "≠", "yellow"),
+    "holds": Look(GREEN, "✓", "green"),
+    "fails": Look(VERMILION, "✗", "red"),
+    "not measured": Look(GREY, "?", "bright_black"),
+}
+"""How a paper's claim looks."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit and what one of it is in the base unit (bit/s, s, ns or B)."""

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, one_number
@@ -29,8 +30,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
     if as_json:
         console.file.write(json.dumps(run.summary, indent=1, ensure_ascii=False) + "\n")
         return
-    if not console.is_terminal:
-        console = Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
+    console = plain_console(console)
     console.print(_points(run))
     for point in run.points:
         if point.reason and point.verdict != "pass":
@@ -41,11 +41,21 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
         line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))
         detail = str(item.get("detail", ""))
         console.print(line.append(f"  {detail}") if detail else line, soft_wrap=True)
+    claims = claims_of(run)
+    if claims:
+        console.print(claims_table(claims))
+        for line in reasons(claims):
+            console.print(line, soft_wrap=True)
     console.print(_counts(run), soft_wrap=True)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
     report = run.path / REPORT
     place = report if report.exists() else run.path
     console.print(Text(f"report  {place}" if report.exists() else f"results  {place}"), soft_wrap=True)
+
+
+def plain_console(console: Console) -> Console:
+    """The console itself if it is a terminal, else one for plain text in wide lines."""
+    return console if console.is_terminal else Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
 
 
 def _points(run: Run) -> Table:

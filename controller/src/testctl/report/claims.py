@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Papers' claims for reading: what was published, what was measured, the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from testctl.plan import Claim
+from testctl.report.style import CLAIM_LOOKS, show_metric
+from testctl.results import Run
+
+BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": "fail", "not measured": "skip"}
+"""The page's class of each verdict."""
+
+
+def claims_of(run: Run) -> list[Claim]:
+    """What the run found of its papers."""
+    return [Claim.from_json(found) for found in run.summary.get("claims", [])]
+
+
+def show_published(claim: Claim) -> str:
+    """ "200 ms ± 10%", "10× ± 50%", or the property."""
+    if isinstance(claim.published, str):
+        return claim.published
+    text = _number(claim, claim.published)
+    return f"{text} ± {claim.within * 100:.3g}%" if claim.within else text
+
+
+def show_ours(claim: Claim) -> str:
+    """The mean and, where points differ, the range; the text of a metric that is one."""
+    ours = claim.ours
+    if ours.mean is None or ours.least is None or ours.most is None:
+        return ours.text or "–"
+    least, most = _number(claim, ours.least), _number(claim, ours.most)
+    spread = f" ({least} to {most})" if least != most else ""
+    return _number(claim, ours.mean) + spread
+
+
+def show_difference(claim: Claim) -> str:
+    """ "+3.1%"; nothing for a property."""
+    return (
+        ""
+        if claim.difference_percent is None
+        else f"{claim.difference_percent:+.{_digits(claim.difference_percent)}f}%"
+    )
+
+
+def show_metric_of(claim: Claim) -> str:
+    """The metric, and what it is the ratio to."""
+    return f"{claim.metric} / with {claim.than}" if claim.than else claim.metric
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """The claims by plan, in a terminal."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading, ratio in (("claim", 5), ("paper", 3), ("ours", 3)):
+        table.add_column(heading, overflow="fold", ratio=ratio)
+    table.add_column("points", justify="right")
+    table.add_column("difference", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for plan, group in groupby(claims, key=lambda claim: claim.plan):
+        table.add_row(Text(plan, style="bold"))
+        for claim in group:
+            table.add_row(
+                Text(f"  {claim.claim}"),
+                Text(show_published(claim)),
+                Text(show_ours(claim)),
+                Text(str(claim.ours.points)),
+                Text(show_difference(claim)),
+                verdict_text(claim),
+            )
+    return table
+
+
+def verdict_text(claim: Claim) -> Text:
+    """The verdict with its sign and colour."""
+    look = CLAIM_LOOKS[claim.verdict]
+    return Text(f"{look.sign} {claim.verdict}", style=look.rich)
+
+
+def reasons(claims: Sequence[Claim]) -> list[Text]:
+    """A line for each claim that is not as published: why, or that nobody has said."""
+    return [
+        Text.assemble(verdict_text(claim), "  ", (claim.claim, "bold"), f"  {reason(claim)}")
+        for claim in claims
+        if claim.verdict not in ("reproduced", "holds")
+    ]
+
+
+def reason(claim: Claim) -> str:
+    """Why a claim is not as published, as the plan says, or why it has no verdict."""
+    if claim.verdict == "not measured":
+        return claim.found
+    return claim.why or "want a `why` in the plan; got none"
+
+
+def claim_rows(claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """The rows of a page's table."""
+    return [
+        {
+            "badge": BADGES[claim.verdict],
+            "sign": CLAIM_LOOKS[claim.verdict].sign,
+            "verdict": claim.verdict,
+            "claim": claim.claim,
+            "source": claim.source,
+            "metric": show_metric_of(claim),
+            "published": show_published(claim),
+            "ours": show_ours(claim),
+            "points": claim.ours.points,
+            "difference": show_difference(claim),
+            "why": claim.why if claim.verdict in ("reproduced", "holds") else reason(claim),
+        }
+        for claim in claims
+    ]
+
+
+def _digits(percent: float) -> int:
+    return 1 if abs(percent) < 9.95 else 0
+
+
+def _number(claim: Claim, value: float) -> str:
+    if claim.than:
+        return f"{value:.3g}×"
+    return show_metric(claim.metric, value)

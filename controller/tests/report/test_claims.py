@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Papers' claims in the page of a run and in the terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+from testctl.plan import Claim, Ours
+from testctl.report import print_summary
+from testctl.report.claims import show_difference, show_ours, show_published
+from testctl.report.page import render_report
+from testctl.results import Run
+
+CLAIM = Claim(
+    plan="dctcp_htb",
+    claim="timeouts are <long>",
+    source="A paper, Figure 4",
+    metric="timeout_length_mean_ms",
+    than="",
+    published=200,
+    within=0.1,
+    ours=Ours(260.0, 250.0, 270.0, "", 2, 2),
+    difference_percent=30.0,
+    verdict="differs",
+    why="ours is <another> timer",
+    found="",
+)
+
+
+@pytest.fixture(scope="module")
+def claimed(run: Run) -> Run:
+    return dataclasses.replace(run, summary={**run.summary, "claims": [CLAIM.to_json()]})
+
+
+@pytest.mark.parametrize(
+    ("claim", "want"),
+    [
+        (CLAIM, ("200 ms ± 10%", "260 ms (250 ms to 270 ms)", "+30%")),
+        (
+            dataclasses.replace(CLAIM, than="hosts.cc a", published=2, within=0, ours=Ours(2, 2, 2), difference_percent=0),
+            ("2×", "2×", "+0.0%"),
+        ),
+        (
+            dataclasses.replace(CLAIM, published="it is so", difference_percent=None, ours=Ours(text="N R")),
+            ("it is so", "N R", ""),
+        ),
+        (dataclasses.replace(CLAIM, difference_percent=None, ours=Ours()), ("200 ms ± 10%", "–", "")),
+    ],
+)  # fmt: skip
+def test_what_a_reader_sees(claim: Claim, want: tuple[str, str, str]) -> None:
+    assert (show_published(claim), show_ours(claim), show_difference(claim)) == want
+
+
+def test_the_page_has_the_claims(claimed: Run, run: Run) -> None:
+    html = render_report(claimed, {})
+    section = html.partition('id="claims-title"')[2].partition("</section>")[0]
+    for words in ("≠ differs", "timeouts are &lt;long&gt;", "A paper, Figure 4", "200 ms ± 10%", "+30%",
+                  "260 ms (250 ms to 270 ms)", "ours is &lt;another&gt; timer"):  # fmt: skip
+        assert words in section
+    assert 'id="claims-title"' not in render_report(run, {})
+
+
+def test_show_has_the_claims(claimed: Run) -> None:
+    out = io.StringIO()
+    print_summary(claimed, Console(file=out, width=80))
+    lines = out.getvalue().splitlines()
+    row = next(line for line in lines if line.startswith("  timeouts are <long>"))
+    assert row.split()[-2:] == ["≠", "differs"]
+    assert "≠ differs  timeouts are <long>  ours is <another> timer" in lines
