@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PLAN ?= plans/dctcp_htb.yaml
 BIN := .venv/bin
 
-.PHONY: help setup run test check bench gen p4 format clean
+.PHONY: help setup run papers test check bench gen p4 format clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -15,6 +15,10 @@ setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
 
 run: setup ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
 	@$(BIN)/testctl run $(PLAN) --jobs $(JOBS)
+
+papers: ## Run the papers' experiments and print the scorecard: published, ours, difference, why
+	@tools/setup 6.12 6.1
+	@$(BIN)/testctl papers --jobs $(JOBS)
 
 test: ## All tests: unit, lab and, as root, namespace tests
 	@tools/setup --test 6.12 6.1

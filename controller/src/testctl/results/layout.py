@@ -22,6 +22,8 @@ REPORT = "report.html"
 POINTS = "points"
 FIGURES = "figures"
 PAPER = "paper.png"
+SCORECARD = "scorecard"
+"""Of papers: scorecard.json, .html and .png, in a directory of their own."""
 
 POINT = "point.json"
 OUTCOME = "outcome.json"

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl papers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def papers(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[PLAN]...", help="plans; none: plans/paper/")] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="for the runs and the scorecard (default: results/, results/<time>-papers/)"),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+) -> None:
+    """Run the papers' experiments and hold what they find against what was published.
+
+    Exit 0 when every claim has a verdict and every difference a reason, 1 otherwise.
+    """
+    from testctl.papers import check_out, load_papers, print_scorecard, run_papers, write_scorecard
+
+    plans = load_papers(files or [], kernel)
+    results = out or Path("results")
+
+    from testctl.execute import Options
+    from testctl.report import Progress
+    from testctl.results import run_name
+    from testctl.testbeds.lab import LabTestbed
+
+    place = out or results / run_name("papers")
+    check_out(place, resume)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    points = [point for plan in plans for point in plan.points]
+    bed = LabTestbed.for_points(points)
+    progress = Progress(len(points), Console(stderr=True))
+    try:
+        card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)
+    except KeyboardInterrupt:
+        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+        sys.exit(130)
+    written = write_scorecard(card, place)
+    if as_json:
+        print(json.dumps(card.to_json(), indent=1))
+    else:
+        print_scorecard(card, written, Console())
+    sys.exit(card.exit_code)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(papers)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the plans of papers one after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl import paths
+from testctl.execute import Bed, Options, Progress, run_plan
+from testctl.metrics import metric_names
+from testctl.papers.scorecard import Scorecard
+from testctl.plan import Plan, load_plan
+from testctl.report import parse_figures
+from testctl.results import collect_versions
+
+
+def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
+    """The plans, all of plans/paper/ when none is named.  Raises PlanError with what is wrong in all of them."""
+    chosen = list(files) or sorted((paths.root() / "plans" / "paper").glob("*.yaml"))
+    plans, wrong = [], []
+    first: dict[str, Path] = {}
+    for file in chosen:
+        if file.stem in first:
+            wrong.append(f"{file}: want plans of different names; {first[file.stem]} is named {file.stem} too")
+        first.setdefault(file.stem, file)
+        overrides = [f"hosts.kernel='{kernel}'"] if kernel else []
+        try:
+            plans.append(load_plan(file, metrics=metric_names(), overrides=overrides, paper=True))
+        except PlanError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise PlanError("\n".join(wrong))
+    if not plans:
+        raise PlanError(f"{paths.root() / 'plans' / 'paper'}: want plans; there is none")
+    return plans
+
+
+def run_papers(
+    plans: Sequence[Plan], bed: Bed, options: Options, progress: Progress, kernel: str | None = None
+) -> Scorecard:
+    """Run every plan (a run each, below options.results_dir) and gather their claims."""
+    started, clock = datetime.now(UTC), time.monotonic()
+    figures = {plan.name: parse_figures(plan.figures.data, plan.figures.place) for plan in plans}
+    with progress:
+        runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name), figures[plan.name]) for plan in plans]
+    versions = collect_versions(kernels={name: full for run in runs for name, full in _kernels(run.versions).items()})
+    return Scorecard(
+        runs=runs,
+        started=started.isoformat(timespec="seconds"),
+        wall_s=time.monotonic() - clock,
+        versions=versions,
+        kernel=kernel or "",
+    )
+
+
+def _kernels(versions: Any) -> dict[str, str]:
+    found: dict[str, str] = versions.get("kernels", {})
+    return found
+
+
+@dataclass(frozen=True)
+class _OfPlan:
+    """Progress of one plan within that of all."""
+
+    whole: Progress
+    plan: str
+
+    def __enter__(self) -> _OfPlan:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+    def done(self, name: str, verdict: str = "", wall_s: float | None = None, *, free: bool = False) -> None:
+        self.whole.done(f"{self.plan}: {name}", verdict, wall_s, free=free)

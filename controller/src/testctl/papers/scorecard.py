@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scorecard: the claims of several finished runs, and whether anything is left to explain.  Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl.plan import CLAIM_VERDICTS, Claim
+from testctl.report.claims import claims_of
+from testctl.results import Run, run_digest
+
+_BROKEN = frozenset({"broken", "invalid"})
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """What became of the papers' claims.
+
+    started   UTC, as in summary.json
+    kernel    the kernel that every point ran on; "" where the plans say
+    """
+
+    runs: Sequence[Run]
+    started: str
+    wall_s: float
+    versions: Mapping[str, Any]
+    kernel: str = ""
+
+    @property
+    def claims(self) -> list[Claim]:
+        return [claim for run in self.runs for claim in claims_of(run)]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over one line `<plan> <digest of its run>` a plan, sorted."""
+        return run_digest((str(run.summary["plan"]), run.digest) for run in self.runs)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found = Counter(claim.verdict for claim in self.claims)
+        return {verdict: found[verdict] for verdict in CLAIM_VERDICTS}
+
+    @property
+    def broken(self) -> list[str]:
+        """What did not work: points that are broken or invalid, expectations that can't be judged."""
+        said = []
+        for run in self.runs:
+            plan = run.summary["plan"]
+            said += [f"{plan}: point {p.id} is {p.verdict}: {p.reason}" for p in run.points if p.verdict in _BROKEN]
+            said += [
+                f"{plan}: {e['name']}: {e['detail']}"
+                for e in run.summary.get("expectations", [])
+                if e["verdict"] in _BROKEN
+            ]
+        return said
+
+    @property
+    def open(self) -> list[str]:
+        """What is left to explain: claims without a verdict or a reason, and expectations of the plans that failed."""
+        said = [f"{claim.plan}: {claim.claim}: {claim.open}" for claim in self.claims if claim.open]
+        for run in self.runs:
+            properties = {claim.claim for claim in claims_of(run) if not claim.numeric}
+            said += [
+                f"{run.summary['plan']}: {e['name']}: {e['detail']}"
+                for e in run.summary.get("expectations", [])
+                if e["verdict"] == "fail" and e["name"] not in properties
+            ]
+        return said
+
+    @property
+    def exit_code(self) -> int:
+        """0 every claim has a verdict and every difference a reason, 1 not so, 3 something is broken or invalid."""
+        return 3 if self.broken else 1 if self.open else 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "digest": self.digest,
+            "started": self.started,
+            "wall_s": round(self.wall_s, 3),
+            "kernel": self.kernel,
+            "exit_code": self.exit_code,
+            "counts": self.counts,
+            "broken": self.broken,
+            "open": self.open,
+            "claims": [claim.to_json() for claim in self.claims],
+            "plans": [
+                {
+                    "plan": run.summary["plan"],
+                    "about": run.summary.get("about", ""),
+                    "run": str(run.path),
+                    "digest": run.digest,
+                    "wall_s": run.summary.get("wall_s"),
+                    "points": run.summary.get("counts", {}),
+                }
+                for run in self.runs
+            ],
+            "versions": dict(self.versions),
+        }

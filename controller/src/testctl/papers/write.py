@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the scorecard: scorecard.json, scorecard.png and scorecard.html, which needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import os
+from itertools import groupby
+from pathlib import Path
+
+from jinja2 import ChoiceLoader, PackageLoader
+from markupsafe import Markup
+from testctl_agent.spec.errors import PlanError
+
+from testctl.papers.draw import draw_scorecard
+from testctl.papers.scorecard import Scorecard
+from testctl.report.claims import BADGES, claim_rows
+from testctl.report.figures import save_figure
+from testctl.report.page import environment, flat, own_file
+from testctl.report.style import CLAIM_LOOKS, VERDICT_LOOKS, show_time
+from testctl.results import check_place
+from testctl.results.atomic import told, write_json, write_text
+from testctl.results.layout import REPORT, SCORECARD
+
+_ROOM = 10_000_000
+
+
+def check_out(out: Path, again: bool) -> None:
+    """Refuse, before anything is run, a directory that has a scorecard (unless it is made `again`) or can't take one.
+
+    Raises PlanError.
+    """
+    there = out / f"{SCORECARD}.json"
+    if there.exists() and not again:
+        raise PlanError(f"{there}: the scorecard exists already; it is written again only with --resume")
+    check_place(out, _ROOM)
+
+
+def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
+    """Write the three files into a directory, each at once; returns their paths.  Raises TestbedError."""
+    data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
+    with told(out, "the scorecard was not written; the runs are kept"):
+        out.mkdir(parents=True, exist_ok=True)
+        save_figure(draw_scorecard(card), figure)
+        write_text(page, render(card, out, figure.read_bytes()))
+        write_json(data, card.to_json())
+    return [page, figure, data]
+
+
+def render(card: Scorecard, out: Path, figure: bytes) -> str:
+    """The page; links to the runs' reports are relative to `out`."""
+    env = environment()
+    env.loader = ChoiceLoader([PackageLoader("testctl.papers", "."), PackageLoader("testctl.report", ".")])
+    groups = {plan: claim_rows(list(found)) for plan, found in groupby(card.claims, key=lambda claim: claim.plan)}
+    return env.get_template("scorecard.html").render(
+        card=card,
+        counts=[(verdict, count, BADGES[verdict], CLAIM_LOOKS[verdict].sign) for verdict, count in card.counts.items()],
+        looks=VERDICT_LOOKS,
+        took=show_time(card.wall_s * 1e9),
+        plans=[
+            {
+                "name": run.summary["plan"],
+                "about": run.summary.get("about", ""),
+                "report": os.path.relpath(run.path / REPORT, out.resolve()),
+                "digest": run.digest,
+                "points": len(run.points),
+                "rows": groups.get(str(run.summary["plan"]), []),
+            }
+            for run in card.runs
+        ],
+        versions=flat(card.versions),
+        figure=Markup("data:image/png;base64," + base64.b64encode(figure).decode("ascii")),
+        css=Markup(own_file("report.css")),
+    )
