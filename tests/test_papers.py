@@ -69,4 +69,5 @@ def test_a_plan_becomes_a_scorecard(tmp_path: Path) -> None:
     plan.write_text(PLAN.format(published="", why=""), encoding="utf-8")
     bad = papers(tmp_path, "--resume")
     assert bad.returncode == 2
-    assert f"{plan}:14:48: expect 'the round trip" in bad.stderr or ":14:" in bad.stderr
+    assert f"{plan}:14:" in bad.stderr
+    assert "paper: published: want a number or text; got nothing" in bad.stderr

@@ -152,3 +152,19 @@ def test_a_plan_of_a_paper_has_a_claim(tmp_path: Path) -> None:
         assert load_plan(elsewhere).points
         with pytest.raises(PlanError, match="want an entry with `paper:`"):
             load_plan(elsewhere, paper=True)
+
+
+@pytest.mark.parametrize(
+    ("bound", "want"),
+    [
+        ("min: 1", "at least 1"),
+        ("min: 1, max: 2", "at least 1 and at most 2"),
+        ("equals: 3", "exactly 3"),
+        ("equals: 3, tolerance: 5%", "3 ± 5%"),
+        ("at_most: 0.25, than: {hosts.cc: a}", "at most 0.25"),
+    ],
+)
+def test_a_claim_says_what_its_property_wants(plan_of: Load, bound: str, want: str) -> None:
+    plan = plan_of(TWO + f"expect: [{{metric: jain, {bound}, paper: {{source: s, published: p}}}}]")
+    claim = claim_of(plan, results(plan, 1, 1, metric="jain"))
+    assert (claim.want, claim.than) == (want, "hosts.cc a" if "than" in bound else "")

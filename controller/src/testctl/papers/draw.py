@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Claim
-from testctl.report.claims import reason, show_difference, show_ours, show_published
+from testctl.report.claims import reason, show_difference, show_metric_of, show_ours, show_published, show_want
 from testctl.report.draw import SOFT
 from testctl.report.style import CLAIM_LOOKS
 
@@ -44,7 +44,7 @@ def draw_scorecard(card: Scorecard) -> Figure:
     _line(figure, 0.185, height - 0.3, f"{len(card.claims)} claims of {len(card.runs)} plans: {counts}", fontsize=11)
     top = height - _HEAD
     if numbers:
-        note = "ours ÷ published; the band is the tolerance, the line through a mark the range over points"
+        note = "ours ÷ published; the band is the tolerance; the line through a mark, the range over points"
         axes, top = _part(figure, top, height, "Published numbers", note, len(numbers), _ROW, _LABEL)
         _words(axes, numbers, True)
         box = axes.get_position()
@@ -115,7 +115,7 @@ def _words(axes: Axes, claims: Sequence[Claim], numeric: bool) -> None:
         else:
             said = wrap(show_published(claim), 78)[:1]
             axes.text(right, row - 0.17, f"paper: {said[0] if said else ''}", fontsize=9.5, va="center", color=_INK)
-            ours = shorten(f"ours: {claim.metric} {show_ours(claim)}", 84, placeholder="…")
+            ours = shorten(f"ours: {show_ours(claim)}{show_want(claim)} · {show_metric_of(claim)}", 92, placeholder="…")
             axes.text(right, row + 0.2, ours, fontsize=9, va="center", color=SOFT)
 
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from testctl.plan.judge import Judge, evaluate, matching
-from testctl.plan.model import Expectation, Number, Paper, Plan, Point
+from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan, Point
 
 ClaimVerdict = Literal["reproduced", "differs", "holds", "fails", "not measured"]
 CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = ("reproduced", "differs", "holds", "fails", "not measured")
@@ -40,6 +40,7 @@ class Claim:
     """What a paper says, what this run found, and the verdict.
 
     than                what ours is the ratio to; "" when it is the metric itself
+    want                the bounds of the expectation, such as "at least 5"; "" without any
     difference_percent  ours / published - 1; None for a property, and where published is 0
     within              relative difference that counts as reproduced; None for a property
     found               what the verdict of a property rests on, or why nothing could be measured
@@ -50,6 +51,7 @@ class Claim:
     source: str
     metric: str
     than: str
+    want: str
     published: Number | str
     within: Number | None
     ours: Ours
@@ -119,6 +121,7 @@ def evaluate_claims(plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> lis
                 source=paper.source,
                 metric=expectation.metric,
                 than=_than(plan, expectation),
+                want=_want(expectation.bounds),
                 published=paper.published,
                 within=within,
                 ours=ours,
@@ -203,3 +206,14 @@ def _than(plan: Plan, expectation: Expectation) -> str:
         assignment = plan.assignments[index]
         named.append(f"{assignment.key} {assignment.texts[level] if level >= 0 else '(taken away)'}")
     return ", ".join(named)
+
+
+def _want(bounds: Bounds) -> str:
+    """The bounds in words, in the metric's unit or as ratios."""
+    if bounds.equals is not None:
+        margin = f"{bounds.tolerance * 100:g}%" if bounds.relative else f"{bounds.tolerance:g}"
+        return f"exactly {bounds.equals}" if not bounds.tolerance else f"{bounds.equals} ± {margin}"
+    least = bounds.at_least if bounds.least is None else bounds.least
+    most = bounds.at_most if bounds.most is None else bounds.most
+    both = (("at least", least), ("at most", most))
+    return " and ".join(f"{word} {value:g}" for word, value in both if value is not None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +17,8 @@ from testctl.results import Run
 
 BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": "fail", "not measured": "skip"}
 """The page's class of each verdict."""
+
+_MANY = 1000
 
 
 def claims_of(run: Run) -> list[Claim]:
@@ -55,6 +58,11 @@ def show_metric_of(claim: Claim) -> str:
     return f"{claim.metric} / with {claim.than}" if claim.than else claim.metric
 
 
+def show_want(claim: Claim) -> str:
+    """ ", want at most 0.25"; nothing where the property is its own text."""
+    return f", want {claim.want}" if claim.want and not claim.ours.text else ""
+
+
 def claims_table(claims: Sequence[Claim]) -> Table:
     """The claims by plan, in a terminal."""
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -67,7 +75,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
         table.add_row(Text(plan, style="bold"))
         for claim in group:
             table.add_row(
-                Text(f"  {claim.claim}"),
+                Padding(Text(claim.claim), (0, 0, 0, 2)),
                 Text(show_published(claim)),
                 Text(show_ours(claim)),
                 Text(str(claim.ours.points)),
@@ -110,7 +118,7 @@ def claim_rows(claims: Sequence[Claim]) -> list[dict[str, Any]]:
             "source": claim.source,
             "metric": show_metric_of(claim),
             "published": show_published(claim),
-            "ours": show_ours(claim),
+            "ours": show_ours(claim) + show_want(claim),
             "points": claim.ours.points,
             "difference": show_difference(claim),
             "why": claim.why if claim.verdict in ("reproduced", "holds") else reason(claim),
@@ -125,5 +133,5 @@ def _digits(percent: float) -> int:
 
 def _number(claim: Claim, value: float) -> str:
     if claim.than:
-        return f"{value:.3g}×"
+        return f"{value:,.0f}×" if abs(value) >= _MANY else f"{value:.3g}×"
     return show_metric(claim.metric, value)
