@@ -49,8 +49,8 @@ class Scorecard:
         said = []
         for run in self.runs:
             plan = run.summary["plan"]
-            said += [f"{plan}: point {p.id} is {p.verdict}: {p.reason}" for p in run.points if p.verdict in _BROKEN]
-            said += [
+            points = [f"{plan}: point {p.id} is {p.verdict}: {p.reason}" for p in run.points if p.verdict in _BROKEN]
+            said += points or [
                 f"{plan}: {e['name']}: {e['detail']}"
                 for e in run.summary.get("expectations", [])
                 if e["verdict"] in _BROKEN

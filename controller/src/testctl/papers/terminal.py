@@ -19,7 +19,7 @@ def print_scorecard(card: Scorecard, written: Sequence[Path], console: Console) 
     """Print the claims, why some are not as published, what is left to explain, the digest, and the files."""
     console = plain_console(console)
     console.print(claims_table(card.claims))
-    for line in reasons(card.claims):
+    for line in reasons([claim for claim in card.claims if not claim.open]):
         console.print(line, soft_wrap=True)
     for sign, texts in (("broken", card.broken), ("fail", card.open)):
         look = VERDICT_LOOKS[sign]
