@@ -157,6 +157,7 @@ def test_bursts_of_a_stretched_ack(load: Load) -> None:
     (only,) = flow_recoveries(load(talk), "bulk")
     assert (only.sent, only.sent_first_round, only.burst_max) == ("R 4N", "R 4N", 4)
     assert (only.prr_delivered, only.prr_out, only.prr_over) == (9 * MSS, 5 * MSS, -5 * MSS)
+    assert only.first_new_ns == (2091 - 2030) * 1000
 
 
 def test_more_than_twice_what_was_delivered_is_said(load: Load) -> None:
@@ -167,9 +168,13 @@ def test_more_than_twice_what_was_delivered_is_said(load: Load) -> None:
     for n in range(4, 10):
         talk.gets(2000 + 10 * n, 0, 1, n + 1)
     talk.gets(3031, 10)
-    (only,) = flow_recoveries(load(talk), "bulk")
+    records = load(talk)
+    (only,) = flow_recoveries(records, "bulk")
     assert only.sent.split(" ")[2] == "R3N"
     assert only.prr_over == 4 * MSS - 2 * MSS
+    got = metrics(records)
+    assert (got["prr_bound_broken"], got["recovery_new_segments"]) == (1, 3)
+    assert got["recovery_first_new_ms"] == pytest.approx(0.002)
 
 
 @pytest.mark.parametrize("isn", [0, 2**31 - 1, 2**32 - 3 * MSS, 2**32 - 1])
@@ -321,3 +326,25 @@ def test_window_at_the_end_and_what_says_it(load: Load) -> None:
     assert (by_info.window_source, by_info.excess_window) == ("tcp_info", 0)
     got = metrics(records)
     assert (got["recovery_excess_window_p50"], got["recovery_excess_window_by"]) == (0, "tcp_info 1")
+
+
+def test_least_window_and_the_share_that_slow_starts(load: Load) -> None:
+    records = load(Sender("prr", 20, 60, [0]).run().talk)
+    (plain,) = flow_recoveries(records, "bulk")
+    assert plain.cwnd_min == -1
+    entry, end = plain.entry_ns, plain.exit_ns
+    rows = [(entry - 1, 3, 1, 11), (entry + 50_000, 3, 7, 11), (end - 10_000, 3, 9, 11), (end + 1, 0, 2, 11)]
+    records = load(Sender("prr", 20, 60, [0]).run().talk)
+    records.tcp_info = samples(*rows)
+    got = metrics(records)
+    assert (got["recovery_cwnd_min"], got["recovery_slow_start_share"]) == (7, 1)
+
+
+def test_recovery_without_new_data(load: Load) -> None:
+    talk = opening()
+    three_duplicates(talk)
+    talk.send(2031, 0)
+    talk.gets(3031, 10)
+    got = metrics(load(talk))
+    assert got["recovery_new_segments"] == 0
+    assert np.isnan(got["recovery_first_new_ms"])

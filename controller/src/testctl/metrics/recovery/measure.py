@@ -15,7 +15,7 @@ from testctl.metrics.recovery.limits import ENDS, NO_SACK, Unsure, limit
 from testctl.metrics.recovery.scoreboard import Scoreboard
 from testctl.metrics.recovery.trace import Trace
 from testctl.metrics.recovery.walk import Episode, Walk
-from testctl.metrics.recovery.window import NOWHERE, window_at_exit
+from testctl.metrics.recovery.window import NOWHERE, smallest_window, window_at_exit
 from testctl.records.schema import Ints
 
 
@@ -45,6 +45,7 @@ class Recovery:
     acks: int = -1
     segments_sent: int = -1
     new_segments: int = -1
+    first_new_ns: int = -1
     retransmissions: int = -1
     burst_max: int = -1
     silence_ns: int = -1
@@ -57,6 +58,7 @@ class Recovery:
     timeouts: int = -1
     pipe_entry: int = -1
     pipe_exit: int = -1
+    cwnd_min: int = -1
     cwnd_exit: int = -1
     ssthresh: int = -1
     window_source: str = NOWHERE
@@ -112,6 +114,7 @@ def measure(walk: Walk, episode: Episode, stretches: list[Unsure]) -> Recovery:
     else:
         limits.append(NO_SACK)
     _again(found, trace, episode, stop)
+    found.cwnd_min = smallest_window(walk, episode)
     window = window_at_exit(walk, episode) if trace.sack else None
     if window is not None:
         found.cwnd_exit, found.ssthresh, found.window_source = window
@@ -132,6 +135,8 @@ def _sending(found: Recovery, trace: Trace, episode: Episode, sent: Answers, sto
     found.segments_sent = int(trace.segs[part].sum())
     found.retransmissions = int(trace.segs[part][trace.again[part]].sum())
     found.new_segments = found.segments_sent - found.retransmissions
+    new = trace.time_ns[part][(trace.segs[part] > 0) & ~trace.again[part]]
+    found.first_new_ns = int(new[0]) - found.entry_ns if len(new) else -1
     found.burst_max = int(inside.total.max(initial=0))
     found.silent_acks = longest_run(inside.total == 0)
     moments = trace.time_ns[part][trace.segs[part] > 0]

@@ -43,6 +43,14 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
         "none",
     ),
     ("recovery_segments_sent", "", "packets sent in fast recoveries", "none"),
+    ("recovery_new_segments", "", "of these, packets of new data", "none"),
+    (
+        "recovery_first_new_ms",
+        "ms",
+        "time from the first fast recovery's entry to the first packet of new data; NaN when it sent none",
+        "lower",
+    ),
+    ("recovery_cwnd_min", "packets", "least cwnd in fast recoveries, by tcp_info samples; NaN without any", "none"),
     ("recovery_burst_max", "packets", "most packets sent on one ACK of a fast recovery", "lower"),
     ("recovery_silence_longest_ms", "ms", "longest time in a fast recovery in which nothing was sent", "lower"),
     ("recovery_silent_acks_max", "", "most ACKs on end of a fast recovery on which nothing was sent", "lower"),
@@ -53,8 +61,15 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
         "lower",
     ),
     ("prr_out_ratio_max", "", "largest prr_out / prr_delivered of a fast recovery; with PRR at most 2", "lower"),
+    ("prr_bound_broken", "", "fast recoveries with prr_out > 2 prr_delivered after some ACK", "lower"),
     ("recovery_excess_window_mean", "packets", f"{_EXCESS}: mean; NaN where it is not known", "none"),
     *((f"recovery_excess_window_p{n:02d}", "packets", f"{_EXCESS}: p{n:02d}", "none") for n in _SHARES),
+    (
+        "recovery_slow_start_share",
+        "",
+        "share of these recoveries with cwnd < ssthresh; NaN where it is not known",
+        "lower",
+    ),
     (
         "recovery_excess_window_by",
         "",
@@ -88,6 +103,9 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
         "recovery_sent_pattern": _short(first.sent) if first else "none",
         "recovery_sent_first_round": _short(first.sent_first_round) if first else "none",
         "recovery_segments_sent": sum(one.segments_sent for one in known),
+        "recovery_new_segments": sum(one.new_segments for one in known),
+        "recovery_first_new_ms": first.first_new_ns / 1e6 if first and first.first_new_ns >= 0 else NAN,
+        "recovery_cwnd_min": min((one.cwnd_min for one in known if one.cwnd_min >= 0), default=NAN),
         "recovery_burst_max": max((one.burst_max for one in known), default=NAN),
         "recovery_silence_longest_ms": max((one.silence_ns / 1e6 for one in known), default=NAN),
         "recovery_silent_acks_max": max((one.silent_acks for one in known), default=NAN),
@@ -95,6 +113,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
             one.resent if one.lost_retransmissions < 0 else one.lost_retransmissions for one in known
         ),
         "prr_out_ratio_max": max(ratios, default=NAN),
+        "prr_bound_broken": sum(one.prr_over > 0 for one in known),
         **_excess(known),
     }
 
@@ -103,7 +122,10 @@ def _excess(known: Sequence[Recovery]) -> dict[str, Number]:
     ended = [one for one in known if one.exited_by == "ack"]
     found = [one.excess_window for one in ended if one.excess_window is not None]
     by = Counter(one.window_source for one in ended)
-    values: dict[str, Number] = {"recovery_excess_window_mean": float(np.mean(found)) if found else NAN}
+    values: dict[str, Number] = {
+        "recovery_excess_window_mean": float(np.mean(found)) if found else NAN,
+        "recovery_slow_start_share": sum(excess < 0 for excess in found) / len(found) if found else NAN,
+    }
     for share in _SHARES:
         values[f"recovery_excess_window_p{share:02d}"] = float(np.percentile(found, share)) if found else NAN
     return {**values, "recovery_excess_window_by": ", ".join(f"{name} {by[name]}" for name in sorted(by)) or "none"}

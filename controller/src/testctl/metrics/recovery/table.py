@@ -15,8 +15,9 @@ from testctl.records import Records
 _TEXT = ("flow", "entered_by", "exited_by", "limit", "sent", "sent_first_round", "window_source")
 _INT64 = (
     "conn first_dup_row entry_row first_retrans_row exit_row first_dup_ns entry_ns exit_ns una point flight_bytes mss "
-    "dup_acks acks segments_sent new_segments retransmissions burst_max silence_ns silent_acks "
-    "prr_delivered prr_out prr_over lost_retransmissions resent timeouts pipe_entry pipe_exit cwnd_exit ssthresh"
+    "dup_acks acks segments_sent new_segments first_new_ns retransmissions burst_max silence_ns silent_acks "
+    "prr_delivered prr_out prr_over lost_retransmissions resent timeouts pipe_entry pipe_exit cwnd_min cwnd_exit "
+    "ssthresh"
 )
 
 RECOVERIES = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _INT64.split(" "))])
@@ -33,6 +34,7 @@ dup_acks           duplicate ACKs before the first retransmission
 acks               ACKs from the entry to before the exit
 sent               what was sent on each ACK from the first duplicate one to before the exit
 sent_first_round   the same, only on the ACKs of what was in flight when the first duplicate ACK came
+first_new_ns       from the entry to the first new segment
 burst_max          most packets sent on one ACK; silence_ns: longest time in which nothing was sent;
                    silent_acks: most ACKs one after another on which nothing was sent (all from the entry to the exit)
 prr_delivered      bytes newly acknowledged or SACKed from the entry to before the exit; prr_out: bytes sent
@@ -40,6 +42,7 @@ prr_over           largest prr_out - 2 prr_delivered after any ACK: above 0 the 
 lost_retransmissions   retransmissions that never arrived (only a capture at the receiver shows it)
 resent             retransmissions of what had been retransmitted in the same recovery
 pipe_*             bytes by RFC 6675 when the first retransmission leaves (before it), and before the exit
+cwnd_min           least of the tcp_info samples in the recovery, segments
 cwnd_exit, ssthresh    segments just before the exit; window_source: tcp_info, flight, unknown
 """
 

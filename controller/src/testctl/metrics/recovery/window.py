@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.recovery.walk import RECOVERY, Episode, Walk
+from testctl.records.schema import Ints
 
 NOWHERE = "unknown"
 _INFINITE = 0x7FFFFFFF
@@ -40,21 +41,32 @@ def window_at_exit(walk: Walk, episode: Episode) -> Window:
     return Window(flight, ssthresh, "flight" if ssthresh >= 0 else NOWHERE)
 
 
+def smallest_window(walk: Walk, episode: Episode) -> int:
+    """The least cwnd of the tcp_info samples of a recovery; -1 without any."""
+    end_ns = int(walk.trace.time_ns[episode.exit]) if episode.exit >= 0 else int(walk.trace.time_ns[-1])
+    rows = _rows(walk, int(walk.trace.time_ns[episode.entry]), end_ns)
+    return int(walk.trace.flow.info["snd_cwnd"][rows].min()) if len(rows) else -1
+
+
 def _samples(walk: Walk, episode: Episode, near_ns: int) -> tuple[int, int]:
     """(cwnd of the last sample after near_ns, ssthresh of the last sample of the recovery); -1 without."""
     trace = walk.trace
     info = trace.flow.info
-    if not info:
-        return -1, -1
-    entry_ns, exit_ns = int(trace.time_ns[episode.entry]), int(trace.time_ns[episode.exit])
-    time_ns = info["time_ns"]
-    low, high = np.searchsorted(time_ns, [entry_ns + 1, exit_ns])
-    part = slice(low, high)
-    mine = (info["conn"][part] == trace.conn) & (info["ca_state"][part] == RECOVERY)
-    mine &= (info["snd_ssthresh"][part] > 0) & (info["snd_ssthresh"][part] < _INFINITE)
-    rows = np.flatnonzero(mine) + low
+    rows = _rows(walk, int(trace.time_ns[episode.entry]), int(trace.time_ns[episode.exit]))
     if not len(rows):
         return -1, -1
     last = rows[-1]
-    near = int(time_ns[last]) > near_ns
+    near = int(info["time_ns"][last]) > near_ns
     return int(info["snd_cwnd"][last]) if near else -1, int(info["snd_ssthresh"][last])
+
+
+def _rows(walk: Walk, entry_ns: int, exit_ns: int) -> Ints:
+    """The tcp_info samples between two times at which the kernel was in recovery."""
+    info = walk.trace.flow.info
+    if not info:
+        return np.empty(0, np.int64)
+    low, high = np.searchsorted(info["time_ns"], [entry_ns + 1, exit_ns])
+    part = slice(low, high)
+    mine = (info["conn"][part] == walk.trace.conn) & (info["ca_state"][part] == RECOVERY)
+    mine &= (info["snd_ssthresh"][part] > 0) & (info["snd_ssthresh"][part] < _INFINITE)
+    return np.asarray(np.flatnonzero(mine) + low)
