@@ -20,6 +20,7 @@ static void halving_enter(void *state, const struct cc_event *e, struct cc_windo
 	struct halving_state *s = state;
 
 	s->odd = 0;
+	w->cwnd = cc_min(w->cwnd, e->pipe + 1);
 }
 
 static void halving_ack(void *state, const struct cc_event *e, struct cc_window *w)

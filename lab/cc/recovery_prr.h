@@ -51,12 +51,14 @@ static __always_inline void prr_step(struct prr_state *s, const struct cc_event 
 	w->cwnd = e->pipe + (u32)send;
 }
 
+/* The fast retransmission is all that may leave until an ACK comes: a timer can find the loss (RACK). */
 static void prr_enter(void *state, const struct cc_event *e, struct cc_window *w)
 {
 	struct prr_state *s = state;
 
 	s->delivered = 0;
 	s->recover_fs = e->flight;
+	w->cwnd = cc_min(w->cwnd, e->pipe + 1);
 }
 
 static void prr_exit(void *state, const struct cc_event *e, struct cc_window *w)
