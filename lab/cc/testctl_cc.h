@@ -65,6 +65,16 @@ struct cc_window {
 	u64 pacing_Bps; /* bytes/s; 0: as Linux paces.  Needs TESTCTL_CC_RECOVERY */
 };
 
+/* An operation that ran: what was told, and what was decided. */
+struct cc_trace_record {
+	u64 socket;
+	u32 operation;
+	u32 result;
+	struct cc_event event;
+	struct cc_window before;
+	struct cc_window after;
+};
+
 /* How the window grows and how far it falls.  Required: ack and loss. */
 struct cc_growth {
 	/* The connection is established; the state is all zeros. */

@@ -8,9 +8,23 @@
 #define CC_CONTROL_ARGUMENTS struct sock *sk, const struct rate_sample *rs
 #endif
 
+extern u32 cc_trace_room; /* lab_cc_trace.c; 0: nobody traces */
+void cc_trace_add(const struct cc_trace_record *record);
+
 static __always_inline void cc_tcp_trace(const struct sock *sk, enum cc_operation op, const struct cc_event *e,
 					 const struct cc_window *before, const struct cc_window *after, u32 result)
 {
+	struct cc_trace_record record;
+
+	if (likely(!cc_trace_room))
+		return;
+	record.socket = (unsigned long)sk;
+	record.operation = op;
+	record.result = result;
+	record.event = *e;
+	record.before = *before;
+	record.after = *after;
+	cc_trace_add(&record);
 }
 
 #define CC_HOOK_cong_avoid(name_, growth_, recovery_)                                     \

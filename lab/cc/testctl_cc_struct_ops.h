@@ -18,15 +18,6 @@ struct tcp_congestion_ops {
 };
 
 /* One record an operation, while cc_trace_on[0] is not zero; cc_trace_lost counts what the ring had no room for. */
-struct cc_trace_record {
-	u64 socket;
-	u32 operation;
-	u32 result;
-	struct cc_event event;
-	struct cc_window before;
-	struct cc_window after;
-};
-
 struct {
 	int (*type)[BPF_MAP_TYPE_RINGBUF];
 	int (*max_entries)[1 << 22];

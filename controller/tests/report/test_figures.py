@@ -37,7 +37,7 @@ def test_a_figure_is_read_with_its_units() -> None:
         ([{}], "p.0.title: figures: title: want text; got None"),
         (
             [{"title": "a", "kind": "pie"}],
-            "p.0.kind: figures: kind: want one of throughput, sequence, time_sequence; got 'pie'",
+            "p.0.kind: figures: kind: want one of throughput, sequence, time_sequence, response; got 'pie'",
         ),
         ([{"title": "a", "bin": 10}], "p.0.bin: figures: bin: want a time with its unit.*; got 10"),
         ([{"title": "a", "bin": "1ns"}], "p.0.bin: figures: bin: want at least 1us; got '1ns'"),

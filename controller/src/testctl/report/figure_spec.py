@@ -12,7 +12,7 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 
 from testctl.results import RunPoint
 
-KINDS = ("throughput", "sequence", "time_sequence")
+KINDS = ("throughput", "sequence", "time_sequence", "response")
 _FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")
 _MOST_FIGURES = 20
 
@@ -23,7 +23,7 @@ Places = Callable[[Path], str]
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """One panel: of the first point that meets `when`.
+    """One panel: of the first point that meets `when`; kind response: of all that do.
 
     bin_ns    width of the bins (throughput)
     flow      "" for the first flow
@@ -104,10 +104,12 @@ def _when(raw: object, index: int, places: Places) -> dict[str, list[str]]:
 
 def first_match(spec: FigureSpec, points: Sequence[RunPoint]) -> RunPoint | None:
     """The first point with records that meets `when`; None if there is none."""
-    for point in points:
-        if point.has_records and all(_meets(point, key, values) for key, values in spec.when.items()):
-            return point
-    return None
+    return next((point for point in matching(spec, points) if point.has_records), None)
+
+
+def matching(spec: FigureSpec, points: Sequence[RunPoint]) -> list[RunPoint]:
+    """The points that meet `when`."""
+    return [point for point in points if all(_meets(point, key, values) for key, values in spec.when.items())]
 
 
 def _meets(point: RunPoint, key: str, values: Sequence[str]) -> bool:

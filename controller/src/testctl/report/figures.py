@@ -21,14 +21,18 @@ from testctl.report.draw import (
     new_figure,
     tidy,
 )
+from testctl.report.draw_response import draw_response
 from testctl.report.draw_time_sequence import draw_time_sequence
 from testctl.report.figure_spec import FigureSpec, first_match, parse_figures
+from testctl.report.response import Response, response
 from testctl.report.series import Series, read_series
 from testctl.results import Run
 from testctl.results.atomic import told
 from testctl.results.layout import PAPER
 
 _BIN_NS = 10_000_000
+
+Panel = tuple[FigureSpec, Series | Response | None]
 
 
 def point_figure(series: Series, title: str, out: Path) -> Path:
@@ -70,8 +74,12 @@ def paper_figures(
     if not specs:
         return []
     series: dict[str, Series | None] = {}
-    panels: list[tuple[FigureSpec, Series | None]] = []
+    panels: list[Panel] = []
     for spec in specs:
+        if spec.kind == "response":
+            shown = response(spec, run.points)
+            panels.append((spec, shown if shown.curves else None))
+            continue
         point = first_match(spec, run.points)
         if point is not None and point.id not in series:
             series[point.id] = read_series(point)
@@ -93,11 +101,14 @@ def paper_figures(
     return written
 
 
-def _draw_panels(grid: Any, panels: Sequence[tuple[FigureSpec, Series | None]]) -> None:
+def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
     top, rates = 0.0, []
     for axes, (spec, series) in zip(grid, panels, strict=False):
         if series is None:
             _empty(axes, spec.title, "no point of this run meets `when`")
+            continue
+        if isinstance(series, Response):
+            draw_response(axes, series)
             continue
         span = (spec.from_ns / 1e9, (spec.to_ns or series.duration_ns) / 1e9)
         if spec.kind == "throughput":

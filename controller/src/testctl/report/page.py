@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from testctl.report.claims import claim_rows, claims_of
 from testctl.report.factors import Factor, describe, factors
 from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.payload import as_script, payload
+from testctl.report.response import responses
 from testctl.report.series import Series, read_series
 from testctl.report.style import (
     ACK,
@@ -40,7 +42,7 @@ from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
-    varying = factors(run.points)
+    varying, shown = factors(run.points), responses(run)
     blocks = data if data is not None else {point.id: point_data(read_series(point)) for point in run.points}
     template = environment().get_template("report.html")
     return template.render(
@@ -59,7 +61,8 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         points=[_point(point, varying, blocks.get(point.id)) for point in run.points],
         plan_text=run.plan_text,
         figures=_figures(run),
-        index=Markup(as_script(_index(run, varying))),
+        responses=len(shown),
+        index=Markup(as_script(_index(run, varying) | {"responses": [asdict(one) for one in shown]})),
         css=Markup(own_file("report.css")),
         script=Markup(own_file("report.js")),
         plotly=Markup(_plotly()),

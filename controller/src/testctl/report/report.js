@@ -121,6 +121,14 @@
     layout: { xaxis: seconds(data.duration), yaxis: { title: { text: `throughput (${data.throughput.unit})` }, rangemode: "tozero" } },
   });
 
+  // Window against loss rate, both logarithmic, and Reno's line.
+  const response = (one) => () => ({
+    traces: [...one.curves.map((curve, i) => named({ type: "scatter", mode: "lines+markers", x: curve.rates, y: curve.windows,
+      marker: { symbol: i }, hovertemplate: "%{y:.3~g} segments at %{x:.1~g}<extra>%{fullData.name}</extra>" }, curve, i)),
+      { type: "scatter", mode: "lines", name: one.reno.name, x: one.reno.rates, y: one.reno.windows, line: { dash: "dash", color: css("--soft") }, hoverinfo: "name" }],
+    layout: { xaxis: { type: "log", title: { text: "rate of random loss" }, exponentformat: "power" }, yaxis: { type: "log", title: { text: "window (segments)" }, dtick: "D2" } },
+  });
+
   const sequence = (data, which) => () => {
     const one = data.sequence[which];
     const hover = (what) => `${what} %{y:,d} at %{x:.6f} s<extra></extra>`;
@@ -260,6 +268,8 @@
     }
     return into;
   };
+
+  index.responses.forEach((one) => panel(document.getElementById("responses"), one.title, () => response(one)));
 
   const open = (details) => {
     const into = details.querySelector(".figures");

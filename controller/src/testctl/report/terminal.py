@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.metrics.response import reno_window
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, one_number
+from testctl.report.response import Response, responses
 from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
 from testctl.results import VERDICTS, Run
 from testctl.results.layout import REPORT
@@ -35,6 +37,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
     for point in run.points:
         if point.reason and point.verdict != "pass":
             console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {point.reason}"), soft_wrap=True)
+    for shown in responses(run):
+        console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
     for text in lines(run):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
     for item in run.summary.get("expectations", []):
@@ -78,6 +82,19 @@ def _points(run: Run) -> Table:
         ]
         cells += [Text(show_metric(metric, one_number(point, metric))) for metric in metrics]
         table.add_row(*cells)
+    return table
+
+
+def _response(shown: Response) -> Table:
+    """The windows of a figure of kind `response`, a column for each rate of loss."""
+    rates = sorted({rate for curve in shown.curves for rate in curve.rates})
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("window (segments)", no_wrap=True)
+    for rate in rates:
+        table.add_column(f"{rate:.1g}", justify="right", no_wrap=True)
+    for name, windows in [(curve.name, dict(zip(curve.rates, curve.windows, strict=True))) for curve in shown.curves]:
+        table.add_row(name, *(f"{windows[rate]:.3g}" if rate in windows else "–" for rate in rates))
+    table.add_row(shown.reno.name, *(f"{reno_window(rate):.3g}" for rate in rates), style="dim")
     return table
 
 

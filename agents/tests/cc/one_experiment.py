@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment for a congestion control, built into the lab's kernel or as BPF of the running one.
+
+    python one_experiment.py lab|root NAME FILE
+
+A flow of 12 MB over a switch port of 100 Mb/s with 60 kB of buffer, and a switch that drops ten segments, by their
+numbers.  Everything that the congestion control was told and decided goes to FILE, struct cc_trace_record
+one by one.  `root` runs under `unshare --net --mount`, `lab` as the only program of a lab.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testctl_agent.cc.interface import Record
+from testctl_agent.cc.struct_ops import Registered
+from testctl_agent.switch import backend as backends
+
+LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
+TRACE = Path("/proc/testctl_cc_trace")
+ROOM = 100_000
+BYTES = 12_000_000
+DROPPED = (600, 601, 1500, 2400, 2403, 3000, 4000, 5000, 6000, 7000)
+CLONE_NEWNET = 0x40000000
+ADDRESSES = {"a": "10.0.0.1", "b": "10.0.0.2"}
+MACS = {"a": "02:00:00:00:00:01", "b": "02:00:00:00:00:02"}
+
+
+def run(command: str) -> None:
+    subprocess.run(command.split(), check=True)
+
+
+@contextmanager
+def host(name: str) -> Iterator[int]:
+    """A namespace, held by a process, with its end of a wire to the switch, which is here; yields the process."""
+    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    try:
+        while os.readlink(f"/proc/{holder.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
+            time.sleep(0.01)
+        run(f"ip link add to_{name} type veth peer name eth0 address {MACS[name]} netns {holder.pid}")
+        run(f"ip link set to_{name} up")
+        other = "b" if name == "a" else "a"
+        with within(holder.pid):
+            run("ip link set lo up")
+            run(f"ip address add {ADDRESSES[name]}/24 dev eth0")
+            run("ip link set eth0 up")
+            run(f"ip neigh replace {ADDRESSES[other]} lladdr {MACS[other]} dev eth0")
+            run("ethtool -K eth0 tso off gso off gro off tx off")
+        yield holder.pid
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@contextmanager
+def within(pid: int) -> Iterator[None]:
+    """This thread in the network namespace of a process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as own, open(f"/proc/{pid}/ns/net") as other:
+        assert libc.setns(other.fileno(), CLONE_NEWNET) == 0
+        try:
+            yield
+        finally:
+            assert libc.setns(own.fileno(), CLONE_NEWNET) == 0
+
+
+def transfer(name: str, a: int, b: int) -> None:
+    """Send BYTES from a to b with a congestion control; all arrive."""
+    with within(b):
+        server = socket.create_server((ADDRESSES["b"], 5000))
+    got = []
+
+    def receive() -> None:
+        peer, _ = server.accept()
+        with peer:
+            got.append(sum(len(data) for data in iter(lambda: peer.recv(1 << 20), b"")))
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    with within(a):
+        sender = socket.socket()
+    with server, sender:
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        sender.bind((ADDRESSES["a"], 40000))
+        sender.connect((ADDRESSES["b"], 5000))
+        sender.sendall(bytes(BYTES))
+        sender.shutdown(socket.SHUT_WR)
+        receiver.join()
+    assert got == [BYTES], got
+
+
+def traced(how: str, name: str, a: int, b: int) -> bytes:
+    """The records of a transfer."""
+    if how == "lab":
+        TRACE.write_text(str(ROOM))
+        transfer(name, a, b)
+        return TRACE.read_bytes()
+    records: list[Record] = []
+    with Registered(LAB_CC / f"tcp_{name}.c") as registered:
+        registered.trace(True)
+        done = threading.Event()
+
+        def collect() -> None:
+            while not done.wait(0.02):
+                records.extend(registered.records())
+
+        collector = threading.Thread(target=collect)
+        collector.start()
+        try:
+            transfer(name, a, b)
+        finally:
+            done.set()
+            collector.join()
+        records.extend(registered.records())
+    return b"".join(bytes(record) for record in records)
+
+
+def main() -> None:
+    how, name, file = sys.argv[1:]
+    run("ip link set lo up")
+    with host("a") as a, host("b") as b:
+        switch = backends.load("ebpf", {f"switch:{n}": f"to_{n}" for n in "ab"}, {MACS[n]: f"to_{n}" for n in "ab"})
+        run("tc qdisc add dev to_b root tbf rate 100mbit burst 5kb limit 60kb")
+        switch.apply("", "flows", f"bulk/0 tcp {ADDRESSES['a']}:40000 {ADDRESSES['b']}:5000")
+        switch.apply("", "fate", f"drop data {','.join(map(str, DROPPED))} of bulk")
+        Path(file).write_bytes(traced(how, name, a, b))
+        switch.close()
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same source, the same experiment (one_experiment.py): built into the lab's kernels and as BPF of this one.
+
+Each decision of either is that of the same text compiled here, on the inputs that it had.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+from testctl_agent.cc.host import replay
+from testctl_agent.cc.interface import Operation, Record
+from testctl_agent.cc.struct_ops import lacks
+from testctl_agent.p4 import testbed_object
+
+from agents.tests.cc.one_experiment import DROPPED
+from agents.tests.cc.sources import algorithm
+
+SCRIPT = Path(__file__).with_name("one_experiment.py")
+NAMES = ("areno", "reno_prr")
+no_struct_ops = pytest.mark.skipif(bool(lacks()), reason=lacks() or "-")
+
+
+def read(file: Path) -> list[Record]:
+    data, size = file.read_bytes(), ctypes.sizeof(Record)
+    assert data
+    assert len(data) % size == 0
+    return [Record.from_buffer_copy(data[at : at + size]) for at in range(0, len(data), size)]
+
+
+def built_in(in_lab: Callable[..., str], name: str, file: Path) -> list[Record]:
+    said = in_lab(
+        f"""
+        import runpy, sys
+        sys.argv = [{str(SCRIPT)!r}, "lab", {name!r}, {str(file)!r}]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        """,
+        TESTCTL_PROGRAM=str(testbed_object.compiled()),
+    )
+    assert said.endswith("done\n")
+    return read(file)
+
+
+def as_bpf(in_namespace: Callable[..., str], name: str, file: Path) -> list[Record]:
+    assert in_namespace(SCRIPT, "root", name, str(file)).endswith("done\n")
+    return read(file)
+
+
+def judge(name: str, records: list[Record]) -> None:
+    """All went as the experiment wants, and all was decided as the code decides here."""
+    count = [Operation(record.operation) for record in records].count
+    assert len({record.socket for record in records}) == 1
+    assert [record.operation for record in records[:3]].count(Operation.INIT) == 1, "but for the handshake's ACK, first"
+    assert count(Operation.INIT) == 1
+    assert count(Operation.ACK) > 500
+    assert count(Operation.LOSS) >= len(DROPPED) / 2, "neighbours share a reduction"
+    for record in records:
+        if name == "areno" and record.operation == Operation.LOSS:
+            assert record.before.cwnd // 2 <= record.result <= record.before.cwnd
+    wrong = replay(algorithm(name), records)
+    assert not wrong, "\n".join(wrong[:10])
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", NAMES)
+def test_built_in(in_lab: Callable[..., str], tmp_path: Path, name: str) -> None:
+    judge(name, built_in(in_lab, name, tmp_path / "trace"))
+
+
+@pytest.mark.root
+@no_struct_ops
+@pytest.mark.parametrize("name", NAMES)
+def test_as_bpf(in_namespace: Callable[..., str], tmp_path: Path, name: str) -> None:
+    judge(name, as_bpf(in_namespace, name, tmp_path / "trace"))
+
+
+def test_a_decision_that_differs_is_found() -> None:
+    """What the other tests rest on: a window that is one off does not pass."""
+    init, ack = Record(operation=Operation.INIT), Record(operation=Operation.ACK)
+    for record in (init, ack):
+        record.before.cwnd, record.before.ssthresh = 10, 1000
+        record.after.cwnd, record.after.ssthresh = 10, 1000
+    ack.event.acked, ack.event.limited, ack.after.cwnd = 3, 1, 13
+    assert replay(algorithm("areno"), [init, ack]) == []
+    ack.after.cwnd = 12
+    assert replay(algorithm("areno"), [init, ack]) == [
+        "event 1, ACK: the kernel decided (12, 1000, 0, 0), areno here (13, 1000, 0, 0)"
+    ]
+
+
+@pytest.mark.root
+@pytest.mark.lab
+@no_struct_ops
+def test_the_windows_agree_while_the_inputs_do(
+    in_lab: Callable[..., str], in_namespace: Callable[..., str], tmp_path: Path
+) -> None:
+    """Slow start decides by what was acked alone, so the kernels' different clocks do not matter to it."""
+
+    def slow_start(record: Record) -> tuple[int, ...]:
+        return record.event.acked, record.event.limited, record.before.cwnd, record.before.ssthresh
+
+    def acks(records: list[Record]) -> list[Record]:
+        until_loss = takewhile(lambda record: record.operation != Operation.LOSS, records)
+        return [record for record in until_loss if record.operation == Operation.ACK]
+
+    pairs = list(
+        zip(
+            acks(built_in(in_lab, "areno", tmp_path / "lab")),
+            acks(as_bpf(in_namespace, "areno", tmp_path / "bpf")),
+            strict=False,
+        )
+    )
+    same = list(takewhile(lambda pair: slow_start(pair[0]) == slow_start(pair[1]), pairs))
+    print(f"the inputs of the first {len(same)} of {len(pairs)} ACKs agree")
+    assert same
+    assert [one.after.cwnd for one, _ in same] == [other.after.cwnd for _, other in same]

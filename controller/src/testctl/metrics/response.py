@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of the window at a rate of random loss: a point of a response function.
+
+window_segments is goodput x RTT / MSS, with the round trip of the path's delays alone, so it is the mean
+window where no queue stands, and no more than the bandwidth-delay product where one does.
+
+Reno's window is sqrt(3/2) / sqrt(p): Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP
+Congestion Avoidance Algorithm", CCR 27(3), 1997, with every segment acknowledged (Linux counts segments,
+not ACKs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from testctl_agent.spec import fate
+
+from testctl.metrics.core.capacity import path
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import FlowView, view
+from testctl.metrics.goodput import compute as goodput
+from testctl.records import Records
+
+SPEC = MetricSpec(
+    name="response",
+    help="window against the rate of random loss",
+    values=(
+        MetricInfo("window_segments", "packets", "goodput x RTT / MSS, RTT that of the path's delays alone"),
+        MetricInfo("random_loss_rate", "", "the rate at which the plan's fates lose the flow's segments; NaN without"),
+        MetricInfo("window_over_reno", "", "window_segments / (sqrt(3/2) / sqrt(random_loss_rate)), Mathis's Reno"),
+    ),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    segment = int(seen.arrived["length"].max(initial=0)) if len(seen.arrived) else 0
+    rate = loss_rate(records.point, seen.name)
+    window = float(goodput(records, flow)["goodput_bps"]) / 8 * rtt_s(seen) / segment if segment else NAN
+    return {
+        "window_segments": window if window > 0 else NAN,
+        "random_loss_rate": rate,
+        "window_over_reno": window / reno_window(rate) if window > 0 else NAN,
+    }
+
+
+def reno_window(rate: float) -> float:
+    """Segments; NaN for a rate that is none."""
+    return math.sqrt(1.5 / rate) if rate > 0 else NAN
+
+
+def rtt_s(flow: FlowView) -> float:
+    """The delays of all ports on the way there and back."""
+    settings: Mapping[str, Mapping[str, Any]] = flow.records.point.get("settings", {})
+    way = path(flow.records.point.get("topology", {}), flow.sender, flow.receiver)
+    total = 0
+    for switch, onward in (*pairwise(way[1:]), *pairwise(way[-2::-1])):
+        own = settings.get(f"{switch}:{onward}", {}).get("delay")
+        total += int(own if own is not None else settings.get(switch, {}).get("delay") or 0)
+    return total / 1e9
+
+
+def loss_rate(point: Mapping[str, Any], flow: str) -> float:
+    """Of all switches' `lose` rules for a flow: the chance that one of them loses a segment."""
+    arrives = 1.0
+    for switch in point.get("topology", {}).get("switches", []):
+        text = str(point.get("settings", {}).get(switch, {}).get("fate") or fate.NONE)
+        for rule in fate.parse(text):
+            if rule.action == "lose" and rule.flow == flow:
+                arrives *= 1 - rule.rate
+    return 1 - arrives if arrives < 1 else NAN

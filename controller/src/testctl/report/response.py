@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Response functions: the window at each rate of random loss, one curve for each congestion control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import yaml
+
+from testctl.metrics.response import reno_window
+from testctl.report.figure_spec import FigureSpec, matching, parse_figures
+from testctl.results import Run, RunPoint
+
+RENO_LINE = "Reno: √(3/2) / √p"
+"""Mathis, Semke, Mahdavi, Ott, 1997 (testctl.metrics.response)."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Of one congestion control: loss rates, ascending, and the mean window in segments of the flows that had them."""
+
+    name: str
+    rates: tuple[float, ...]
+    windows: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a figure of kind `response` shows; `reno` is the line to compare with."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    reno: Curve
+
+
+def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
+    """Of all points that meet the figure's `when`, all flows or the one that it names."""
+    windows: dict[str, dict[float, list[float]]] = {}
+    for point in matching(spec, points):
+        for flow in point.point.get("flows", []):
+            values = point.metrics.get(flow["name"], {})
+            rate, window = values.get("random_loss_rate"), values.get("window_segments")
+            if spec.flow in ("", flow["name"]) and isinstance(rate, float) and isinstance(window, float):
+                windows.setdefault(_congestion_control(point, flow), {}).setdefault(rate, []).append(window)
+    curves = tuple(_curve(name, of) for name, of in windows.items())
+    rates = [rate for curve in curves for rate in curve.rates]
+    ends = np.geomspace(min(rates), max(rates), 2).tolist() if rates else []
+    return Response(spec.title, curves, Curve(RENO_LINE, tuple(ends), tuple(map(reno_window, ends))))
+
+
+def responses(run: Run) -> list[Response]:
+    """Those that the plan of a run declares and that have a curve."""
+    raw: Any = yaml.safe_load(run.plan_text) if run.plan_text else {}
+    declared = raw.get("figures") if isinstance(raw, dict) else None
+    specs = parse_figures(declared, lambda path: f"{run.path}/plan.yaml")
+    found = [response(spec, run.points) for spec in specs if spec.kind == "response"]
+    return [one for one in found if one.curves]
+
+
+def _curve(name: str, windows: dict[float, list[float]]) -> Curve:
+    rates = tuple(sorted(windows))
+    return Curve(name, rates, tuple(math.fsum(windows[rate]) / len(windows[rate]) for rate in rates))
+
+
+def _congestion_control(point: RunPoint, flow: dict[str, Any]) -> str:
+    own = flow.get("options", {}).get("cc")
+    sender = flow["to"] if flow.get("options", {}).get("reverse") else flow["from"]
+    return str(own or point.point.get("settings", {}).get(sender, {}).get("cc", "the kernel's own"))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Response functions in figures, on the page and in the terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from testctl.report import FigureSpec, paper_figures, print_summary
+from testctl.report.draw import new_figure
+from testctl.report.draw_response import draw_response
+from testctl.report.page import render_report
+from testctl.report.response import response, responses
+from testctl.results import Run, RunPoint
+
+PLAN = """\
+figures:
+  - {title: Two <of> them, kind: response, when: {hosts.cc: [reno, cubic]}}
+  - {title: One flow, kind: response, flow: b}
+  - {title: None, kind: response, when: {hosts.cc: vegas}}
+"""
+RATES = {"a": 1e-2, "b": 1e-4}
+WINDOWS = {"reno": (12.0, 120.0), "cubic": (12.0, 140.0), "areno": (40.0, 300.0)}
+
+
+def point(folder: Path, cc: str, number: int) -> RunPoint:
+    flows = [{"name": name, "from": "h1", "to": "h2", "options": {}} for name in RATES]
+    flows.append({"name": "lossless", "from": "h1", "to": "h2", "options": {"cc": "bbr"}})
+    settings = {"h1": {"cc": cc}, "h2": {"cc": cc}}
+    where = folder / "points" / f"{number:012x}"
+    where.mkdir(parents=True)
+    (where / "point.json").write_text(json.dumps({"flows": flows, "settings": settings}))
+    metrics: dict[str, dict[str, Any]] = {
+        name: {"random_loss_rate": rate, "window_segments": window, "throughput_bps": 1e6}
+        for (name, rate), window in zip(RATES.items(), WINDOWS[cc], strict=True)
+    }
+    metrics["lossless"] = {"random_loss_rate": None, "window_segments": 5000.0}
+    return RunPoint(where, where.name, (("hosts", "cc", cc),), "pass", "", "0" * 64, 1.0, 1.0, metrics, {})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    points = tuple(point(tmp_path, cc, number) for number, cc in enumerate(WINDOWS))
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return Run(tmp_path, {"plan": "responses", "digest": "0" * 64}, points)
+
+
+def test_a_curve_is_of_a_congestion_control(run: Run) -> None:
+    shown = response(FigureSpec("All", "response"), run.points)
+    assert [(curve.name, curve.rates, curve.windows) for curve in shown.curves] == [
+        (cc, (1e-4, 1e-2), (rare, often)) for cc, (often, rare) in WINDOWS.items()
+    ]
+    assert shown.reno.rates == pytest.approx((1e-4, 1e-2))
+    assert shown.reno.windows == pytest.approx((122.47, 12.247), rel=1e-3)
+
+
+def test_flows_with_one_rate_are_averaged(run: Run) -> None:
+    other = {"b": {**run.points[0].metrics["b"], "window_segments": 100.0}}
+    twice = (*run.points, dataclasses.replace(run.points[0], metrics=other))
+    curve = response(FigureSpec("One", "response", flow="b", when={"hosts.cc": ["reno"]}), twice).curves[0]
+    assert (curve.rates, curve.windows) == ((1e-4,), (110.0,))
+
+
+def test_a_plan_declares_them(run: Run) -> None:
+    assert [(one.title, [curve.name for curve in one.curves]) for one in responses(run)] == [
+        ("Two <of> them", ["reno", "cubic"]),
+        ("One flow", ["reno", "cubic", "areno"]),
+    ]
+
+
+def test_the_panel_is_logarithmic_and_no_two_curves_look_alike(run: Run) -> None:
+    shown = response(FigureSpec("All", "response"), run.points)
+    many = type(shown)(shown.title, tuple(shown.curves[0] for _ in range(16)), shown.reno)
+    axes = new_figure(6, 4).subplots()
+    draw_response(axes, many)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    lines = axes.get_lines()
+    assert lines[0].get_label() == shown.reno.name
+    assert len({(line.get_color(), line.get_marker()) for line in lines[1:]}) == 16
+
+
+def test_figures_page_and_terminal(run: Run, tmp_path: Path) -> None:
+    written = paper_figures(run, tmp_path / "figures")
+    assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png", "paper-3.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    page = render_report(run, dict.fromkeys((one.id for one in run.points), None))
+    assert '<div id="responses"' in page
+    assert "Two <of> them" not in page
+    out = io.StringIO()
+    print_summary(run, Console(file=out, width=100, color_system=None))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert ["window", "(segments)", "0.0001", "0.01"] in lines
+    assert ["cubic", "140", "12"] in lines
+    assert ["areno", "300"] in lines
