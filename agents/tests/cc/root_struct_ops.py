@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from testctl_agent.cc.host import Algorithm, replay
@@ -46,6 +47,11 @@ def listen(namespace: int) -> socket.socket:
 
 def transfer(name: str, server: socket.socket) -> int:
     """Send BYTES with a congestion control; returns how many arrived."""
+    return transfer_to(server, name, lambda sender: None)
+
+
+def transfer_to(server: socket.socket, name: str, before_end: Callable[[socket.socket], None]) -> int:
+    """The same, with something done to the sender's socket when all is written."""
     got = []
 
     def receive() -> None:
@@ -60,6 +66,7 @@ def transfer(name: str, server: socket.socket) -> int:
         assert sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == name.encode()
         sender.connect(("10.0.0.2", 5000))
         sender.sendall(bytes(BYTES))
+        before_end(sender)
     receiver.join()
     return got[0]
 

@@ -50,12 +50,16 @@ def compiled(source: Path, target: Target) -> Path:
 
     Raises ProgramError with the compiler's words, TestbedError when there is no compiler.
     """
-    name = name_of(source)
+    return built(source, name_of(source), target, "a congestion control")
+
+
+def built(source: Path, name: str, target: Target, what: str) -> Path:
+    """Any C source and the headers beside it, likewise; the result's name begins with `name`."""
     try:
         text = source.read_bytes()
     except OSError as error:
         raise ProgramError(f"{source}: can't be read: {error.strerror}") from error
-    compiler, version = toolchain.compiler(target.compiler, "a congestion control")
+    compiler, version = toolchain.compiler(target.compiler, what)
     digest = hashlib.sha256(repr((source.name, text, target.flags, version)).encode())
     for header in sorted(source.parent.glob("*.h")):
         digest.update(header.name.encode() + b"\0" + header.read_bytes())

@@ -81,4 +81,6 @@ def assemble(config: AgentConfig) -> AgentState:
     engine.restore()
     notes = dict(backend.describe()) if backend else {}
     close = backend.close if backend else lambda: None
-    return AgentState(config.name, config.kind, engine, config.workdir, new_task, _parameters, notes, close)
+    return AgentState(
+        config.name, config.kind, engine, config.workdir, new_task, _parameters, notes, close, registry.collectors
+    )

@@ -37,6 +37,7 @@ class AgentState:
     """What a service serves.
 
     parameters  for Describe: every parameter each entity could have
+    collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
     workdir     where tasks write; a task's files lie in a directory of its name
     close       called last, when everything is restored
     """
@@ -49,6 +50,7 @@ class AgentState:
     parameters: Callable[[str], list[str]]
     notes: Mapping[str, str] = field(default_factory=dict)
     close: Callable[[], None] = lambda: None
+    collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
 
 
 def _setting(setting: Setting) -> pb.Setting:
@@ -88,6 +90,8 @@ class Service(rpc.AgentServicer):
                 capabilities.append(
                     pb.Capability(parameter=parameter, entity=entity.name, missing=missing, value=value)
                 )
+        for collector, missing in self._state.collectors(self._state.kind).items():
+            capabilities.append(pb.Capability(parameter=collector, entity=self._state.name, missing=missing))
         return pb.Description(
             name=self._state.name,
             kind=self._state.kind,

@@ -77,6 +77,7 @@ def _library() -> ctypes.CDLL:
         "bpf_object__next_map": (c_void_p, [c_void_p, c_void_p]),
         "bpf_object__find_program_by_name": (c_void_p, [c_void_p, c_char_p]),
         "bpf_program__fd": (c_int, [c_void_p]),
+        "bpf_program__attach": (c_void_p, [c_void_p]),
         "bpf_map__name": (c_char_p, [c_void_p]),
         "bpf_map__fd": (c_int, [c_void_p]),
         "bpf_map__type": (c_int, [c_void_p]),
@@ -267,13 +268,22 @@ class Object:
             raise TestbedError(f"{self.path}: no BPF map {name}; there are {', '.join(sorted(self.maps))}")
         return self.maps[name]
 
-    def program(self, name: str) -> int:
-        """The file descriptor of a program; the object's own, not to be closed."""
-        library = _library()
-        handle = library.bpf_object__find_program_by_name(self._handle, name.encode())
+    def _program(self, name: str) -> int:
+        handle = _library().bpf_object__find_program_by_name(self._handle, name.encode())
         if not handle:
             raise TestbedError(f"{self.path}: no BPF program {name}")
-        return int(library.bpf_program__fd(handle))
+        return int(handle)
+
+    def program(self, name: str) -> int:
+        """The file descriptor of a program; the object's own, not to be closed."""
+        return int(_library().bpf_program__fd(self._program(name)))
+
+    def attach(self, name: str) -> Link:
+        """Attach a program to what its section names."""
+        link = _library().bpf_program__attach(self._program(name))
+        if not link:
+            raise TestbedError(f"{self.path}: BPF program {name} can't be attached: {_why()}{_last_words()}")
+        return Link(link)
 
     def pin(self, name: str, path: Path) -> None:
         """Give a program a name in a bpf file system."""

@@ -9,7 +9,8 @@ parameter it also gives
     needs(entity, name) -> str            "" when it can be set here, else why not
 
 where `name` is the word in the plan (it matters for families such as sysctls), and `value` is
-whatever `read` returned or the plan's type accepts.  A family may give `spec_for(name)`, the
+whatever `read` returned or the plan's type accepts.  A collector's file may give `missing() -> str`,
+why its host can't have it ("" when it can).  A family may give `spec_for(name)`, the
 ParamSpec of one of its members.  Importing these files must stay cheap: controllers do it for
 the specs alone.
 """
@@ -136,3 +137,9 @@ def find(kind: str, name: str) -> ParamSpec | None:
 def module(kind: str, name: str) -> StateModule:
     """read, apply and needs of a state parameter; RegistryError when there is none."""
     return _registry().module(kind, name)
+
+
+def collectors(kind: str) -> dict[str, str]:
+    """The collectors whose file tells whether this host or switch can have them: name -> why not, or ""."""
+    files = _registry().members.get(cast(Kind, kind), {})
+    return {name: found.missing() for name, found in files.items() if callable(getattr(found, "missing", None))}

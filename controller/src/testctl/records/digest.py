@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digest of records: the same for two runs of a point that went the same way.
 
-It covers the packets and the tcp_info samples.  Left out is what a kernel draws at random (the
-offset of TCP timestamps; ports, ISNs and MAC addresses are not in records), and counters, which
-also count what is not the point's traffic.
+It covers the packets, the tcp_info samples and, where there are any, TCP's traced events.  Left out is
+what a kernel draws at random (the offset of TCP timestamps; ports, ISNs and MAC addresses are not in
+records), and counters, which also count what is not the point's traffic.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from testctl.records.schema import PACKETS, TCP_INFO, codes_of, numbers_of
+from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of
 
 _RANDOM = frozenset({"tsval", "tsecr"})
 
 
-def digest_of(packets: pa.Table, tcp_info: pa.Table) -> str:
+def digest_of(packets: pa.Table, tcp_info: pa.Table, tcp_events: pa.Table | None = None) -> str:
     """sha256 (hex) of the columns, in the schema's order and types, little-endian."""
     total = hashlib.sha256()
-    for label, table, schema in (("packets", packets, PACKETS), ("tcp_info", tcp_info, TCP_INFO)):
+    tables = [("packets", packets, PACKETS), ("tcp_info", tcp_info, TCP_INFO)]
+    if tcp_events is not None:
+        tables.append(("tcp_events", tcp_events, TCP_EVENTS))
+    for label, table, schema in tables:
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:
             if field.name in _RANDOM:

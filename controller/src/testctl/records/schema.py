@@ -166,6 +166,7 @@ TCP_EVENTS = pa.schema(
         ("cwnd", pa.int64()),  # packets, like ssthresh, pipe and delivered
         ("ssthresh", pa.int64()),
         ("pipe", pa.int64()),  # a kernel's tcp_packets_in_flight(); of a capture RFC 6675's
+        ("prior_pipe", pa.int64()),  # before the event
         ("srtt_us", pa.int64()),
         ("state", pa.int8()),  # index of TCP_STATES
         ("delivered", pa.int64()),  # since the connection began, the SYN counted
@@ -174,6 +175,9 @@ TCP_EVENTS = pa.schema(
 )
 """A sender's TCP at every ACK and every transmission; values after the event, -1 unknown.
 
+Of a kernel: every value is its own; a FIN counts one in snd_una and snd_nxt, ssthresh is 2147483647 before the
+first loss, and the time is when TCP handed a packet down, which with pacing is before it leaves.  An ACK when
+nothing was in flight is left out.
 Of a capture: cwnd is what it must have been at least, the pipe after a transmission (-1 at ACKs), and
 ssthresh is unknown; packets are bytes / the largest packet's payload, rounded up.
 """

@@ -18,11 +18,13 @@ from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
-from testctl.records.schema import PACKETS, TCP_INFO, Array, codes_of, numbers_of
+from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, numbers_of
+from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import read_telemetry, said_of
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
+_TRACED = "tcp_events"
 _DOCUMENTS = ("counters", "outcome", "point")
 
 
@@ -30,7 +32,8 @@ _DOCUMENTS = ("counters", "outcome", "point")
 class Records:
     """All that metrics may read of a point.
 
-    packets, tcp_info: tables of schema PACKETS and TCP_INFO; counters: {entity: differences};
+    packets, tcp_info: tables of schema PACKETS and TCP_INFO; tcp_events: what kernels traced, schema TCP_EVENTS
+    (None: nobody traced); counters: {entity: differences};
     outcome, point: the JSON documents; notes: what a reader should know (truncated captures, …).
     `memo` keeps what was computed from them; nothing may be changed after the first metric.
     """
@@ -41,6 +44,7 @@ class Records:
     outcome: dict[str, Any]
     point: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    tcp_events: pa.Table | None = None
     memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> Array:
@@ -75,12 +79,12 @@ class Records:
         return sorted(names[code] for code in there)
 
     def digest(self) -> str:
-        return digest_of(self.packets, self.tcp_info)
+        return digest_of(self.packets, self.tcp_info, self.tcp_events)
 
     def save(self, directory: Path) -> None:
-        """Write packets.parquet, tcp_info.parquet (zstd) and records.json."""
+        """Write packets.parquet, tcp_info.parquet, tcp_events.parquet if there are any (zstd) and records.json."""
         directory.mkdir(parents=True, exist_ok=True)
-        for name, _ in _TABLES:
+        for name in (*(name for name, _ in _TABLES), *([_TRACED] if self.tcp_events is not None else [])):
             pq.write_table(getattr(self, name), directory / f"{name}.parquet", compression="zstd", compression_level=1)
         documents = {name: getattr(self, name) for name in (*_DOCUMENTS, "notes")}
         (directory / "records.json").write_text(json.dumps(documents, indent=1, sort_keys=True) + "\n")
@@ -90,6 +94,9 @@ class Records:
         """Read what `save` wrote; raises RecordsError when it is missing or of another schema."""
         documents = read_object(directory / "records.json")
         tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
+        traced = directory / f"{_TRACED}.parquet"
+        if traced.exists():
+            tables[_TRACED] = _table(traced, TCP_EVENTS)
         return cls(**tables, **{name: documents[name] for name in (*_DOCUMENTS, "notes")})
 
 
@@ -106,8 +113,9 @@ def load_raw(pointdir: Path) -> Records:
     switches = {name: read_telemetry(path, said_of(outcome, name)) for name, path in told.items()}
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
+    tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)
     counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
-    return Records(packets, tcp_info, counters, outcome, point, notes + more)
+    return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking, tcp_events)
 
 
 def _files(entities: list[Path], name: str) -> Mapping[str, Path]:

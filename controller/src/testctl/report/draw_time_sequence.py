@@ -22,9 +22,9 @@ _ROOM = 0.06
 
 
 def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tuple[float, float]) -> None:
-    """Data, retransmissions, SACK blocks, snd.una, the window, drops; recoveries shaded."""
+    """Data, retransmissions, SACK blocks, snd.una, the windows, drops; recoveries shaded."""
     parts = [bars.within(*span_ns) for bars in (shown.data, shown.again, shown.sacks)]
-    una, edge, drops = (line.within(*span_ns) for line in (shown.una, shown.edge, shown.drops))
+    una, edge, allowed, drops = (line.within(*span_ns) for line in (shown.una, shown.edge, shown.allowed, shown.drops))
     low, high = limits([*parts[:2]], una)
     room = _ROOM * max(high - low, 1)
     time, size = time_unit(span_ns[1] - span_ns[0]), byte_unit(high)
@@ -43,9 +43,10 @@ def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tup
         if len(bars.time_ns):
             _bars(axes, bars, time, size, colour, wide)
             legend.append(Line2D([], [], color=colour, linewidth=2.5, label=label))
-    steps: tuple[tuple[Line, str, str, Literal["-", "--"]], ...] = (
+    steps: tuple[tuple[Line, str, str, Literal["-", "--", ":"]], ...] = (
         (una, UNA, "snd.una", "-"),
         (edge, WINDOW, "window", "--"),
+        (allowed, UNA, "snd.nxt + cwnd - pipe", ":"),
     )
     for line, colour, label, dashes in steps:
         if len(line.time_ns) and int(line.level.min()) <= high + room:

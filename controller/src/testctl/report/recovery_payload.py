@@ -40,7 +40,8 @@ def recovery_payload(shown: Sequence[TimeSequence], most: int = MOST_BARS) -> di
 
 def _figure(shown: TimeSequence, most: int) -> dict[str, Any]:
     spans = [_span(shown, one) for one in shown.recoveries]
-    parts = (shown.data.time_ns, shown.again.time_ns, shown.sacks.time_ns, shown.una.time_ns, shown.drops.time_ns)
+    shown_parts = (shown.data, shown.again, shown.sacks, shown.una, shown.allowed, shown.drops)
+    parts = tuple(part.time_ns for part in shown_parts)
     kept = _within_budget(spans, parts, most)
     complete = sum(len(part) for part in parts) <= most
     begin = min((int(part[0]) for part in parts if len(part)), default=0)
@@ -54,6 +55,7 @@ def _figure(shown: TimeSequence, most: int) -> dict[str, Any]:
         "sacks": _bars(shown.sacks, kept, complete),
         "una": _steps(shown.una, kept, complete),
         "edge": _steps(shown.edge, kept, complete),
+        "allowed": _steps(shown.allowed, kept, complete),
         "drops": _steps(shown.drops, kept, complete),
         "drops_say": shown.drops_say,
         "periods": [

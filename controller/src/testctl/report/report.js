@@ -170,6 +170,7 @@
     const colours = index.colours;
     const traces = [bars(one.sacks, "SACK block", colours.sack, 1.2), bars(one.data, "data", shade(colours.data), 2.4),
       bars(one.again, "retransmission", colours.retrans, 3.6), step(one.una, "snd.una", colours.una, "solid"), step(one.edge, "window", colours.window, "dash")];
+    if (one.allowed.x.length) traces.push(step(one.allowed, "snd.nxt + cwnd - pipe", colours.una, "dot"));
     if (one.drops.x.length) traces.push({ type: "scatter", mode: "markers", name: one.drops_say, ...one.drops,
       marker: { color: css("--ink"), symbol: "x-thin", size: 9, line: { width: 1.8, color: css("--ink") } }, hovertemplate: `${one.drops_say}: %{y:,d} at %{x:.6f} s<extra></extra>` });
     const { from, to } = one.views[view];

@@ -15,6 +15,7 @@ from testctl.metrics.core.passages import data_passages
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.metrics.recovery.measure import Recovery
 from testctl.metrics.recovery.table import flow_recoveries
+from testctl.metrics.recovery.traced import traced_columns
 from testctl.records.schema import SACK_EDGES, Ints
 
 
@@ -47,7 +48,8 @@ class TimeSequence:
     """One connection at its sender (or, where that was not captured, at its receiver).
 
     data, again: first and repeated transmissions; sacks: SACK blocks when their ACK came; una: snd.una;
-    edge: the highest byte that the receiver's window allowed; drops: (time, middle of the packet) of data
+    edge: the highest byte that the receiver's window allowed; allowed: the byte that cwnd let it send up to,
+    snd.nxt + (cwnd - pipe), where the sender's kernel was traced; drops: (time, middle of the packet) of data
     that a switch dropped, by telemetry, else of what left and never arrived; drops_say which.
     """
 
@@ -58,6 +60,7 @@ class TimeSequence:
     sacks: Bars
     una: Line
     edge: Line
+    allowed: Line
     drops: Line
     drops_say: str
     recoveries: Sequence[Recovery]
@@ -95,10 +98,18 @@ def time_sequence(flow: FlowView, conn: int) -> TimeSequence:
         sacks=_sacks(acks),
         una=Line(acks["time_ns"], una),
         edge=Line(acks["time_ns"], np.maximum.accumulate(acks["ack"] + acks["window"]) if len(acks) else una),
+        allowed=_allowed(flow, conn, int(data["length"].max()) if len(data) else 0),
         drops=drops,
         drops_say=say,
         recoveries=[one for one in flow_recoveries(flow.records, flow.name) if one.conn == conn],
     )
+
+
+def _allowed(flow: FlowView, conn: int, mss: int) -> Line:
+    events = traced_columns(flow.records, flow.name)
+    mine = events["conn"] == conn
+    room = np.maximum(events["cwnd"] - events["pipe"], 0)[mine] * mss
+    return Line(events["time_ns"][mine], events["snd_nxt"][mine] + room)
 
 
 def _sacks(acks: Rows) -> Bars:

@@ -75,6 +75,10 @@ class RunPoint:
         """The samples of tcp_info, read now; None if the point has none."""
         return _table(self.path / layout.TCP_INFO, columns)
 
+    def tcp_events(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """What kernels traced of TCP, read now; None if the point has none."""
+        return _table(self.path / layout.TCP_EVENTS, columns)
+
     def stalls(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """The stalls, read now; None if the point has none."""
         return _table(self.path / layout.STALLS, columns)

@@ -136,6 +136,8 @@ class PointRun:
     def _describe(self) -> None:
         settings = self._settings()
         wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
+        for name, collectors in self._point["collect"].items():
+            wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
             missing = {(c.entity, c.parameter): c.missing for c in said.capabilities if c.missing}
             self.outcome["entities"][name] = {"kind": said.kind}

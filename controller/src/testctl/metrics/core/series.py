@@ -15,6 +15,7 @@ from testctl.metrics.core.queues import own_queue, under_way
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.events import tcp_events
+from testctl.metrics.recovery.traced import traced_events
 from testctl.records import Records
 from testctl.records.schema import SACK_EDGES, Array, Ints, numbers_of
 
@@ -114,18 +115,25 @@ def queue(flow: FlowView, bin_ns: int) -> pa.Table:
 
 
 def tcp(flow: FlowView, bin_ns: int) -> pa.Table:
-    """TCP's internals at every ACK and transmission, by the sender's capture; columns of TCP_EVENTS.
+    """TCP's internals at every ACK and transmission, by the sender's kernel and its capture; columns of TCP_EVENTS.
 
-    With a width, the last event of each bin and connection.
+    In order of time; with a width, the last event of each bin, connection and source.
     """
-    table = tcp_events(flow.records, flow.name)
-    if bin_ns <= 0 or not table.num_rows:
-        return table
+    traced, captured = traced_events(flow.records, flow.name), tcp_events(flow.records, flow.name)
+    if not traced.num_rows and bin_ns <= 0:
+        return captured
+    table = pa.concat_tables([traced, captured]).unify_dictionaries().combine_chunks()
+    if not table.num_rows:
+        return captured
     time_ns, conn = numbers_of(table, "time_ns"), numbers_of(table, "conn").astype(np.int64)
-    order = np.lexsort((np.arange(len(conn)), conn))
-    number, group = time_ns[order] // bin_ns, conn[order]
-    last = np.append((np.diff(number) != 0) | (np.diff(group) != 0), True)
-    return table.take(pa.array(np.sort(order[last])))
+    source = np.repeat([0, 1], [traced.num_rows, captured.num_rows])
+    order = np.argsort(time_ns, kind="stable")
+    if bin_ns > 0:
+        by_group = np.lexsort((time_ns, conn, source))
+        number, group = time_ns[by_group] // bin_ns, (source * 2**16 + conn)[by_group]
+        last = by_group[np.append((np.diff(number) != 0) | (np.diff(group) != 0), True)]
+        order = order[np.isin(order, last)]
+    return table.take(pa.array(order))
 
 
 SERIES: dict[str, Callable[[FlowView, int], pa.Table]] = {

@@ -4,5 +4,15 @@
 from testctl.metrics.recovery.events import tcp_events
 from testctl.metrics.recovery.summary import SPEC, compute
 from testctl.metrics.recovery.table import RECOVERIES, flow_recoveries, flow_walks, recoveries_table
+from testctl.metrics.recovery.traced import traced_events
 
-__all__ = ["RECOVERIES", "SPEC", "compute", "flow_recoveries", "flow_walks", "recoveries_table", "tcp_events"]
+__all__ = [
+    "RECOVERIES",
+    "SPEC",
+    "compute",
+    "flow_recoveries",
+    "flow_walks",
+    "recoveries_table",
+    "tcp_events",
+    "traced_events",
+]

@@ -74,6 +74,7 @@ def _events(walked: Walk) -> dict[str, Array]:
         "cwnd": np.where(known & ~trace.is_ack, pipe, -1),
         "ssthresh": np.full(len(trace), -1),
         "pipe": np.where(known, pipe, -1),
+        "prior_pipe": np.concatenate([[-1], np.where(known, pipe, -1)])[: len(trace)],
         "srtt_us": smoothed_rtt_us(trace),
         "state": np.where(known, walked.state, -1),
         "delivered": np.where(known, delivered, -1),

@@ -73,7 +73,7 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
     (
         "recovery_excess_window_by",
         "",
-        "what that was taken from and how often: tcp_info, flight (cwnd by what was in flight), unknown",
+        "what that was taken from and how often: trace, tcp_info, flight (cwnd by what was in flight), unknown",
         "none",
     ),
 )

@@ -43,7 +43,7 @@ lost_retransmissions   retransmissions that never arrived (only a capture at the
 resent             retransmissions of what had been retransmitted in the same recovery
 pipe_*             bytes by RFC 6675 when the first retransmission leaves (before it), and before the exit
 cwnd_min           least of the tcp_info samples in the recovery, segments
-cwnd_exit, ssthresh    segments just before the exit; window_source: tcp_info, flight, unknown
+cwnd_exit, ssthresh    segments just before the exit; window_source: trace, tcp_info, flight, unknown
 """
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from testctl.metrics.recovery.traced import traced_columns
 from testctl.metrics.recovery.walk import RECOVERY, Episode, Walk
 from testctl.records.schema import Ints
 
@@ -15,7 +16,7 @@ _INFINITE = 0x7FFFFFFF
 
 
 class Window(NamedTuple):
-    """Segments, -1 unknown; source: tcp_info, flight (cwnd by what was in flight) or unknown."""
+    """Segments, -1 unknown; source: trace, tcp_info, flight (cwnd by what was in flight) or unknown."""
 
     cwnd: int
     ssthresh: int
@@ -25,13 +26,16 @@ class Window(NamedTuple):
 def window_at_exit(walk: Walk, episode: Episode) -> Window:
     """cwnd just before the exit, and the ssthresh of the recovery.
 
-    Both by tcp_info when a sample lies between the last ACK before the exit and the exit; otherwise
-    ssthresh by any sample of the recovery (it does not change in it), and cwnd by what was in flight:
-    a sender that has data keeps its window full.
+    Both by the kernel's trace when there is one and it was in recovery then; else both by tcp_info when a
+    sample lies between the last ACK before the exit and the exit; otherwise ssthresh by any sample of the
+    recovery (it does not change in it), and cwnd by what was in flight: a sender that has data keeps its
+    window full.
     """
     trace = walk.trace
     if episode.exited_by != "ack":
         return Window(-1, -1, NOWHERE)
+    if (traced := _traced(walk, episode)) is not None:
+        return traced
     before = np.flatnonzero(trace.is_ack[episode.entry : episode.exit])
     last_ack = episode.entry + int(before[-1]) if len(before) else episode.entry
     cwnd, ssthresh = _samples(walk, episode, int(trace.time_ns[last_ack]))
@@ -46,6 +50,17 @@ def smallest_window(walk: Walk, episode: Episode) -> int:
     end_ns = int(walk.trace.time_ns[episode.exit]) if episode.exit >= 0 else int(walk.trace.time_ns[-1])
     rows = _rows(walk, int(walk.trace.time_ns[episode.entry]), end_ns)
     return int(walk.trace.flow.info["snd_cwnd"][rows].min()) if len(rows) else -1
+
+
+def _traced(walk: Walk, episode: Episode) -> Window | None:
+    """By the last traced event before the recovery point was acknowledged; None without."""
+    flow = walk.trace.flow
+    events = traced_columns(flow.records, flow.name)
+    mine = np.flatnonzero(events["conn"] == walk.trace.conn)
+    last = int(np.searchsorted(events["snd_una"][mine], episode.point)) - 1
+    if not 0 <= last < len(mine) - 1 or events["state"][mine[last]] != RECOVERY:
+        return None
+    return Window(int(events["cwnd"][mine[last]]), int(events["ssthresh"][mine[last]]), "trace")
 
 
 def _samples(walk: Walk, episode: Episode, near_ns: int) -> tuple[int, int]:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP's internals at every ACK, transmission and timeout of this host (tcp_trace/tcp_event.h).
+
+The lab's kernel keeps the events until the end, so that nothing runs beside the traffic; on a running
+kernel `tgen drain` takes them out of a ring.  What found no room is counted in the result's `lost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testctl_agent.bpf import load
+from testctl_agent.collect.telemetry import clock_offset_ns
+from testctl_agent.generators import tgen
+from testctl_agent.params.host.tcp_events import missing
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Announcement, ProgramTask, Result, Task
+from testctl_agent.tcp_trace.bpf import BpfTrace
+from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAB_FILE, LAYOUT, Counts, LabTrace
+
+NAME = "tcp_events"
+FILE = "tcp_events.bin"
+
+
+def files(options: Mapping[str, Value]) -> list[str]:
+    return [FILE]
+
+
+def _result(counts: Counts, offset_ns: int) -> Result:
+    return {"layout": LAYOUT, "records": counts.events, "lost": counts.lost, "clock_offset_ns": offset_ns}
+
+
+@dataclass
+class _LabTask:
+    """A Task without a program: the kernel records."""
+
+    workdir: Path
+    trace: LabTrace = field(default_factory=LabTrace)
+    offset_ns: int = 0
+    counts: Counts | None = None
+
+    def start(self) -> None:
+        self.offset_ns = clock_offset_ns()
+        self.trace.on(True)
+
+    def poll(self) -> bool:
+        return self.counts is not None
+
+    def wait(self, timeout_s: float) -> bool:
+        return self.poll()
+
+    def stop(self) -> None:
+        if self.counts is None:
+            self.trace.on(False)
+            self.counts = self.trace.save(self.workdir / FILE)
+
+    def result(self) -> Result:
+        if self.counts is None:
+            raise TestbedError(f"{NAME}: has not ended")
+        return _result(self.counts, self.offset_ns)
+
+    def files(self) -> list[str]:
+        return [FILE] if (self.workdir / FILE).exists() else []
+
+
+@dataclass
+class _BpfTask(ProgramTask):
+    """`tgen drain` of the programs' ring, from start to stop."""
+
+    trace: BpfTrace | None = None
+    offset_ns: int = 0
+    lost: int = 0
+
+    def start(self) -> None:
+        assert self.trace is not None
+        super().start()
+        self.offset_ns = clock_offset_ns()
+        self.trace.on(True)
+
+    def stop(self) -> None:
+        if self.trace is not None:
+            self.trace.on(False)
+            self.lost = self.trace.lost()
+        super().stop()
+        if self.trace is not None:
+            self.trace.close()
+            self.trace = None
+
+    def result(self) -> Result:
+        found = super().result()
+        return _result(Counts(int(found["records"]), self.lost), self.offset_ns)
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> Task:
+    """No options are looked at: all connections of this network namespace."""
+    if LAB_FILE.exists():
+        return _LabTask(workdir)
+    if why := missing() or tgen.missing():
+        raise TestbedError(f"{NAME}: {why}")
+    trace = BpfTrace()
+
+    def read(code: int, said: str) -> Result:
+        if code != 0:
+            raise TestbedError(f"{NAME}: exit {code}: {said or 'it said nothing'}")
+        return {"records": (workdir / FILE).stat().st_size // EVENT_BYTES}
+
+    argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
+    argv += [f"map_id={load.map_info(trace.ring.fd).id}", f"record_bytes={EVENT_BYTES}"]
+    return _BpfTask(
+        name=NAME, argv=argv, workdir=workdir, read=read, outputs=files(options),
+        announcement=Announcement("stdout", "ready\n"), trace=trace,
+    )  # fmt: skip

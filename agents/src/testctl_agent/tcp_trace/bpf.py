@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BPF on a running kernel as a source of tcp_event.h's records, of the network namespace of this process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+from contextlib import ExitStack
+from pathlib import Path
+
+from testctl_agent.cc.compile import BPF, built
+from testctl_agent.p4.libbpf import Object
+from testctl_agent.spec.errors import TestctlError
+
+SOURCE = Path(__file__).with_name("tcp_trace.c")
+_PROGRAMS = ("ack_comes", "leaves", "changes", "ends")
+_TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy_sock")
+
+
+def lacks(root: Path = Path("/")) -> str:
+    """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, as root."""
+    kernel = f"kernel {os.uname().release}"
+    btf = root / "sys/kernel/btf/vmlinux"
+    try:
+        types = btf.read_bytes()
+    except OSError:
+        return f"{kernel} has neither the lab's trace of TCP nor BTF (no {btf})"
+    if absent := [name for name in _TRACEPOINTS if f"btf_trace_{name}\0".encode() not in types]:
+        return f"{kernel} has no tracepoint {', '.join(absent)}: want Linux 5.18 or later with CONFIG_BPF_EVENTS"
+    if os.geteuid() != 0:
+        return "tracing the running kernel's TCP needs root"
+    return _refused()
+
+
+@functools.cache
+def _refused() -> str:
+    """Why the programs can't be compiled or this kernel does not take them; "" when it does."""
+    try:
+        with BpfTrace():
+            return ""
+    except TestctlError as error:
+        return str(error)
+
+
+class BpfTrace:
+    """tcp_trace.c, loaded and attached; close() takes it off.
+
+    `ring` is the map with the events, for whoever drains it.  Raises ProgramError when it does not compile,
+    TestbedError when the kernel does not take it.
+    """
+
+    def __init__(self) -> None:
+        made = built(SOURCE, SOURCE.stem, BPF, "a trace of TCP")
+        with ExitStack() as undo:
+            self._object = Object(made)
+            undo.callback(self._object.close)
+            for program in _PROGRAMS:
+                undo.callback(self._object.attach(program).close)
+            self._undo = undo.pop_all()
+        self.ring = self._object.map("trace_ring")
+
+    def on(self, on: bool) -> None:
+        """Record this network namespace's connections, from none lost; or nothing."""
+        if on:
+            self._object.map("trace_lost").update(bytes(4), bytes(8))
+        namespace = os.stat("/proc/self/ns/net").st_ino if on else 0
+        self._object.map("trace_namespace").update(bytes(4), struct.pack("=I", namespace))
+
+    def lost(self) -> int:
+        (lost,) = struct.unpack("=Q", self._object.map("trace_lost").lookup(bytes(4)) or bytes(8))
+        return int(lost)
+
+    def close(self) -> None:
+        self._undo.close()
+
+    def __enter__(self) -> BpfTrace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

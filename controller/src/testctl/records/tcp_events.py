@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what a kernel traced of its TCP: struct tcp_event (tcp_event.h of the agents) after struct tcp_event.
+
+How many, in which layout, and the clock is said by the collector's result, which the outcome keeps under notes as
+"HOST: tcp_events":
+
+    {"layout": 1, "records": n, "lost": n, "clock_offset_ns": realtime - monotonic}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.records.errors import RecordsError
+from testctl.records.flows import FlowMap
+from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENT_SOURCES, TCP_EVENTS, TCP_STATES, Array, names_column
+
+LAYOUTS = {
+    1: np.dtype(
+        [
+            ("time_ns", "<u8"),
+            ("acked_bytes", "<u8"),
+            ("flight_bytes", "<u4"),
+            ("cwnd", "<u4"),
+            ("ssthresh", "<u4"),
+            ("pipe", "<u4"),
+            ("prior_pipe", "<u4"),
+            ("delivered", "<u4"),
+            ("srtt_us", "<u4"),
+            ("length", "<u4"),
+            ("local_port", "<u2"),
+            ("remote_port", "<u2"),
+            ("segs", "<u2"),
+            ("kind", "u1"),
+            ("state", "u1"),
+        ]
+    )
+}
+"""The struct by its number, TCP_EVENT_LAYOUT."""
+
+KINDS = ("ack", "send", "retransmit", "timeout")
+"""enum tcp_event_kind, as TCP_EVENT_NAMES has them."""
+
+_SAME = ("cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")
+
+
+def read_tcp_events(
+    files: Mapping[str, Path], point: Mapping[str, Any], outcome: Mapping[str, Any]
+) -> tuple[pa.Table | None, list[str]]:
+    """The table (schema TCP_EVENTS, sorted by time; None: nobody traced) and notes.
+
+    files: host -> file.  Connections that belong to no flow are left out.  Raises RecordsError: an unknown layout,
+    a kind or state that there is not, more events than were said.
+    """
+    if not files:
+        return None, []
+    flows = FlowMap.of(point, outcome)
+    t0_ns = int(outcome.get("t0_ns", 0))
+    notes: list[str] = []
+    wheres = sorted(files)
+    parts: list[dict[str, Array]] = []
+    for number, where in enumerate(wheres):
+        said = _said(outcome, where)
+        events = _events(files[where], said, where, notes)
+        flow, conn = flows.of_ports(events["local_port"], events["remote_port"])
+        events, conn, flow = events[flow >= 0], conn[flow >= 0], flow[flow >= 0]
+        columns = _columns(events, flows.by_port[events["remote_port"]] == flow)
+        columns["time_ns"] += int(said.get("clock_offset_ns", 0)) - t0_ns
+        parts.append(columns | {"flow": flow, "conn": conn, "where": np.full(len(events), number, np.int16)})
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(joined["time_ns"], kind="stable")
+    arrays = {name: column[order] for name, column in joined.items()}
+    named = {
+        "where": names_column(arrays["where"], wheres),
+        "flow": names_column(arrays["flow"], flows.names),
+        "event": names_column(arrays["event"], list(TCP_EVENT_NAMES)),
+        "source": names_column(np.full(len(order), TCP_EVENT_SOURCES.index("kernel")), list(TCP_EVENT_SOURCES)),
+    }
+    columns_of = [
+        named[field.name] if field.name in named else pa.array(arrays[field.name]).cast(field.type)
+        for field in TCP_EVENTS
+    ]
+    return pa.table(columns_of, schema=TCP_EVENTS), notes
+
+
+def _said(outcome: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What the collector of a host said at its end; {} when it did not."""
+    said = outcome.get("notes", {}).get(f"{where}: tcp_events")
+    if isinstance(said, str):
+        try:
+            said = json.loads(said)
+        except ValueError:
+            return {}
+    return dict(said) if isinstance(said, Mapping) else {}
+
+
+def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -> Array:
+    """The events of a file, whole ones only; what is missing is noted."""
+    kind = LAYOUTS.get(said.get("layout", 0))
+    if kind is None:
+        ours = ", ".join(map(str, LAYOUTS))
+        raise RecordsError(path, f"want events of layout {ours}; its collector said {said.get('layout', 'nothing')}")
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise RecordsError(path, f"can't be read: {error.strerror or error}") from error
+    count, rest = divmod(len(data), kind.itemsize)
+    events: Array = data[: count * kind.itemsize].view(kind)
+    written = int(said.get("records", count))
+    if count > written:
+        raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as the collector said; got {count}")
+    for field, known in (("kind", len(KINDS)), ("state", len(TCP_STATES))):
+        odd = np.flatnonzero(events[field] >= known)
+        if len(odd):
+            at = int(odd[0]) * kind.itemsize
+            raise RecordsError(path, f"want a {field} below {known}; got {events[field][odd[0]]}", at)
+    if count < written or rest:
+        notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
+    if lost := int(said.get("lost", 0)):
+        notes.append(f"{where}: tcp_events lacks {lost} events, which found no room")
+    return events
+
+
+def _columns(events: Array, connected: Array) -> dict[str, Array]:
+    """`connected`: where this end opened the connection, whose SYN the kernel counts among its bytes."""
+    una = events["acked_bytes"].astype(np.int64) - connected
+    names = np.array([TCP_EVENT_NAMES.index(name) for name in KINDS], np.int16)
+    return {
+        "time_ns": events["time_ns"].astype(np.int64),
+        "event": names[events["kind"]],
+        "snd_una": una,
+        "snd_nxt": una + events["flight_bytes"],
+        **{name: events[name].astype(np.int64) for name in _SAME},
+        "srtt_us": np.where(events["srtt_us"] > 0, events["srtt_us"].astype(np.int64), -1),
+        "state": events["state"].astype(np.int8),
+    }

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collector that a host can't have: an agent says why, and the point is skipped with that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.testbeds.point import LEAD_NS, Agents, PointRun, Skip
+from testctl_agent.engine.assemble import AgentConfig, assemble
+from testctl_agent.engine.server import serve
+from testctl_agent.params.host import tcp_events
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[Agents]:
+    """One agent, `sender`, of no device."""
+    config = AgentConfig("sender", "host", {}, tmp_path, tmp_path / "journal")
+    state = assemble(config)
+    state.parameters = lambda kind: []
+    server, service = serve(state, f"unix:{tmp_path}/sender.sock")
+    made = Agents({"sender": f"unix:{tmp_path}/sender.sock"})
+    yield made
+    made.close()
+    server.stop(0)
+    service.close()
+
+
+def point(**collect: Any) -> dict[str, Any]:
+    return {"topology": {"hosts": {"sender": "10.0.0.1/24"}}, "state": {}, "collect": {"sender": collect}, "flows": []}
+
+
+def test_it_is_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp_events, "missing", lambda: "this kernel has no BTF")
+    with pytest.raises(Skip, match=r"^sender, tcp_events: this kernel has no BTF$"):
+        PointRun(point(tcp_events={}), agents, t0_ns=1).run()
+
+
+def test_who_does_not_want_it_is_not_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp_events, "missing", lambda: "this kernel has no BTF")
+    run = PointRun(point(), agents, t0_ns=time.time_ns() + 5 * LEAD_NS)
+    assert run.run()["error"] is None

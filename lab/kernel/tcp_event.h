@@ -1,0 +1,1 @@
+../../agents/src/testctl_agent/tcp_trace/tcp_event.h
