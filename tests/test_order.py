@@ -15,7 +15,9 @@ import pytest
 pytestmark = pytest.mark.root
 
 INIT = Path(__file__).parents[1] / "lab" / "boot" / "init.py"
-TWO_THREADS = "import sys, threading; t = threading.Thread(target=sys.stdin.read); t.start(); print(flush=True); t.join()"
+TWO_THREADS = (
+    "import sys, threading; t = threading.Thread(target=sys.stdin.read); t.start(); print(flush=True); t.join()"
+)
 
 
 def lab_init() -> ModuleType:
