@@ -18,8 +18,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -177,7 +176,6 @@ class Controller:
         """Restart the kernel's random numbers and sleep until no generator is left, or the point's limit."""
         t0_ns = self._spec["t0_ns"]
         sleep_until(t0_ns - SETTLE_NS)
-        first_come_first_served(Path(self._spec["workdir"]))
         SEED.write_text(str(self._spec["seed"]), encoding="ascii")
         Path(self._spec["traffic"]).touch()
         flows = self._spec["point"]["flows"]
@@ -212,27 +210,17 @@ def sleep_until(at_ns: int) -> None:
     time.sleep(max(at_ns - time.time_ns(), 0) / 1e9)
 
 
-def tasks() -> Iterator[tuple[int, Path]]:
-    """Processes and where their errors go: a generator's or a collector's to a directory of its name."""
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # ended, or a kernel thread
-            yield int(path.name), Path(os.readlink(path / "fd" / "2"))
-
-
 def generators() -> list[int]:
-    """The processes of generators that have not ended."""
-    return [pid for pid, errors in tasks() if errors.parent.name.endswith(("-client", "-server"))]
-
-
-def first_come_first_served(workdir: Path) -> None:
-    """Generators and collectors run in the order in which they wake up, each until it waits again.
-
-    The usual scheduler lets one go before another by the processor time both have had, and that depends on what
-    happened before the traffic.
-    """
-    for pid in [pid for pid, errors in tasks() if errors.is_relative_to(workdir)]:
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(1))
+    """The processes of generators that have not ended: those whose errors go to a flow's directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            task = Path(os.readlink(path / "fd" / "2")).parent.name
+        except OSError:
+            continue  # ended, or a kernel thread
+        if task.endswith(("-client", "-server")):
+            found.append(int(path.name))
+    return found
 
 
 def connections(agents: list[int]) -> int:
