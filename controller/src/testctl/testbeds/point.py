@@ -162,7 +162,9 @@ class PointRun:
     def _collect(self, t0_ns: int) -> None:
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
-                self._start(agent, name, "collector", name, options | {"start_ns": t0_ns})
+                # Not when the flows start: of two that wake at one instant either can be first.
+                first_ns = t0_ns + int(options.get("interval_ns", 0))
+                self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
 
     def _settle_t0(self) -> int:
         t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
