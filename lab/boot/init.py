@@ -30,6 +30,7 @@ from testctl_agent.spec.errors import TestctlError
 
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")
+FORGET = Path("/sys/module/testctl_sched/parameters/forget")
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
 MS_REC_PRIVATE = 0x4000 | (1 << 18)
@@ -177,6 +178,7 @@ class Controller:
         t0_ns = self._spec["t0_ns"]
         sleep_until(t0_ns - SETTLE_NS)
         SEED.write_text(str(self._spec["seed"]), encoding="ascii")
+        FORGET.write_text("1", encoding="ascii")
         Path(self._spec["traffic"]).touch()
         flows = self._spec["point"]["flows"]
         limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
