@@ -29,7 +29,7 @@ static __thread timer_t alarm_timer;
 static __thread int64_t alarm_ns = FOREVER;
 static __thread volatile sig_atomic_t interrupted;
 
-static struct timespec timespec_of(int64_t time_ns)
+struct timespec timespec_of(int64_t time_ns)
 {
 	return (struct timespec){ .tv_sec = time_ns / NS_PER_S,
 				  .tv_nsec = time_ns % NS_PER_S };

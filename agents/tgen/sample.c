@@ -273,16 +273,18 @@ static void store(struct sampler *s)
 		fail_errno(s->error, errno, "can't write %s", s->out);
 }
 
-/* Sleeps until time_ns or a signal to stop; whether to go on. */
-static bool wait_until(const sigset_t *set, int64_t time_ns)
+/*
+ * Sleeps until time_ns or a signal to stop; whether to go on.  The timer is absolute: a
+ * relative one would be late by all that happens between a look at the clock and the
+ * call.
+ */
+static bool wait_until(const sigset_t *set, timer_t timer, int64_t time_ns)
 {
-	int64_t left_ns = time_ns - now_ns();
-	struct timespec left = { .tv_sec = left_ns / NS_PER_S,
-				 .tv_nsec = left_ns % NS_PER_S };
+	struct itimerspec when = { .it_value = timespec_of(time_ns) };
 
-	if (left_ns <= 0)
-		left = (struct timespec){ 0, 0 };
-	return sigtimedwait(set, NULL, &left) < 0;
+	timer_settime(timer, TIMER_ABSTIME, &when, NULL);
+	return sigwaitinfo(set, NULL) ==
+	       SIGRTMIN; /* after SIGTERM, when both are there */
 }
 
 /*
@@ -291,16 +293,20 @@ static bool wait_until(const sigset_t *set, int64_t time_ns)
  */
 static void run(struct sampler *s, const sigset_t *set)
 {
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	timer_t timer;
 	int64_t interval_ns = (int64_t)s->interval_ns;
 	int64_t next_ns = s->start_ns ? (int64_t)s->start_ns
 				      : (now_ns() / interval_ns + 1) * interval_ns;
 
+	if (timer_create(CLOCK_REALTIME, &event, &timer) < 0)
+		fail_errno(s->error, errno, "timer_create");
 	while (!s->error[0] && (!s->end_ns || next_ns <= (int64_t)s->end_ns)) {
 		int64_t late_ns = now_ns() - next_ns;
 
 		if (late_ns > interval_ns)
 			next_ns += late_ns / interval_ns * interval_ns;
-		if (!wait_until(set, next_ns))
+		if (!wait_until(set, timer, next_ns))
 			return;
 		collect(s);
 		store(s);
@@ -335,6 +341,7 @@ int sample_main(int argc, char **argv)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGRTMIN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (!parse(&s, argc, argv)) {
 		fprintf(stderr, "tgen sample: %s\n", s.error);

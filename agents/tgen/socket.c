@@ -184,7 +184,11 @@ static bool bind_client(struct conn *conn)
 	return !conn->error[0];
 }
 
-/* Opens and binds at once, connects at the flow's start. */
+/*
+ * Opens and binds at once, connects at the flow's start: each connection a nanosecond
+ * after the one before, because threads that wake at one instant do so in the order of
+ * their waits.
+ */
 bool socket_connect(struct conn *conn)
 {
 	const struct options *opt = conn->opt;
@@ -199,7 +203,7 @@ bool socket_connect(struct conn *conn)
 	set_options(conn->fd, opt, conn->error);
 	if (conn->error[0] || !bind_client(conn))
 		return false;
-	if (!sleep_until((int64_t)opt->start_ns)) {
+	if (!sleep_until((int64_t)opt->start_ns + conn->index)) {
 		fail(conn->error, "stopped before the flow's start");
 		return false;
 	}

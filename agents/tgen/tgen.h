@@ -112,6 +112,7 @@ int64_t now_ns(void);
 void clock_init(void);
 bool stopping(void);
 void stop_all(void);
+struct timespec timespec_of(int64_t time_ns);
 void alarm_init(void);
 void alarm_at(int64_t time_ns); /* FOREVER disarms */
 bool alarm_is_due(void);
