@@ -7,6 +7,7 @@ to it.  Everything it imports is light: in the lab it runs inside the virtual ti
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -160,11 +161,17 @@ class PointRun:
         self._agents.call(agent, "Start", request)
 
     def _collect(self, t0_ns: int) -> None:
+        """Start the collectors; samplers look an interval after T0 for the first time.
+
+        No two processes wait for one instant: which of them went first would be decided by what
+        happened before.  Every connection and every collector has its own nanosecond, its turn.
+        """
+        turn_ns = sum(flow["parallel"] for flow in self._point["flows"])
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
-                # Not when the flows start: of two that wake at one instant either can be first.
-                first_ns = t0_ns + int(options.get("interval_ns", 0))
+                first_ns = t0_ns + int(options.get("interval_ns", 0)) + turn_ns
                 self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
+                turn_ns += 1
 
     def _settle_t0(self) -> int:
         t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
@@ -173,6 +180,8 @@ class PointRun:
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point["flows"]
+        before = itertools.accumulate((flow["parallel"] for flow in flows), initial=0)
+        turns_ns = dict(zip((flow["name"] for flow in flows), before, strict=False))
         for flow in flows:
             self._start(
                 flow["to"],
@@ -191,7 +200,7 @@ class PointRun:
                 f"{flow['name']}-client",
                 "generator",
                 flow["generator"],
-                self._options(flow, t0_ns, "client"),
+                self._options(flow, t0_ns + turns_ns[flow["name"]], "client"),
             )
         self._hold()
         for flow in flows:
