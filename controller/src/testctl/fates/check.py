@@ -22,8 +22,8 @@ from testctl.fates.findings import Finding, asked_of, ranges_of, words_of
 from testctl.fates.loss import are_lost
 from testctl.metrics.core.view import Rows
 from testctl.records import Records
+from testctl.records.files import said_of
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
-from testctl.records.telemetry import said_of
 
 _OFFSETS = 2**32
 _BY_PROGRAM = tuple(FATES.index(name) for name in ("drop", "mark", "echo", "clear", "lose"))
@@ -35,7 +35,7 @@ def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
     """(what is found of every fate on every connection, why the point is invalid: [] if it is not)."""
     reasons = []
     for switch in records.point.get("topology", {}).get("switches", []):
-        if lost := said_of(records.outcome, switch).get("lost", 0):
+        if lost := said_of(records.outcome, switch, "telemetry").get("lost", 0):
             reasons.append(f"{switch}: {lost} records of its telemetry were lost, since its ring was full")
     findings: list[Finding] = []
     for switch, rules in asked_of(records.point).items():

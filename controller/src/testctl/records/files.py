@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a file of an entity's raw output is, and what is in a JSON one."""
+"""Where a file of an entity's raw output is, what is in one of JSON or of records, and what its collector said."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from testctl.records.errors import RecordsError
+from testctl.records.schema import Array
 
 
 def find_file(entity: Path, name: str) -> Path | None:
@@ -27,3 +31,24 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
     return loaded
+
+
+def said_of(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str, Any]:
+    """What the collector of an entity said at its end; {} when it did not run, or not to the end."""
+    said = outcome.get("notes", {}).get(f"{entity}: {collector}")
+    if isinstance(said, str):
+        try:
+            said = json.loads(said)
+        except ValueError:
+            return {}
+    return dict(said) if isinstance(said, Mapping) else {}
+
+
+def read_records(path: Path, kind: np.dtype[Any]) -> tuple[Array, bool]:
+    """The whole records of a file, and whether it ends within one.  Raises RecordsError."""
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise RecordsError(path, f"can't be read: {error.strerror or error}") from error
+    count, rest = divmod(len(data), kind.itemsize)
+    return data[: count * kind.itemsize].view(kind), rest > 0

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
-from testctl.records.files import find_file, read_object
+from testctl.records.files import find_file, read_object, said_of
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, numbers_of
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
-from testctl.records.telemetry import read_telemetry, said_of
+from testctl.records.telemetry import read_telemetry
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _TRACED = "tcp_events"
@@ -110,7 +110,7 @@ def load_raw(pointdir: Path) -> Records:
     point, outcome = read_object(pointdir / "point.json"), read_object(raw / "outcome.json")
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     told = _files(entities, "telemetry.bin")
-    switches = {name: read_telemetry(path, said_of(outcome, name)) for name, path in told.items()}
+    switches = {name: read_telemetry(path, said_of(outcome, name, "telemetry")) for name, path in told.items()}
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)

@@ -9,7 +9,6 @@ How many, in which layout, and the clock is said by the collector's result, whic
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from testctl.records.errors import RecordsError
+from testctl.records.files import read_records, said_of
 from testctl.records.flows import FlowMap
 from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENT_SOURCES, TCP_EVENTS, TCP_STATES, Array, names_column
 
@@ -66,7 +66,7 @@ def read_tcp_events(
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []
     for number, where in enumerate(wheres):
-        said = _said(outcome, where)
+        said = said_of(outcome, where, "tcp_events")
         events = _events(files[where], said, where, notes)
         flow, conn = flows.of_ports(events["local_port"], events["remote_port"])
         events, conn, flow = events[flow >= 0], conn[flow >= 0], flow[flow >= 0]
@@ -89,29 +89,14 @@ def read_tcp_events(
     return pa.table(columns_of, schema=TCP_EVENTS), notes
 
 
-def _said(outcome: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What the collector of a host said at its end; {} when it did not."""
-    said = outcome.get("notes", {}).get(f"{where}: tcp_events")
-    if isinstance(said, str):
-        try:
-            said = json.loads(said)
-        except ValueError:
-            return {}
-    return dict(said) if isinstance(said, Mapping) else {}
-
-
 def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -> Array:
     """The events of a file, whole ones only; what is missing is noted."""
     kind = LAYOUTS.get(said.get("layout", 0))
     if kind is None:
         ours = ", ".join(map(str, LAYOUTS))
         raise RecordsError(path, f"want events of layout {ours}; its collector said {said.get('layout', 'nothing')}")
-    try:
-        data = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise RecordsError(path, f"can't be read: {error.strerror or error}") from error
-    count, rest = divmod(len(data), kind.itemsize)
-    events: Array = data[: count * kind.itemsize].view(kind)
+    events, cut = read_records(path, kind)
+    count = len(events)
     written = int(said.get("records", count))
     if count > written:
         raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as the collector said; got {count}")
@@ -120,7 +105,7 @@ def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -
         if len(odd):
             at = int(odd[0]) * kind.itemsize
             raise RecordsError(path, f"want a {field} below {known}; got {events[field][odd[0]]}", at)
-    if count < written or rest:
+    if count < written or cut:
         notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
     if lost := int(said.get("lost", 0)):
         notes.append(f"{where}: tcp_events lacks {lost} events, which found no room")

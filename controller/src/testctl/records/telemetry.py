@@ -9,7 +9,6 @@ the collector's result, which the outcome keeps under notes as "SWITCH: telemetr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from testctl.records.errors import RecordsError
+from testctl.records.files import read_records
 from testctl.records.schema import CE, FATES, Array, Ints
 
 NEEDED = (
@@ -69,31 +69,16 @@ class Telemetry:
         return len(self.fields["flow"])
 
 
-def said_of(outcome: Mapping[str, Any], switch: str) -> dict[str, Any]:
-    """What the collector of a switch said at its end; {} when it did not run."""
-    said = outcome.get("notes", {}).get(f"{switch}: telemetry")
-    if isinstance(said, str):
-        try:
-            said = json.loads(said)
-        except ValueError:
-            return {}
-    return dict(said) if isinstance(said, Mapping) else {}
-
-
 def read_telemetry(path: Path, said: Mapping[str, Any]) -> Telemetry:
     """The records of a file.  Raises RecordsError: no layout, a field that is missing, a count that is not so."""
     kind = _record(path, said.get("layout"))
-    try:
-        data = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise RecordsError(path, f"can't be read: {error.strerror or error}") from error
-    count, rest = divmod(len(data), kind.itemsize)
-    records = data[: count * kind.itemsize].view(kind)
-    written = said.get("records", count)
-    if count != written:
-        raise RecordsError(path, f"want {written} records of {kind.itemsize} bytes, as the collector said; got {count}")
+    records, cut = read_records(path, kind)
+    written = said.get("records", len(records))
+    if len(records) != written:
+        got = f"want {written} records of {kind.itemsize} bytes, as the collector said; got {len(records)}"
+        raise RecordsError(path, got)
     fields = {name: np.ascontiguousarray(records[name]) for name in kind.names or ()}
-    return Telemetry(fields, int(said.get("clock_offset_ns", 0)), int(said.get("lost", 0)), rest > 0)
+    return Telemetry(fields, int(said.get("clock_offset_ns", 0)), int(said.get("lost", 0)), cut)
 
 
 def _record(path: Path, layout: Any) -> np.dtype[Any]:
