@@ -15,6 +15,9 @@ from testctl_agent.spec.errors import TestbedError
 BPF_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu")
 """For clang; the folder is that of asm/types.h, which -target bpf does not look in."""
 
+KERNEL_TYPES = "sys/kernel/btf/vmlinux"
+"""Where a running kernel shows its BTF, below the root."""
+
 
 def cache_dir() -> Path:
     """$TESTCTL_CACHE, or testctl in the user's cache directory."""
@@ -38,3 +41,11 @@ def compiler(name: str, what: str) -> tuple[str, str]:
             f"/usr/include/linux/bpf.h is missing: {what} can't be compiled (Debian: apt install linux-libc-dev)"
         )
     return found, run([found, "--version"]).splitlines()[0]
+
+
+def kernel_types(root: Path = Path("/")) -> bytes:
+    """The running kernel's BTF; empty where it was built without."""
+    try:
+        return (root / KERNEL_TYPES).read_bytes()
+    except OSError:
+        return b""

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testctl_agent.cc.interface import Record
 from testctl_agent.cc.struct_ops import Registered
 from testctl_agent.switch import backend as backends
 
@@ -104,23 +103,10 @@ def traced(how: str, name: str, a: int, b: int) -> bytes:
         TRACE.write_text(str(ROOM))
         transfer(name, a, b)
         return TRACE.read_bytes()
-    records: list[Record] = []
+    from root_struct_ops import recorded  # beside this script, which is run by its path
+
     with Registered(LAB_CC / f"tcp_{name}.c") as registered:
-        registered.trace(True)
-        done = threading.Event()
-
-        def collect() -> None:
-            while not done.wait(0.02):
-                records.extend(registered.records())
-
-        collector = threading.Thread(target=collect)
-        collector.start()
-        try:
-            transfer(name, a, b)
-        finally:
-            done.set()
-            collector.join()
-        records.extend(registered.records())
+        records = recorded(registered, lambda: transfer(name, a, b))
     return b"".join(bytes(record) for record in records)
 
 

@@ -16,7 +16,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from testctl_agent.cc.host import Algorithm, replay
@@ -32,8 +33,26 @@ def run(command: str) -> None:
     subprocess.run(command.split(), check=True)
 
 
-def listen(namespace: int) -> socket.socket:
-    """A listening socket of another namespace."""
+@contextmanager
+def far_end() -> Iterator[socket.socket]:
+    """A listening socket of another namespace, behind a bottleneck that loses packets."""
+    far = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    try:
+        while os.readlink(f"/proc/{far.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
+            time.sleep(0.01)
+        run("ip link set lo up")
+        run(f"ip link add near type veth peer name far netns {far.pid}")
+        run("ip address add 10.0.0.1/24 dev near")
+        run("ip link set near up")
+        run("tc qdisc add dev near root tbf rate 100mbit burst 20kb limit 60kb")
+        with _listen(far.pid) as server:
+            yield server
+    finally:
+        far.kill()
+        far.wait()
+
+
+def _listen(namespace: int) -> socket.socket:
     libc = ctypes.CDLL(None, use_errno=True)
     with open("/proc/self/ns/net") as own, open(f"/proc/{namespace}/ns/net") as other:
         assert libc.setns(other.fileno(), CLONE_NEWNET) == 0
@@ -45,13 +64,13 @@ def listen(namespace: int) -> socket.socket:
     return server
 
 
-def transfer(name: str, server: socket.socket) -> int:
-    """Send BYTES with a congestion control; returns how many arrived."""
-    return transfer_to(server, name, lambda sender: None)
+def arrives_whole(name: str, server: socket.socket) -> None:
+    """Send BYTES with a congestion control."""
+    assert transfer_to(server, name, lambda sender: None) == BYTES
 
 
 def transfer_to(server: socket.socket, name: str, before_end: Callable[[socket.socket], None]) -> int:
-    """The same, with something done to the sender's socket when all is written."""
+    """The same, with something done to the sender's socket when all is written; returns how many bytes arrived."""
     got = []
 
     def receive() -> None:
@@ -71,26 +90,31 @@ def transfer_to(server: socket.socket, name: str, before_end: Callable[[socket.s
     return got[0]
 
 
+def recorded(registered: Registered, during: Callable[[], None]) -> list[Record]:
+    """What a congestion control did during a call: its ring is emptied all the while."""
+    records: list[Record] = []
+    done = threading.Event()
+
+    def collect() -> None:
+        while not done.wait(0.02):
+            records.extend(registered.records())
+
+    registered.trace(True)
+    collector = threading.Thread(target=collect)
+    collector.start()
+    try:
+        during()
+    finally:
+        done.set()
+        collector.join()
+    return records + registered.records()
+
+
 def check(name: str, server: socket.socket) -> None:
     source = LAB_CC / f"tcp_{name}.c"
-    records: list[Record] = []
     with Registered(source) as registered:
         assert name in available()
-        registered.trace(True)
-        done = threading.Event()
-
-        def collect() -> None:
-            while not done.wait(0.02):
-                records.extend(registered.records())
-
-        collector = threading.Thread(target=collect)
-        collector.start()
-        try:
-            assert transfer(name, server) == BYTES
-        finally:
-            done.set()
-            collector.join()
-        records.extend(registered.records())
+        records = recorded(registered, lambda: arrives_whole(name, server))
     assert name not in available()
     did = Counter(Operation(record.operation).name for record in records)
     windows = {record.after.cwnd for record in records}
@@ -107,21 +131,9 @@ def check(name: str, server: socket.socket) -> None:
 
 def main() -> None:
     before = available()
-    far = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    try:
-        while os.readlink(f"/proc/{far.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        run("ip link set lo up")
-        run(f"ip link add near type veth peer name far netns {far.pid}")
-        run("ip address add 10.0.0.1/24 dev near")
-        run("ip link set near up")
-        run("tc qdisc add dev near root tbf rate 100mbit burst 20kb limit 60kb")
-        with listen(far.pid) as server:
-            for name in sys.argv[1:]:
-                check(name, server)
-    finally:
-        far.kill()
-        far.wait()
+    with far_end() as server:
+        for name in sys.argv[1:]:
+            check(name, server)
     assert available() == before
     print("all is as before")
 

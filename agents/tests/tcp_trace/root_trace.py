@@ -7,10 +7,8 @@ what the trace says at its end is what the kernel says itself.
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -20,7 +18,7 @@ import numpy as np
 from testctl_agent.collect import tcp_events
 from testctl_agent.tcp_trace.lab import EVENT_BYTES
 
-from agents.tests.cc.root_struct_ops import BYTES, listen, run, transfer_to
+from agents.tests.cc.root_struct_ops import BYTES, far_end, transfer_to
 
 EVENT = np.dtype(
     [(name, "<u8") for name in ("time_ns", "acked")]
@@ -76,25 +74,13 @@ def check(events: np.ndarray, said: dict[str, int], lost: int) -> None:
 
 def main() -> None:
     workdir = Path(sys.argv[1])
-    far = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    try:
-        while os.readlink(f"/proc/{far.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        run("ip link set lo up")
-        run(f"ip link add near type veth peer name far netns {far.pid}")
-        run("ip address add 10.0.0.1/24 dev near")
-        run("ip link set near up")
-        run("tc qdisc add dev near root tbf rate 100mbit burst 20kb limit 60kb")
-        with listen(far.pid) as server:
-            task = tcp_events.task({}, workdir)
-            task.start()
-            said: dict[str, int] = {}
-            assert transfer_to(server, "cubic", lambda sender: said.update(kernel_says(sender))) == BYTES
-            time.sleep(0.2)
-            task.stop()
-    finally:
-        far.kill()
-        far.wait()
+    with far_end() as server:
+        task = tcp_events.task({}, workdir)
+        task.start()
+        said: dict[str, int] = {}
+        assert transfer_to(server, "cubic", lambda sender: said.update(kernel_says(sender))) == BYTES
+        time.sleep(0.2)
+        task.stop()
     result = task.result()
     data = (workdir / tcp_events.FILE).read_bytes()
     assert result["records"] * EVENT_BYTES == len(data), result

@@ -14,6 +14,7 @@ from testctl_agent.cc.compile import BPF, compiled, name_of
 from testctl_agent.cc.interface import Record
 from testctl_agent.p4.libbpf import Object, Ring, unregister_struct_ops
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.toolchain import KERNEL_TYPES, kernel_types
 
 _AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
 
@@ -21,11 +22,9 @@ _AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
 def lacks(root: Path = Path("/")) -> str:
     """What this kernel lacks for congestion controls as BPF, in words; empty: nothing."""
     kernel = f"kernel {os.uname().release}"
-    btf = root / "sys/kernel/btf/vmlinux"
-    try:
-        types = btf.read_bytes()
-    except OSError:
-        return f"{kernel} has no BTF (no {btf}): congestion controls as BPF want CONFIG_DEBUG_INFO_BTF"
+    types = kernel_types(root)
+    if not types:
+        return f"{kernel} has no BTF (no {root / KERNEL_TYPES}): congestion controls as BPF want CONFIG_DEBUG_INFO_BTF"
     if b"bpf_struct_ops_tcp_congestion_ops" not in types:
         return f"{kernel} has no struct_ops for congestion controls: want Linux 5.6 or later with CONFIG_BPF_JIT"
     jit = root / "proc/sys/net/core/bpf_jit_enable"  # of the first namespace only

@@ -12,6 +12,7 @@ from pathlib import Path
 from testctl_agent.cc.compile import BPF, built
 from testctl_agent.p4.libbpf import Object
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.toolchain import KERNEL_TYPES, kernel_types
 
 SOURCE = Path(__file__).with_name("tcp_trace.c")
 _PROGRAMS = ("ack_comes", "leaves", "changes", "ends")
@@ -21,11 +22,9 @@ _TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy
 def lacks(root: Path = Path("/")) -> str:
     """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, as root."""
     kernel = f"kernel {os.uname().release}"
-    btf = root / "sys/kernel/btf/vmlinux"
-    try:
-        types = btf.read_bytes()
-    except OSError:
-        return f"{kernel} has neither the lab's trace of TCP nor BTF (no {btf})"
+    types = kernel_types(root)
+    if not types:
+        return f"{kernel} has neither the lab's trace of TCP nor BTF (no {root / KERNEL_TYPES})"
     if absent := [name for name in _TRACEPOINTS if f"btf_trace_{name}\0".encode() not in types]:
         return f"{kernel} has no tracepoint {', '.join(absent)}: want Linux 5.18 or later with CONFIG_BPF_EVENTS"
     if os.geteuid() != 0:
