@@ -25,21 +25,38 @@
 #define MODULE_PARAM_PREFIX "testctl_random."
 
 static u64 state;
-
+static u64 host; /* what the kernel's own generator asks for, in its own time */
 
 module_param_named(seed, state, ullong, 0600);
 
-static u64 next64(void)
+static u64 next64_of(u64 *stream)
 {
 	unsigned long flags;
 	u64 z;
 
 	local_irq_save(flags);	/* UML has one processor: this is the lock */
-	z = (state += 0x9e3779b97f4a7c15ULL);
+	z = (*stream += 0x9e3779b97f4a7c15ULL);
 	local_irq_restore(flags);
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	return z ^ (z >> 31);
+}
+
+static u64 next64(void)
+{
+	return next64_of(&state);
+}
+
+static void fill(u8 *p, size_t len, u64 *stream)
+{
+	while (len) {
+		u64 v = next64_of(stream);
+		size_t n = min(len, sizeof(v));
+
+		memcpy(p, &v, n);
+		p += n;
+		len -= n;
+	}
 }
 
 void __wrap_get_random_bytes(void *buf, size_t len);
@@ -52,16 +69,7 @@ ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags);
 
 void __wrap_get_random_bytes(void *buf, size_t len)
 {
-	u8 *p = buf;
-
-	while (len) {
-		u64 v = next64();
-		size_t n = min(len, sizeof(v));
-
-		memcpy(p, &v, n);
-		p += n;
-		len -= n;
-	}
+	fill(buf, len, &state);
 }
 
 u8 __wrap_get_random_u8(void)
@@ -90,9 +98,12 @@ u32 __wrap___get_random_u32_below(u32 ceil)
 	return ((u64)__wrap_get_random_u32() * ceil) >> 32;
 }
 
-/* What the kernel would ask of the host to seed itself. */
+/*
+ * What the kernel would ask of the host to seed its own generator.  That is seeded again
+ * every few seconds, counted from the boot: it must not take from the stream above.
+ */
 ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags)
 {
-	__wrap_get_random_bytes(buf, len);
+	fill(buf, len, &host);
 	return len;
 }
