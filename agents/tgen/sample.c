@@ -281,10 +281,13 @@ static void store(struct sampler *s)
 static bool wait_until(const sigset_t *set, timer_t timer, int64_t time_ns)
 {
 	struct itimerspec when = { .it_value = timespec_of(time_ns) };
+	int number;
 
 	timer_settime(timer, TIMER_ABSTIME, &when, NULL);
-	return sigwaitinfo(set, NULL) ==
-	       SIGRTMIN; /* after SIGTERM, when both are there */
+	do
+		number = sigwaitinfo(set, NULL);
+	while (number < 0 && errno == EINTR); /* SIGSTOP, SIGCONT */
+	return number == SIGRTMIN;	      /* after SIGTERM, when both are there */
 }
 
 /*

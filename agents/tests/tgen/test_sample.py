@@ -98,7 +98,7 @@ def test_it_goes_on_after_a_pause(runner: Any, tmp_path: Path) -> None:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0]:
             start_ns = time.time_ns() + 300 * MS
-            words = (f"start_ns={start_ns}", f"end_ns={start_ns + 50 * MS}", "interval_ns=10000000")
+            words = (f"start_ns={start_ns}", f"end_ns={start_ns + 50 * MS}", f"ports={port}", "interval_ns=10000000")
             process = runner.start("sample", f"out={out}", *words)
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGSTOP)
