@@ -64,6 +64,15 @@ def test_vlan_copies(target: Target, size: int) -> None:
     assert one.inject(1, tagged) == [(3, want[3]), (2, want[2]), (4, tagged), (3, want[3]), (2, want[2])]
 
 
+def test_a_copy_that_can_t_be_cut_leaves_the_next_ones_whole(target: Target) -> None:
+    """A frame of nothing but its header, 46 bytes below Ethernet's least, can't be untagged once it was tagged."""
+    one = vlan_switch(target)
+    one.driver.multicast(1, [2, 3, 2])
+    bare = ethernet(0x0800, dst=2**48 - 1)
+    tagged = ethernet(VLAN, dst=2**48 - 1) + vlan(77, 0x0800)
+    assert [sent for sent in one.inject(1, bare) if sent[0] == 2] == [(2, tagged), (2, tagged)]
+
+
 def tunnel(inside: int, number: int, spare: int = 0) -> bytes:
     return struct.pack(">2H", inside, number) + spare.to_bytes(3, "big")
 

@@ -111,6 +111,8 @@ static __noinline int frame_resize(struct __sk_buff *skb, struct packet *p, u32 
 		if (p->mac < FRAME_MAC)		/* popping a tag sees to that */
 			p->mac = FRAME_MAC;
 	}
+	if (len - less < p->mac)	/* refused here, where the packet is still whole for the next copy */
+		return -1;
 	if (len < p->mac + less + FRAME_ROOM) {
 		more = FRAME_ROOM + p->mac + less;
 		if (bpf_skb_change_tail(skb, len + more, 0))
