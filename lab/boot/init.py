@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import select
 import signal
 import sys
 import time
@@ -38,7 +39,7 @@ RB_POWER_OFF = 0x4321FEDC
 SETTLE_NS = 2 * 10**7
 """Before the traffic: the last instant at which anything but generators and collectors runs."""
 POLL_NS = 10**7
-"""How often it is looked whether a flow of so many bytes has ended."""
+"""How often it is looked, after the generators' ends, whether connections have ended."""
 DRAIN_NS = 2 * 10**8
 """How long no packet passes after the connections' ends, before anything else may run."""
 DRAIN_LIMIT_NS = 10**10
@@ -174,21 +175,21 @@ class Controller:
             os.write(self._goes, b"g")
 
     def _pass(self) -> None:
-        """Restart the kernel's random numbers and sleep until no generator is left, or the point's limit."""
+        """Restart the kernel's random numbers and sleep until no generator is left, or the point's limit.
+
+        The generators are looked for before the traffic: each look at /proc reads the clock, how often
+        depends on how many processes there are, and moves what is on its way.
+        """
         t0_ns = self._spec["t0_ns"]
         sleep_until(t0_ns - SETTLE_NS)
+        running = [os.pidfd_open(pid) for pid in generators()]
         SEED.write_text(str(self._spec["seed"]), encoding="ascii")
         FORGET.write_text("1", encoding="ascii")
         Path(self._spec["traffic"]).touch()
         flows = self._spec["point"]["flows"]
         limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
-        now_ns = t0_ns + max(flow["start_ns"] + flow["duration_ns"] for flow in flows)
-        sleep_until(now_ns)
-        end_ns = t0_ns + limit_ns + point.GRACE_NS
-        while generators() and now_ns <= end_ns:
-            now_ns += POLL_NS
-            sleep_until(now_ns)
-        self._drain(now_ns)
+        wait_for(running, t0_ns + limit_ns + point.GRACE_NS)
+        self._drain(time.time_ns())
 
     def _drain(self, now_ns: int) -> None:
         """Sleep until the connections have ended and their last packets have arrived.
@@ -210,6 +211,20 @@ class Controller:
 def sleep_until(at_ns: int) -> None:
     """Sleep to an instant of the virtual clock."""
     time.sleep(max(at_ns - time.time_ns(), 0) / 1e9)
+
+
+def wait_for(processes: list[int], limit_ns: int) -> None:
+    """Sleep until all processes have ended, each a pidfd, or an instant of the virtual clock."""
+    ends = select.poll()
+    for fd in processes:
+        ends.register(fd, select.POLLIN)
+    left = set(processes)
+    while left and (time_ns := limit_ns - time.time_ns()) > 0:
+        for fd, _ in ends.poll(time_ns / 10**6):
+            ends.unregister(fd)
+            left.discard(fd)
+    for fd in processes:
+        os.close(fd)
 
 
 def generators() -> list[int]:
