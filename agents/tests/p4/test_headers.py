@@ -64,6 +64,16 @@ def test_vlan_copies(target: Target, size: int) -> None:
     assert one.inject(1, tagged) == [(3, want[3]), (2, want[2]), (4, tagged), (3, want[3]), (2, want[2])]
 
 
+@pytest.mark.parametrize("size", [4, 6, 28])
+def test_copies_tagged_and_untagged_in_turn(target: Target, size: int) -> None:
+    """However often a short frame was tagged before, it can be untagged."""
+    one = vlan_switch(target)
+    one.driver.multicast(1, [2, 3] * 8)
+    rest, all_ = bytes(at % 251 for at in range(size)), 2**48 - 1
+    plain, tagged = ethernet(0x0806, dst=all_) + rest, ethernet(VLAN, dst=all_) + vlan(77, 0x0806) + rest
+    assert one.inject(1, plain) == [(2, tagged), (3, plain)] * 8
+
+
 def test_a_copy_that_can_t_be_cut_leaves_the_next_ones_whole(target: Target) -> None:
     """A frame of nothing but its header, 46 bytes below Ethernet's least, can't be untagged once it was tagged."""
     one = vlan_switch(target)

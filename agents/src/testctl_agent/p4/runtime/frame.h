@@ -84,11 +84,31 @@ static __always_inline int frame_is_ip(struct __sk_buff *skb)
 	return skb->protocol == be16(ETH_IP) || skb->protocol == be16(ETH_IP6);
 }
 
+/* `by` more bytes of headers after the first `have`, put behind the kernel's MAC header; 0 or negative. */
+static __noinline int frame_grow_behind_mac(struct __sk_buff *skb, u32 have, u32 mac, u32 by)
+{
+	u32 zero = 0, moved = mac > have ? mac - have : 0;
+	struct carry *c = bpf_map_lookup_elem(&carry, &zero);
+
+	if (!c || moved > FRAME_CARRY || by > FRAME_CARRY)
+		return -1;
+	if (!frame_is_ip(skb) && frame_pose_as_ip(skb))
+		return -1;
+	if (moved && bpf_skb_load_bytes(skb, have, c->words, at_most(moved, FRAME_CARRY)))
+		return -1;
+	if (bpf_skb_adjust_room(skb, by, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+		return -1;
+	return moved ? bpf_skb_store_bytes(skb, have + by, c->words, at_most(moved, FRAME_CARRY), 0) : 0;
+}
+
 /*
  * Give the packet `want` bytes of headers instead of p->headers; the payload stays as it is, the
  * headers' bytes are undefined.  What adjust_room would take of the payload, because the MAC
- * header is longer than the headers that are left, is carried over.  A packet can't be cut to less
- * than what the kernel takes for its MAC header; only frames far below Ethernet's minimum get there.
+ * header is longer than the headers that are left, is carried over.
+ *
+ * Bytes put before a packet lengthen what the kernel takes for its MAC header, and a packet can't be
+ * cut to less than that; only frames far below Ethernet's minimum get there.  So they are put there
+ * once: a packet of several copies that grows again grows behind its MAC header.
  */
 static __noinline int frame_resize(struct __sk_buff *skb, struct packet *p, u32 want)
 {
@@ -96,6 +116,8 @@ static __noinline int frame_resize(struct __sk_buff *skb, struct packet *p, u32 
 	struct carry *c;
 
 	if (want > have) {
+		if (p->mac > FRAME_MAC)
+			return frame_grow_behind_mac(skb, have, p->mac, want - have);
 		if (bpf_skb_change_head(skb, want - have, 0))
 			return -1;
 		p->mac += want - have;
