@@ -164,14 +164,15 @@ class PointRun:
         """Start the collectors; samplers look an interval after T0 for the first time.
 
         No two processes wait for one instant: which of them went first would be decided by what
-        happened before.  Every connection and every collector has its own nanosecond, its turn.
+        happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
         turn_ns = sum(flow["parallel"] for flow in self._point["flows"])
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
-                first_ns = t0_ns + int(options.get("interval_ns", 0)) + turn_ns
+                interval_ns = int(options.get("interval_ns", 0))
+                first_ns = t0_ns + interval_ns + turn_ns
                 self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
-                turn_ns += 1
+                turn_ns += interval_ns > 0
 
     def _settle_t0(self) -> int:
         t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
