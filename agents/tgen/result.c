@@ -76,6 +76,7 @@ static void put_conn(FILE *to, const struct options *opt, const struct conn *con
 		", \"writes\": %" PRIu64 ", \"reads\": %" PRIu64,
 		conn->index, conn->local_port, conn->remote_port, conn->bytes_sent,
 		conn->bytes_received, conn->writes, conn->reads);
+	put_time(to, "begin_ns", conn->begin_ns);
 	put_time(to, "connect_ns", conn->connect_ns);
 	put_time(to, "first_byte_ns", conn->first_byte_ns);
 	put_time(to, "last_byte_ns", conn->last_byte_ns);

@@ -207,6 +207,7 @@ bool socket_connect(struct conn *conn)
 		fail(conn->error, "stopped before the flow's start");
 		return false;
 	}
+	conn->begin_ns = now_ns();
 	conn->remote_port = (uint16_t)opt->server_port;
 	if (connect(conn->fd, (struct sockaddr *)&to.at, to.length) < 0) {
 		if (errno == EINTR && stopping())

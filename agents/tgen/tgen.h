@@ -94,6 +94,7 @@ struct conn {
 	uint64_t writes;
 	uint64_t reads;
 	uint64_t lowat;	    /* as set; 0: not yet */
+	int64_t begin_ns;   /* when the client was to connect, if it woke on time */
 	int64_t connect_ns; /* handshake done */
 	int64_t first_byte_ns;
 	int64_t last_byte_ns;

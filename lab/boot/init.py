@@ -219,8 +219,8 @@ def wait_for(processes: list[int], limit_ns: int) -> None:
     for fd in processes:
         ends.register(fd, select.POLLIN)
     left = set(processes)
-    while left and (time_ns := limit_ns - time.time_ns()) > 0:
-        for fd, _ in ends.poll(time_ns / 10**6):
+    while left and (left_ns := limit_ns - time.time_ns()) > 0:
+        for fd, _ in ends.poll(left_ns / 10**6):
             ends.unregister(fd)
             left.discard(fd)
     for fd in processes:

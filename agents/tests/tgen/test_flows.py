@@ -33,6 +33,7 @@ def test_every_byte_is_checked(runner: Any, blocking: str, reverse: str, size: i
         assert (sent["bytes_sent"], got["bytes_received"]) == (size, size)
         assert (got["verified"], got["bad_offset"], sent["verified"]) == (True, None, None)
         assert sent["local_port"] == got["remote_port"]
+        assert sender["start_ns"] <= (sent["begin_ns"] or got["begin_ns"]) <= got["connect_ns"]
         assert got["connect_ns"] <= got["first_byte_ns"] <= got["last_byte_ns"] <= got["closed_ns"]
         assert sent["fct_ns"] == sent["closed_ns"] - sender["start_ns"]
 

@@ -96,7 +96,7 @@ def test_it_goes_on_after_a_pause(runner: Any, tmp_path: Path) -> None:
     out = tmp_path / "tcp_info.bin"
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0]:
+        with socket.create_connection(("127.0.0.1", port)), listener.accept()[0]:
             start_ns = time.time_ns() + 300 * MS
             words = (f"start_ns={start_ns}", f"end_ns={start_ns + 50 * MS}", f"ports={port}", "interval_ns=10000000")
             process = runner.start("sample", f"out={out}", *words)
@@ -106,7 +106,6 @@ def test_it_goes_on_after_a_pause(runner: Any, tmp_path: Path) -> None:
             process.send_signal(signal.SIGCONT)
             process.communicate(timeout=10)
             assert process.returncode == 0
-            assert client.fileno() >= 0
     assert min(record.time_ns for record in read(out)) >= start_ns
 
 

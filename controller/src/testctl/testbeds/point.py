@@ -29,6 +29,9 @@ GRACE_NS = 60 * 10**9
 LEAD_NS = 10**8
 """How long before the traffic everything is ready."""
 
+LATE_NS = 10**6
+"""By how much a flow may begin after its time where time is virtual; else it is another experiment."""
+
 Json = dict[str, Any]
 
 
@@ -172,7 +175,7 @@ class PointRun:
                 interval_ns = int(options.get("interval_ns", 0))
                 first_ns = t0_ns + interval_ns + turn_ns
                 self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
-                turn_ns += interval_ns > 0
+                turn_ns += 1 if interval_ns else 0
 
     def _settle_t0(self) -> int:
         t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
@@ -205,11 +208,13 @@ class PointRun:
             )
         self._hold()
         for flow in flows:
-            result = {
+            result: Json = {
                 "client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
                 "server": self._ended(flow["to"], f"{flow['name']}-server", flow, t0_ns),
             }
             self.outcome["flows"][flow["name"]] = result
+            if self._t0_ns and (why := late(flow, t0_ns, result["client"])):
+                raise TestbedError(why)
         self.outcome["end_ns"] = time.time_ns()
 
     def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
@@ -256,6 +261,18 @@ class PointRun:
                 self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             except TestbedError as error:
                 self.outcome["notes"][f"{agent}: {task}"] = str(error)
+
+
+def late(flow: Json, t0_ns: int, client: Json) -> str:
+    """What to say of a flow that began later than asked; "" when it did not, or its generator can't tell."""
+    start_ns = t0_ns + flow["start_ns"]
+    begun = [one["begin_ns"] for one in client.get("connections", []) if one.get("begin_ns")]
+    if not begun or max(begun) - start_ns <= LATE_NS:
+        return ""
+    return (
+        f"flow {flow['name']}: want its start {flow['start_ns'] / 1e6:g} ms after the point's; "
+        f"a connection began {(max(begun) - start_ns) / 1e6:g} ms later"
+    )
 
 
 def write_outcome(outcome: Json, path: Path) -> None:
