@@ -160,3 +160,52 @@ class Chunk(_message.Message):
     data: bytes
     sha256: str
     def __init__(self, data: _Optional[bytes] = ..., sha256: _Optional[str] = ...) -> None: ...
+
+class AttestRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Attestation(_message.Message):
+    __slots__ = ("facts",)
+    class FactsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    facts: _containers.ScalarMap[str, str]
+    def __init__(self, facts: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class AcquireRequest(_message.Message):
+    __slots__ = ("holder", "lifetime_ns")
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_NS_FIELD_NUMBER: _ClassVar[int]
+    holder: str
+    lifetime_ns: int
+    def __init__(self, holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ...) -> None: ...
+
+class RenewRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReleaseRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReleaseReply(_message.Message):
+    __slots__ = ("restored",)
+    RESTORED_FIELD_NUMBER: _ClassVar[int]
+    restored: _containers.RepeatedCompositeFieldContainer[Setting]
+    def __init__(self, restored: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("token", "holder", "lifetime_ns")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_NS_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    holder: str
+    lifetime_ns: int
+    def __init__(self, token: _Optional[str] = ..., holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ...) -> None: ...

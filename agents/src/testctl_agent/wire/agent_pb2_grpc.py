@@ -70,6 +70,26 @@ class AgentStub:
                 request_serializer=testctl__agent_dot_wire_dot_agent__pb2.FetchRequest.SerializeToString,
                 response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.Chunk.FromString,
                 _registered_method=True)
+        self.Attest = channel.unary_unary(
+                '/testctl.v1.Agent/Attest',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.AttestRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.Attestation.FromString,
+                _registered_method=True)
+        self.Acquire = channel.unary_unary(
+                '/testctl.v1.Agent/Acquire',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.AcquireRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.Lease.FromString,
+                _registered_method=True)
+        self.Renew = channel.unary_unary(
+                '/testctl.v1.Agent/Renew',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.RenewRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.Lease.FromString,
+                _registered_method=True)
+        self.Release = channel.unary_unary(
+                '/testctl.v1.Agent/Release',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.FromString,
+                _registered_method=True)
 
 
 class AgentServicer:
@@ -125,6 +145,35 @@ class AgentServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Attest(self, request, context):
+        """What this entity is right now, parameter or not: for comparing before with after.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Acquire(self, request, context):
+        """The right to change this entity, for a time.  An agent that wants a lease refuses
+        Apply, Restore, Start, Wait, Stop and Fetch without its token, which goes into the
+        metadata "testctl-lease".  When a lease ends, by Release or by time, every task is
+        stopped and everything is restored before the next can be had.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Renew(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Release(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -162,6 +211,26 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.Fetch,
                     request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.FetchRequest.FromString,
                     response_serializer=testctl__agent_dot_wire_dot_agent__pb2.Chunk.SerializeToString,
+            ),
+            'Attest': grpc.unary_unary_rpc_method_handler(
+                    servicer.Attest,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.AttestRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.Attestation.SerializeToString,
+            ),
+            'Acquire': grpc.unary_unary_rpc_method_handler(
+                    servicer.Acquire,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.AcquireRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.Lease.SerializeToString,
+            ),
+            'Renew': grpc.unary_unary_rpc_method_handler(
+                    servicer.Renew,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.RenewRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.Lease.SerializeToString,
+            ),
+            'Release': grpc.unary_unary_rpc_method_handler(
+                    servicer.Release,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -353,6 +422,114 @@ class Agent:
             '/testctl.v1.Agent/Fetch',
             testctl__agent_dot_wire_dot_agent__pb2.FetchRequest.SerializeToString,
             testctl__agent_dot_wire_dot_agent__pb2.Chunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Attest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Attest',
+            testctl__agent_dot_wire_dot_agent__pb2.AttestRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.Attestation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Acquire(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Acquire',
+            testctl__agent_dot_wire_dot_agent__pb2.AcquireRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.Lease.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Renew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Renew',
+            testctl__agent_dot_wire_dot_agent__pb2.RenewRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.Lease.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Release(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Release',
+            testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.FromString,
             options,
             channel_credentials,
             insecure,
