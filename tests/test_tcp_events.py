@@ -30,11 +30,10 @@ tuples:
   - [switch, delay, 10ms]
   - [switch, fate, "drop data 40,300-302,1000 of bulk, first; drop bytes 2500kB-2501kB of bulk, first"]
   - [bulk, bytes, 4MB]
-  - [bulk, start, 1ms]  # at 0 the samples of tcp_info begin too, and which of them goes first is the scheduler's matter
 """
 
 
-@pytest.fixture(scope="module", params=["6.12"])
+@pytest.fixture(scope="module", params=["6.12", "6.1"])
 def points(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Records, Records]:
     """The records without and with the trace."""
     where = tmp_path_factory.mktemp("run")

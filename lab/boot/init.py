@@ -129,13 +129,7 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
 
 def run_point(spec: dict[str, Any], addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-    runner = point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], hold=hold)
-    try:
-        return runner.run()
-    except point.Skip as reason:
-        return runner.outcome | {"skip": str(reason)}
-    except TestctlError as error:
-        return runner.outcome | {"error": str(error)}
+    return point.outcome_of(point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], hold=hold))
 
 
 class Controller:

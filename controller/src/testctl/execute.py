@@ -201,15 +201,16 @@ def _analyse(
 
     for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
         if reason:
+            words = "; ".join([reason, *outcome.get("drift", [])])
             return PointResult(
-                point=asked, verdict=verdict, reason=reason, outcome=outcome, wall_s=time.monotonic() - clock
+                point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
             )
     write_json(workdir / "point.json", asked)
     write_json(workdir / "raw" / "outcome.json", outcome)
     records = load_raw(workdir)
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
-    doubts = [*unlike_asked, *instruments_agree(records)]
+    doubts = [*outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
     more = len(doubts) - MOST_DOUBTS
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return PointResult(

@@ -201,11 +201,13 @@ class ReleaseReply(_message.Message):
     def __init__(self, restored: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("token", "holder", "lifetime_ns")
+    __slots__ = ("token", "holder", "lifetime_ns", "time_ns")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     LIFETIME_NS_FIELD_NUMBER: _ClassVar[int]
+    TIME_NS_FIELD_NUMBER: _ClassVar[int]
     token: str
     holder: str
     lifetime_ns: int
-    def __init__(self, token: _Optional[str] = ..., holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ...) -> None: ...
+    time_ns: int
+    def __init__(self, token: _Optional[str] = ..., holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ..., time_ns: _Optional[int] = ...) -> None: ...

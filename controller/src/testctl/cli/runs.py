@@ -11,25 +11,22 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Plan, load_plan
-
-TESTBEDS = ("lab",)
+from testctl.testbeds.choose import check_name, choose
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
 KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Bed = Annotated[str, typer.Option("--testbed", metavar="lab", help="where the points run")]
+Bed = Annotated[str, typer.Option("--testbed", metavar="lab|netns|INVENTORY", help="where the points run")]
 
 
 def _load(file: Path, testbed: str, sets: list[str] | None, kernel: str | None, max_points: int) -> Plan:
     from testctl.metrics import metric_names
 
-    if testbed not in TESTBEDS:
-        raise PlanError(f"--testbed: want one of {', '.join(TESTBEDS)}; got {testbed!r}")
+    check_name(testbed)
     overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel else [])]
     return load_plan(file, metrics=metric_names(), testbed=testbed, overrides=overrides, max_points=max_points)
 
@@ -70,10 +67,9 @@ def run(
 
     from testctl.execute import Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary
-    from testctl.testbeds.lab import LabTestbed
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    bed = LabTestbed.for_points(chosen.points, wall_limit)
+    bed = choose(testbed, chosen.points, wall_limit, jobs)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
     try:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
@@ -33,10 +33,16 @@ LATE_NS = 10**6
 """By how much a flow may begin after its time where time is virtual; else it is another experiment."""
 
 Json = dict[str, Any]
+Facts = Mapping[str, str]
 
 
 class Skip(Exception):
     """The testbed can't have this point; the text says why."""
+
+
+def said_by(error: grpc.RpcError) -> str:
+    """The words of a refused call."""
+    return str(error.details() or error.code().name)
 
 
 @contextmanager
@@ -45,17 +51,17 @@ def _words_of(name: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        raise TestbedError(f"agent {name}: {error.details() or error.code().name}") from error
+        raise TestbedError(f"agent {name}: {said_by(error)}") from error
 
 
 class Agents:
-    """The agents of a point, called one by one or all at once."""
+    """The agents of a point, called one by one or all at once.
 
-    def __init__(self, addresses: Mapping[str, str]) -> None:
-        self._channels = {
-            name: grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
-            for name, address in addresses.items()
-        }
+    channels  by the plan's name of the entity; an address (unix:/…) is opened without TLS
+    """
+
+    def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
+        self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
         new_stub: Any = rpc.AgentStub
         self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
         self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
@@ -78,6 +84,10 @@ class Agents:
             channel.close()
 
 
+def _opened(address: str) -> grpc.Channel:
+    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
+
+
 def _named(agent: str, setting: pb.Setting) -> str:
     """A parameter among all of an agent: "cc", or "switch:receiver rate" for a port."""
     return setting.parameter if setting.entity == agent else f"{setting.entity} {setting.parameter}"
@@ -97,6 +107,9 @@ class PointRun:
 
     hold    called when every generator has been started and waits for its time; it may let the
             traffic pass with nothing else running, and returns at the latest when it is over
+    fetch   called with agent, task and the names of its files when a task has ended, for agents that
+            do not write where the controller reads
+    attest  compare what every entity is before and after; what drifted is in the outcome's "drift"
     """
 
     def __init__(
@@ -106,16 +119,21 @@ class PointRun:
         *,
         t0_ns: int | None = None,
         hold: Callable[[], None] = lambda: None,
+        fetch: Callable[[str, str, Sequence[str]], None] = lambda agent, task, files: None,
+        attest: bool = False,
     ) -> None:
         self._point = point
         self._agents = agents
         self._t0_ns = t0_ns
         self._hold = hold
+        self._fetch = fetch
+        self._attesting = attest
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
         addresses = dict(point["topology"]["hosts"])
         self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None, "addresses": addresses}
 
     def run(self) -> Json:
+        before = self._attest()
         self._describe()
         try:
             self._apply()
@@ -123,10 +141,31 @@ class PointRun:
             self._collect(t0_ns)
             self._traffic(t0_ns)
             self._end_collectors()
-        finally:
-            self._stop_all()
-            self._agents.all("Restore", {name: pb.RestoreRequest() for name in self._agents.stubs})
+        except BaseException as failure:
+            self._undo(failure, before)
+            raise
+        self._restore()
+        self.outcome["drift"] = drift(before, self._attest())
         return self.outcome
+
+    def _restore(self) -> None:
+        self._agents.all("Restore", {name: pb.RestoreRequest() for name in self._agents.stubs})
+
+    def _undo(self, failure: BaseException, before: Mapping[str, Facts]) -> None:
+        """Stop and restore after a failure; what goes wrong here must not hide it."""
+        self._stop_all()
+        try:
+            self._restore()
+            self.outcome["drift"] = drift(before, self._attest())
+        except TestbedError as error:
+            if str(error) != str(failure):
+                self.outcome["notes"]["restoring"] = str(error)
+
+    def _attest(self) -> dict[str, Facts]:
+        if not self._attesting:
+            return {}
+        said = self._agents.all("Attest", {name: pb.AttestRequest() for name in self._agents.stubs})
+        return {name: dict(reply.facts) for name, reply in said.items()}
 
     def _settings(self) -> dict[str, list[pb.Setting]]:
         """The state parameters of the point, by agent."""
@@ -243,6 +282,7 @@ class PointRun:
         if not status.ok:
             raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}")
         self._tasks.remove((agent, task))
+        self._fetch(agent, task, status.files)
         result: Json = json.loads(status.result)
         return result
 
@@ -251,6 +291,7 @@ class PointRun:
             status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             if not status.ok:
                 raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
+            self._fetch(agent, task, status.files)
             self.outcome["notes"][f"{agent}: {task}"] = status.result
         self._tasks.clear()
 
@@ -273,6 +314,26 @@ def late(flow: Json, t0_ns: int, client: Json) -> str:
         f"flow {flow['name']}: want its start {flow['start_ns'] / 1e6:g} ms after the point's; "
         f"a connection began {(max(begun) - start_ns) / 1e6:g} ms later"
     )
+
+
+def drift(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> list[str]:
+    """What of which entity is not what it was, in words."""
+    return [
+        f"{name}: {fact} was {facts.get(fact, 'not there')}, is {after[name].get(fact, 'not there')} after the point"
+        for name, facts in before.items()
+        for fact in sorted(facts.keys() | after[name].keys())
+        if facts.get(fact) != after[name].get(fact)
+    ]
+
+
+def outcome_of(runner: PointRun) -> Json:
+    """The outcome, whatever happened: with "skip" or "error" when it did not end well."""
+    try:
+        return runner.run()
+    except Skip as reason:
+        return runner.outcome | {"skip": str(reason)}
+    except TestctlError as error:
+        return runner.outcome | {"error": str(error)}
 
 
 def write_outcome(outcome: Json, path: Path) -> None:

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl restore: put a rack back as it was, whatever happened to whoever changed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def restore(
+    testbed: Annotated[Path, typer.Option("--testbed", metavar="INVENTORY", help="the rack's Ansible inventory")],
+    wait: Annotated[float, typer.Option("--wait", min=0, help="seconds to wait for a lease to run out")] = 60.0,
+) -> None:
+    """Restore every host and switch of a rack from its agent's journal; exit 3 names those that could not be."""
+    from testctl.testbeds.inventory import restore as restore_rack
+
+    for line in restore_rack(testbed, wait):
+        print(line)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(restore)

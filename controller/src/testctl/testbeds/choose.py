@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed by the word after --testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan import Point
+
+if TYPE_CHECKING:
+    from testctl.execute import Bed
+
+NAMED = ("lab", "netns")
+
+
+def check_name(testbed: str) -> None:
+    """Raises PlanError when it is neither a testbed's name nor an inventory's path."""
+    if testbed not in NAMED and not Path(testbed).exists():
+        raise PlanError(
+            f"--testbed: want {', '.join(NAMED)} or an Ansible inventory; got {testbed!r}, which is not there"
+        )
+
+
+def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None, jobs: int) -> Bed:
+    """The testbed, ready for these points.  Raises PlanError, TestbedError."""
+    if testbed == "lab":
+        from testctl.testbeds.lab import LabTestbed
+
+        return LabTestbed.for_points(points, wall_limit_s)
+    from testctl.testbeds.inventory import InventoryTestbed
+
+    if jobs > 1:
+        raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs 1, got {jobs}")
+    return InventoryTestbed.for_points(points, Path(testbed))

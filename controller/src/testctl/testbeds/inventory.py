@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack of hosts and switches as a testbed: a point in, its raw outcome out."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from testctl_agent.identity import version
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+
+from testctl.plan import Point
+from testctl.testbeds.job import job
+from testctl.testbeds.placement import Placement, place
+from testctl.testbeds.point import PointRun, outcome_of
+from testctl.testbeds.rack import Rack, Station, read_rack
+from testctl.testbeds.remote import CONNECT_S, Keys, RemoteAgents, explain, new_stub, open_channel, read_keys
+
+CLOCK_NS = 20 * 10**6
+"""By how much a station's clock may differ from the controller's: a fifth of the lead before the traffic."""
+
+
+@dataclass(frozen=True)
+class InventoryTestbed:
+    """Runs points one after the other on the stations of a rack.  Picklable: workers get a copy.
+
+    placements  of each topology (as JSON) that the plan has
+    described   hash of what each station said of itself: kernel, agent
+    """
+
+    rack: Rack
+    placements: Mapping[str, Placement]
+    described: str
+
+    @classmethod
+    def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
+        """Raises PlanError when the plan has no room on the rack; TestbedError, naming every station that
+
+        can't be reached, is leased to somebody else or has an agent of another version.
+        """
+        rack = read_rack(path)
+        topologies = {_key(point): point.topology for point in points}
+        placements = {key: place(topology, rack) for key, topology in topologies.items()}
+        used = {s.name: s for placement in placements.values() for s in placement.stations.values()}
+        said = check(rack, list(used.values()))
+        told = sorted((name, one.version, one.kernel, one.kind) for name, one in said.items())
+        return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
+
+    def code_key(self, point: Point) -> str:
+        """What besides the point determines its outcome: who ran it, with which kernels and agents."""
+        where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
+        return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
+        placement = self.placements[_key(point)]
+        asked = job(placement.placed(point))
+        with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
+            if wrong := clocks_apart(agents):
+                raise TestbedError(wrong)
+
+            def fetch(agent: str, task: str, files: Sequence[str]) -> None:
+                for file in files:
+                    agents.fetch(agent, task, file, workdir / agent / task / file)
+
+            outcome = outcome_of(PointRun(asked, agents, fetch=fetch, attest=True))
+            outcome["placement"] = placement.to_json()
+            outcome["clocks"] = agents.clocks()
+            outcome["drift"] = [*outcome.get("drift", []), *agents.clock_steps(CLOCK_NS)]
+        return asked, _lab_names(outcome, placement)
+
+
+def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
+    """The switch's ports in its telemetry's result, named like their neighbours."""
+    for key, text in outcome["notes"].items():
+        agent, _, task = key.partition(": ")
+        if task == "telemetry" and agent in placement.stations and text.startswith("{"):
+            result = json.loads(text)
+            names = placement.devices_back(agent)
+            result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
+            outcome["notes"][key] = json.dumps(result)
+    return outcome
+
+
+def _key(point: Point) -> str:
+    return json.dumps([point.topology[key] for key in ("hosts", "switches", "links")], sort_keys=True)
+
+
+def holder(what: str) -> str:
+    """Who holds a lease, for whoever is refused one."""
+    return f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {what}"
+
+
+def clocks_apart(agents: RemoteAgents) -> str:
+    """What to say when a station's clock is too far from the controller's; "" when none is."""
+    for name, (offset_ns, error_ns) in sorted(agents.clocks_ns.items()):
+        if abs(offset_ns) - error_ns > CLOCK_NS:
+            return (
+                f"{agents.words(name)}: its clock is {offset_ns / 1e9:+.3f} s (give or take {error_ns / 1e9:.3f} s) "
+                f"from the controller's; want it within {CLOCK_NS / 1e6:g} ms: set it by chrony or PTP"
+            )
+    return ""
+
+
+def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
+    """What every station says of itself.  Raises TestbedError with all that is wrong with any."""
+    keys = read_keys(rack.keys)
+    with ThreadPoolExecutor(max(len(stations), 1)) as pool:
+        answers = list(pool.map(lambda station: _described(station, keys), stations))
+    wrong = [answer for answer in answers if isinstance(answer, str)]
+    if wrong:
+        raise TestbedError("\n".join(wrong))
+    return {s.name: a for s, a in zip(stations, answers, strict=True) if isinstance(a, pb.Description)}
+
+
+def _described(station: Station, keys: Keys) -> pb.Description | str:
+    """Its description, or what is wrong: unreachable, another version, another name, leased."""
+    who = f"{station.kind} {station.name} ({station.listen})"
+    with open_channel(station, keys) as channel:
+        stub = new_stub(channel)
+        try:
+            said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
+            request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
+            token = stub.Acquire(request, timeout=CONNECT_S).token
+            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[("testctl-lease", token)])
+        except grpc.RpcError as error:
+            return explain(who, error)
+    for what, want, got in (
+        ("name", station.name, said.name),
+        ("kind", station.kind, said.kind),
+        ("version of the agent", version(), said.version),
+    ):
+        if want != got:
+            return f"{who}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
+    return said
+
+
+def restore(path: Path, wait_s: float) -> list[str]:
+    """Put every station of a rack back as it was; a line for each, and who could not be.
+
+    Waits up to wait_s for a lease that a controller left behind.  Raises TestbedError at the end when a
+    station could not be restored, after all others were.
+    """
+    rack = read_rack(path)
+    keys = read_keys(rack.keys)
+    stations = list(rack.stations.values())
+    with ThreadPoolExecutor(len(stations)) as pool:
+        ended = list(pool.map(lambda station: _restored(station, keys, wait_s), stations))
+    if wrong := [words for ok, words in ended if not ok]:
+        raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
+    return [words for _, words in ended]
+
+
+def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
+    import time
+
+    who = f"{station.kind} {station.name} ({station.listen})"
+    until = time.monotonic() + wait_s
+    with open_channel(station, keys) as channel:
+        stub = new_stub(channel)
+        while True:
+            try:
+                lease = stub.Acquire(
+                    pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9), timeout=CONNECT_S
+                )
+                metadata = [("testctl-lease", lease.token)]
+                reply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
+                stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+            except grpc.RpcError as error:
+                if error.code() is grpc.StatusCode.FAILED_PRECONDITION and time.monotonic() < until:
+                    time.sleep(1)
+                    continue
+                return False, explain(who, error)
+            restored = ", ".join(f"{s.entity} {s.parameter}" for s in reply.restored)
+            return True, f"{who}: {f'restored {restored}' if restored else 'nothing was changed'}"

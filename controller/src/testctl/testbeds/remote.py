@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents of a rack: mutual TLS, a lease on each, and a plan's names turned into theirs.
+
+A lease is renewed by a thread while it is held.  When an agent does not answer for LOST_S its
+channel is closed, so that a call that waits for a flow's end does not wait for a dead host.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import agent_pb2_grpc as rpc
+
+from testctl.testbeds.placement import Placement
+from testctl.testbeds.point import CALL_S, Agents, said_by
+from testctl.testbeds.rack import KEY_FILES, Rack, Station
+
+LEASE_NS = 20 * 10**9
+RENEW_S = 4.0
+LOST_S = 12.0
+CONNECT_S = 5.0
+TOKEN = "testctl-lease"
+DEVICE_OPTIONS = ("device", "devices")
+MESSAGE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The controller's side of mutual TLS, as PEM."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+def read_keys(directory: Path) -> Keys:
+    """Raises TestbedError that names the file, never with what is in it."""
+    found = []
+    for name in KEY_FILES:
+        path = directory / name
+        try:
+            if name.endswith(".key") and path.stat().st_mode & 0o077:
+                raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
+            found.append(path.read_bytes())
+        except OSError as error:
+            raise TestbedError(f"{path}: {error.strerror}; make the rack's keys with: testctl keys") from error
+    return Keys(*found)
+
+
+def open_channel(station: Station, keys: Keys) -> grpc.Channel:
+    """A channel on which only the agent with this station's own certificate is believed."""
+    credentials = grpc.ssl_channel_credentials(keys.authority, keys.key, keys.certificate)
+    options = [
+        ("grpc.ssl_target_name_override", station.name),
+        ("grpc.max_receive_message_length", MESSAGE_BYTES),
+        ("grpc.enable_retries", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    return grpc.secure_channel(station.listen, credentials, options)
+
+
+class RemoteAgents(Agents):
+    """The agents of a placement's stations, by the plan's names.
+
+    Used as a context, it holds a lease on each: `__enter__` raises TestbedError when one can't be
+    had, with who has it.
+    """
+
+    def __init__(self, rack: Rack, placement: Placement, holder: str) -> None:
+        keys = read_keys(rack.keys)
+        self._placement = placement
+        self._holder = holder
+        self._tokens: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self.clocks_ns: dict[str, tuple[int, int]] = {}
+        self._moved_ns: dict[str, int] = {}
+        self._ended = threading.Event()
+        self._renewing: threading.Thread | None = None
+        super().__init__({name: open_channel(one, keys) for name, one in placement.stations.items()})
+
+    def __enter__(self) -> RemoteAgents:
+        try:
+            for name in sorted(self.stubs):
+                self._acquire(name)
+        except TestbedError:
+            self._release()
+            raise
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
+        self._renewing.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._ended.set()
+        if self._renewing is not None:
+            self._renewing.join()
+        self._release()
+        self.close()
+
+    def words(self, name: str) -> str:
+        station = self._placement.stations[name]
+        return f"{station.kind} {station.name} ({station.listen})"
+
+    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
+        if name in self._lost:
+            raise TestbedError(self._lost[name])
+        try:
+            reply = self._ask(name, method, self._outward(name, request), timeout_s)
+        except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
+            if name in self._lost:
+                raise TestbedError(self._lost[name]) from error
+            if isinstance(error, ValueError):
+                raise
+            raise TestbedError(explain(self.words(name), error)) from error
+        return self._inward(name, reply)
+
+    def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
+        """One call; a stream of replies is read to its end by whoever asked for it."""
+        metadata = [(TOKEN, self._tokens[name])] if name in self._tokens else []
+        return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
+
+    def fetch(self, name: str, task: str, file: str, to: Path) -> None:
+        """Copy a file that a task wrote; whole, with its checksum, or not at all."""
+        chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
+        try:
+            write_checked(chunks, to, f"{self.words(name)}, {task}, {file}")
+        except grpc.RpcError as error:
+            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+
+    def _outward(self, name: str, request: Any) -> Any:
+        """The request in the words of the station."""
+        place = self._placement
+        if isinstance(request, pb.ApplyRequest):
+            copies = [
+                pb.Setting(entity=place.out(s.entity), parameter=s.parameter, value=s.value) for s in request.settings
+            ]
+            return pb.ApplyRequest(settings=copies)
+        if isinstance(request, pb.StartRequest):
+            copy = pb.StartRequest()
+            copy.CopyFrom(request)
+            for option in DEVICE_OPTIONS:
+                if option in copy.options:
+                    devices = copy.options[option].text.split(",")
+                    copy.options[option].text = ",".join(place.device(name, device) for device in devices)
+            return copy
+        return request
+
+    def _inward(self, name: str, reply: Any) -> Any:
+        """The reply in the plan's words."""
+        if isinstance(reply, pb.ApplyReply | pb.RestoreReply | pb.Description):
+            rows = {"ApplyReply": ("before", "after"), "RestoreReply": ("restored",), "Description": ("capabilities",)}
+            for field in rows[type(reply).__name__]:
+                for row in getattr(reply, field):
+                    row.entity = self._placement.back(name, row.entity)
+        return reply
+
+    def _acquire(self, name: str) -> None:
+        before_ns = time.time_ns()
+        lease = self.call(name, "Acquire", pb.AcquireRequest(holder=self._holder, lifetime_ns=LEASE_NS), CONNECT_S)
+        self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
+        self._tokens[name] = lease.token
+
+    def _renew(self) -> None:
+        heard = dict.fromkeys(self.stubs, time.monotonic())
+        while not self._ended.wait(RENEW_S):
+            for name in set(self._tokens) - self._lost.keys():
+                try:
+                    self._renew_one(name)
+                    heard[name] = time.monotonic()
+                except grpc.RpcError as error:
+                    answered = error.code() is not grpc.StatusCode.UNAVAILABLE
+                    answered = answered and error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+                    if answered or time.monotonic() - heard[name] > LOST_S:
+                        self._lose(name, error)
+
+    def _renew_one(self, name: str) -> None:
+        """One renewal, and a look at the agent's clock."""
+        before_ns = time.time_ns()
+        lease = self._ask(name, "Renew", pb.RenewRequest(), CONNECT_S)
+        offset_ns, error_ns = _offset(before_ns, lease.time_ns, time.time_ns())
+        first_ns, first_error_ns = self.clocks_ns[name]
+        moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
+        self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+
+    def clocks(self) -> dict[str, dict[str, Any]]:
+        """What each station's clock was ahead of the controller's when its lease began, and the error of that."""
+        return {
+            name: {"offset_ns": offset_ns, "error_ns": error_ns, "source": "lease"}
+            for name, (offset_ns, error_ns) in sorted(self.clocks_ns.items())
+        }
+
+    def clock_steps(self, most_ns: int) -> list[str]:
+        """The stations whose clock moved against the controller's by more than that, in words."""
+        for name in sorted(self._tokens.keys() - self._lost.keys()):
+            with suppress(grpc.RpcError, ValueError):
+                self._renew_one(name)
+        return [
+            f"{self.words(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
+            for name, moved_ns in sorted(self._moved_ns.items())
+            if moved_ns > most_ns
+        ]
+
+    def _lose(self, name: str, error: grpc.RpcError) -> None:
+        self._lost[name] = f"{explain(self.words(name), error)}; its lease is lost"
+        self._channels[name].close()
+
+    def _release(self) -> None:
+        """Give the leases back; an agent that is gone ends its own."""
+        for name in sorted(self._tokens):
+            with suppress(grpc.RpcError, ValueError):
+                self._ask(name, "Release", pb.ReleaseRequest(), CALL_S)
+        self._tokens.clear()
+
+
+def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
+    """(how far their clock is ahead, at most how wrong that is), from one exchange."""
+    return theirs_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
+
+
+def explain(who: str, error: grpc.RpcError) -> str:
+    """A failed call in words: what, where, and what to do about it."""
+    said = said_by(error)
+    code = error.code()
+    if code is grpc.StatusCode.UNAVAILABLE:
+        if "CERTIFICATE_VERIFY_FAILED" in said or "Peer name" in said or "alert" in said.lower():
+            return (
+                f"{who}: no mutual trust: {said}; want certificates of one authority, in date, each with its own name"
+            )
+        return f"{who}: not reachable: {said}; is the host up, and its agent (systemctl status testctl-agent)?"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return f"{who}: did not answer in time"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return (
+            f"{who}: its agent is of another version ({said}); deploy it again: ansible-playbook playbooks/deploy.yml"
+        )
+    return f"{who}: {said}"
+
+
+def write_checked(chunks: Any, to: Path, what: str) -> None:
+    """Write a stream of Chunk messages to a file.  Raises TestbedError when its checksum is not theirs."""
+    import hashlib
+
+    to.parent.mkdir(parents=True, exist_ok=True)
+    fresh = to.with_name(f".{to.name}.part")
+    digest, told = hashlib.sha256(), ""
+    with fresh.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk.data)
+            digest.update(chunk.data)
+            told = chunk.sha256 or told
+    if told != digest.hexdigest():
+        fresh.unlink()
+        raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
+    fresh.replace(to)
+
+
+def new_stub(channel: grpc.Channel) -> Any:
+    stub: Any = rpc.AgentStub
+    return stub(channel)

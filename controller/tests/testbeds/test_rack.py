@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inventories, and where a plan's entities go."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.plan import load_topology
+from testctl.testbeds.placement import place
+from testctl.testbeds.rack import Rack, rack_of, read_rack
+from testctl_agent.spec.errors import PlanError
+
+VARS: dict[str, dict[str, Any]] = {
+    "alpha": {
+        "testctl_listen": "192.0.2.11:7411",
+        "testctl_device": "ens1",
+        "testctl_address": "10.20.0.11",
+        "testctl_mac": "02:00:00:00:00:0B",
+    },
+    "beta": {
+        "testctl_listen": "192.0.2.12:7411",
+        "testctl_device": "ens2",
+        "testctl_address": "10.20.0.12",
+        "testctl_mac": "02:00:00:00:00:0c",
+    },
+    "s1": {"testctl_listen": "192.0.2.21:7411", "testctl_ports": {"alpha": "p1", "beta": "p2"}},
+}
+
+
+def listed(**changes: dict[str, Any]) -> dict[str, Any]:
+    """What `ansible-inventory --list` prints of a rack of two hosts and a switch."""
+    found = {name: {"testctl_keys": "keys", **values} for name, values in deepcopy(VARS).items()}
+    for name, values in changes.items():
+        found.setdefault(name, {}).update(values)
+    return {
+        "_meta": {"hostvars": found},
+        "testctl_hosts": {"hosts": [name for name in found if name != "s1"]},
+        "testctl_switches": {"hosts": ["s1"]},
+    }
+
+
+def rack(**changes: dict[str, Any]) -> Rack:
+    return rack_of(listed(**changes), Path("inventory/mine"))
+
+
+def test_a_rack() -> None:
+    found = rack()
+    assert found.stations["alpha"].mac == "02:00:00:00:00:0b"
+    assert found.linked("alpha", "s1")
+    assert not found.linked("alpha", "beta")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("alpha", {"testctl_listen": "192.0.2.11"}, "alpha: testctl_listen: want ADDRESS:PORT; got '192.0.2.11'"),
+        ("alpha", {"testctl_listen": "192.0.2.11:99999"}, "alpha: testctl_listen: want ADDRESS:PORT"),
+        ("alpha", {"testctl_device": 7}, "alpha: testctl_device: want a text; got 7"),
+        ("beta", {"testctl_address": "fe80::1"}, "beta: testctl_address: want an IPv4 address; got 'fe80::1'"),
+        ("beta", {"testctl_mac": "02:00"}, "beta: testctl_mac: want six bytes"),
+        ("beta", {"testctl_address": "10.20.0.11"}, "testctl_address 10.20.0.11: alpha and beta have it"),
+        ("beta", {"testctl_keys": "other"}, "testctl_keys: want one directory for all; got keys, other"),
+        ("s1", {"testctl_ports": {"gamma": "p3"}}, "s1: testctl_ports: 'gamma' is none of alpha, beta, s1"),
+        ("s1", {"testctl_ports": ["p1"]}, "s1: testctl_ports: want {who is at the other end: device}"),
+    ],
+)
+def test_what_is_wrong_is_named(name: str, values: dict[str, Any], words: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        rack(**{name: values})
+    assert words in str(refused.value)
+    assert str(refused.value).startswith("inventory/mine: ")
+
+
+def test_all_problems_come_at_once() -> None:
+    with pytest.raises(PlanError) as refused:
+        rack(alpha={"testctl_listen": "x"}, beta={"testctl_mac": "y"})
+    assert len(str(refused.value).splitlines()) == 2
+
+
+def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="there is no such file or directory"):
+        read_rack(tmp_path / "nothing")
+
+
+def test_entities_go_where_the_cables_are() -> None:
+    found = place(load_topology("pair").to_json(), rack())
+    assert found.to_json() == {"sender": "alpha", "receiver": "beta", "switch": "s1"}
+    assert found.out("switch:receiver") == "s1:beta"
+    assert found.back("switch", "s1:beta") == "switch:receiver"
+    assert found.device("sender", "eth0") == "ens1"
+    assert found.device("switch", "receiver") == "p2"
+    assert found.devices_back("switch") == {"p1": "sender", "p2": "receiver"}
+
+
+def test_the_inventory_may_say_who_is_who() -> None:
+    found = place(load_topology("pair").to_json(), rack(beta={"testctl_entity": "sender"}))
+    assert found.to_json() == {"sender": "beta", "receiver": "alpha", "switch": "s1"}
+
+
+def test_no_cable_no_place() -> None:
+    with pytest.raises(PlanError, match="no room for the plan's topology: it wants 2 host"):
+        place(load_topology("pair").to_json(), rack(s1={"testctl_ports": {"alpha": "p1"}}))
+
+
+def test_too_many_hosts() -> None:
+    with pytest.raises(PlanError, match=r"it wants 3 host\(s\) and 1 switch\(es\).*the rack has 2 host"):
+        place(load_topology("star").to_json(), rack())
