@@ -80,8 +80,9 @@ def test_the_capture_tells_the_same(points: tuple[Records, Records]) -> None:
     records = points[1]
     acks = rows(traced_events(records, "bulk"), "ack")[1:]  # the first is the SYN's
     seen = [row for row in rows(tcp_events(records, "bulk"), "ack") if row["snd_nxt"] > 0]
-    seen = seen[-len(acks) :]
-    assert len(acks) == len(seen) > 500
+    assert 0 <= len(seen) - len(acks) <= 1  # that of its own FIN may find the socket gone
+    seen = seen[: len(acks)]
+    assert len(acks) > 500
     most = {"time_ns": 5_000, "snd_una": 0, "snd_nxt": 0, "delivered": 0, "pipe": 2, "srtt_us": 2_500}
     for name, limit in most.items():
         apart = np.array([ack[name] - row[name] for ack, row in zip(acks, seen, strict=True)])
