@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import socket
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,11 +21,12 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.plan import Point
+from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, new_stub, open_channel, read_keys
 from testctl.testbeds.job import job
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point import PointRun, outcome_of
 from testctl.testbeds.rack import Rack, Station, read_rack
-from testctl.testbeds.remote import CONNECT_S, Keys, RemoteAgents, explain, new_stub, open_channel, read_keys
+from testctl.testbeds.remote import RemoteAgents
 
 CLOCK_NS = 20 * 10**6
 """By how much a station's clock may differ from the controller's: a fifth of the lead before the traffic."""
@@ -132,7 +134,7 @@ def _described(station: Station, keys: Keys) -> pb.Description | str:
             said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
             request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
             token = stub.Acquire(request, timeout=CONNECT_S).token
-            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[("testctl-lease", token)])
+            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(TOKEN, token)])
         except grpc.RpcError as error:
             return explain(who, error)
     for what, want, got in (
@@ -162,8 +164,6 @@ def restore(path: Path, wait_s: float) -> list[str]:
 
 
 def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
-    import time
-
     who = f"{station.kind} {station.name} ({station.listen})"
     until = time.monotonic() + wait_s
     with open_channel(station, keys) as channel:
@@ -173,7 +173,7 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
                 lease = stub.Acquire(
                     pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9), timeout=CONNECT_S
                 )
-                metadata = [("testctl-lease", lease.token)]
+                metadata = [(TOKEN, lease.token)]
                 reply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
                 stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
             except grpc.RpcError as error:

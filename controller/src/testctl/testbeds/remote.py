@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents of a rack: mutual TLS, a lease on each, and a plan's names turned into theirs.
+"""Agents of a rack: a lease on each, and a plan's names turned into theirs.
 
 A lease is renewed by a thread while it is held.  When an agent does not answer for LOST_S its
 channel is closed, so that a call that waits for a flow's end does not wait for a dead host.
@@ -7,10 +7,10 @@ channel is closed, so that a call that waits for a flow's end does not wait for 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,54 +18,18 @@ from typing import Any
 import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire import agent_pb2_grpc as rpc
 
+from testctl.testbeds.channels import CONNECT_S, TOKEN, explain, open_channel, read_keys, write_checked
 from testctl.testbeds.placement import Placement
-from testctl.testbeds.point import CALL_S, Agents, said_by
-from testctl.testbeds.rack import KEY_FILES, Rack, Station
+from testctl.testbeds.point import CALL_S, Agents
+from testctl.testbeds.rack import Rack
 
 LEASE_NS = 20 * 10**9
 RENEW_S = 4.0
 LOST_S = 12.0
-CONNECT_S = 5.0
-TOKEN = "testctl-lease"
 DEVICE_OPTIONS = ("device", "devices")
-MESSAGE_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The controller's side of mutual TLS, as PEM."""
-
-    authority: bytes
-    certificate: bytes
-    key: bytes
-
-
-def read_keys(directory: Path) -> Keys:
-    """Raises TestbedError that names the file, never with what is in it."""
-    found = []
-    for name in KEY_FILES:
-        path = directory / name
-        try:
-            if name.endswith(".key") and path.stat().st_mode & 0o077:
-                raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
-            found.append(path.read_bytes())
-        except OSError as error:
-            raise TestbedError(f"{path}: {error.strerror}; make the rack's keys with: testctl keys") from error
-    return Keys(*found)
-
-
-def open_channel(station: Station, keys: Keys) -> grpc.Channel:
-    """A channel on which only the agent with this station's own certificate is believed."""
-    credentials = grpc.ssl_channel_credentials(keys.authority, keys.key, keys.certificate)
-    options = [
-        ("grpc.ssl_target_name_override", station.name),
-        ("grpc.max_receive_message_length", MESSAGE_BYTES),
-        ("grpc.enable_retries", 0),
-        ("grpc.use_local_subchannel_pool", 1),
-    ]
-    return grpc.secure_channel(station.listen, credentials, options)
+CALLS = "TESTCTL_CALLS"
+"""The environment's name of a file to which every call is appended as it begins and ends."""
 
 
 class RemoteAgents(Agents):
@@ -82,6 +46,7 @@ class RemoteAgents(Agents):
         self._tokens: dict[str, str] = {}
         self._lost: dict[str, str] = {}
         self.clocks_ns: dict[str, tuple[int, int]] = {}
+        self._calls = os.environ.get(CALLS, "")
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -112,15 +77,18 @@ class RemoteAgents(Agents):
     def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
         if name in self._lost:
             raise TestbedError(self._lost[name])
+        self._note(name, method, "begins")
         try:
             reply = self._ask(name, method, self._outward(name, request), timeout_s)
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
-            if name in self._lost:
-                raise TestbedError(self._lost[name]) from error
-            if isinstance(error, ValueError):
-                raise
-            raise TestbedError(explain(self.words(name), error)) from error
+            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+        self._note(name, method, "ended")
         return self._inward(name, reply)
+
+    def _note(self, name: str, method: str, what: str) -> None:
+        if self._calls:
+            with open(self._calls, "a", encoding="utf-8") as file:
+                file.write(f"{time.time_ns()} {name} {method} {what}\n")
 
     def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
         """One call; a stream of replies is read to its end by whoever asked for it."""
@@ -129,11 +97,13 @@ class RemoteAgents(Agents):
 
     def fetch(self, name: str, task: str, file: str, to: Path) -> None:
         """Copy a file that a task wrote; whole, with its checksum, or not at all."""
-        chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
+        self._note(name, "Fetch", "begins")
         try:
+            chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
             write_checked(chunks, to, f"{self.words(name)}, {task}, {file}")
-        except grpc.RpcError as error:
+        except (grpc.RpcError, ValueError) as error:
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+        self._note(name, "Fetch", "ended")
 
     def _outward(self, name: str, request: Any) -> Any:
         """The request in the words of the station."""
@@ -216,52 +186,12 @@ class RemoteAgents(Agents):
         """Give the leases back; an agent that is gone ends its own."""
         for name in sorted(self._tokens):
             with suppress(grpc.RpcError, ValueError):
+                self._note(name, "Release", "begins")
                 self._ask(name, "Release", pb.ReleaseRequest(), CALL_S)
+                self._note(name, "Release", "ended")
         self._tokens.clear()
 
 
 def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
     """(how far their clock is ahead, at most how wrong that is), from one exchange."""
     return theirs_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
-
-
-def explain(who: str, error: grpc.RpcError) -> str:
-    """A failed call in words: what, where, and what to do about it."""
-    said = said_by(error)
-    code = error.code()
-    if code is grpc.StatusCode.UNAVAILABLE:
-        if "CERTIFICATE_VERIFY_FAILED" in said or "Peer name" in said or "alert" in said.lower():
-            return (
-                f"{who}: no mutual trust: {said}; want certificates of one authority, in date, each with its own name"
-            )
-        return f"{who}: not reachable: {said}; is the host up, and its agent (systemctl status testctl-agent)?"
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return f"{who}: did not answer in time"
-    if code is grpc.StatusCode.UNIMPLEMENTED:
-        return (
-            f"{who}: its agent is of another version ({said}); deploy it again: ansible-playbook playbooks/deploy.yml"
-        )
-    return f"{who}: {said}"
-
-
-def write_checked(chunks: Any, to: Path, what: str) -> None:
-    """Write a stream of Chunk messages to a file.  Raises TestbedError when its checksum is not theirs."""
-    import hashlib
-
-    to.parent.mkdir(parents=True, exist_ok=True)
-    fresh = to.with_name(f".{to.name}.part")
-    digest, told = hashlib.sha256(), ""
-    with fresh.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk.data)
-            digest.update(chunk.data)
-            told = chunk.sha256 or told
-    if told != digest.hexdigest():
-        fresh.unlink()
-        raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
-    fresh.replace(to)
-
-
-def new_stub(channel: grpc.Channel) -> Any:
-    stub: Any = rpc.AgentStub
-    return stub(channel)

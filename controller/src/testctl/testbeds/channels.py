@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels to the agents of a rack: mutual TLS, failed calls in words, files with their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import agent_pb2_grpc as rpc
+
+from testctl.testbeds.point import said_by
+from testctl.testbeds.rack import KEY_FILES, Station
+
+CONNECT_S = 5.0
+TOKEN = "testctl-lease"
+"""The metadata in which a call bears its lease."""
+MESSAGE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The controller's side of mutual TLS, as PEM."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+def read_keys(directory: Path) -> Keys:
+    """Raises TestbedError that names the file, never with what is in it."""
+    found = []
+    for name in KEY_FILES:
+        path = directory / name
+        try:
+            if name.endswith(".key") and path.stat().st_mode & 0o077:
+                raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
+            found.append(path.read_bytes())
+        except OSError as error:
+            raise TestbedError(f"{path}: {error.strerror}; make the rack's keys with: testctl keys") from error
+    return Keys(*found)
+
+
+def open_channel(station: Station, keys: Keys) -> grpc.Channel:
+    """A channel on which only the agent with this station's own certificate is believed."""
+    credentials = grpc.ssl_channel_credentials(keys.authority, keys.key, keys.certificate)
+    options = [
+        ("grpc.ssl_target_name_override", station.name),
+        ("grpc.max_receive_message_length", MESSAGE_BYTES),
+        ("grpc.enable_retries", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    return grpc.secure_channel(station.listen, credentials, options)
+
+
+def explain(who: str, error: grpc.RpcError | ValueError) -> str:
+    """A failed call in words: what, where, and what to do about it (ValueError: the channel is closed)."""
+    if isinstance(error, ValueError):
+        return f"{who}: {error}"
+    said = said_by(error)
+    code = error.code()
+    if code is grpc.StatusCode.UNAVAILABLE:
+        if "CERTIFICATE_VERIFY_FAILED" in said or "Peer name" in said or "alert" in said.lower():
+            return (
+                f"{who}: no mutual trust: {said}; want certificates of one authority, in date, each with its own name"
+            )
+        return f"{who}: not reachable: {said}; is the host up, and its agent (systemctl status testctl-agent)?"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return f"{who}: did not answer in time"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return (
+            f"{who}: its agent is of another version ({said}); deploy it again: ansible-playbook playbooks/deploy.yml"
+        )
+    return f"{who}: {said}"
+
+
+def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
+    """Write a stream of Chunk messages to a file.  Raises TestbedError when its checksum is not theirs."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    fresh = to.with_name(f".{to.name}.part")
+    digest, told = hashlib.sha256(), ""
+    with fresh.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk.data)
+            digest.update(chunk.data)
+            told = chunk.sha256 or told
+    if told != digest.hexdigest():
+        fresh.unlink()
+        raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
+    fresh.replace(to)
+
+
+def new_stub(channel: grpc.Channel) -> Any:
+    stub: Any = rpc.AgentStub
+    return stub(channel)
