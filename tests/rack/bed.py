@@ -58,7 +58,7 @@ class Bed:
         """The file of an agent, as a deployment writes it."""
         room, keys, home = self.room(name), self.rack.state / "keys", self.where / name
         home.mkdir(exist_ok=True)
-        devices = {name: device for device in room.devices}
+        devices = {name: next(iter(room.devices), "")}
         if room.kind == "switch":
             devices = {f"{name}:{host.name}": port for host in self.rack.hosts for port in host.devices.values()}
         found = {
