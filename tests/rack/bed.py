@@ -28,7 +28,7 @@ about: two congestion controls between two hosts of a rack
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
-  - [hosts, cc, [cubic, reno]]
+  - [bulk, cc, [cubic, reno]]
   - [hosts, net.ipv4.tcp_sack, 0]
   - [all, mtu, 1400]
   - [hosts, tso, on]
@@ -54,6 +54,9 @@ class Bed:
     def room(self, name: str) -> Room:
         return next(room for room in self.rack.rooms if room.name == name)
 
+    def listens(self, name: str) -> str:
+        return f"{self.room(name).management}:7400"
+
     def config(self, name: str, **changes: Any) -> Path:
         """The file of an agent, as a deployment writes it."""
         room, keys, home = self.room(name), self.rack.state / "keys", self.where / name
@@ -65,7 +68,7 @@ class Bed:
             "name": name,
             "kind": room.kind,
             "devices": devices,
-            "listen": f"{room.management}:7400",
+            "listen": self.listens(name),
             "workdir": str(home / "work"),
             "journal": str(home / "journal.jsonl"),
             "tls": {

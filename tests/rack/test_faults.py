@@ -35,6 +35,7 @@ def rack(made: Bed) -> Iterator[Bed]:
     for room in made.rack.rooms:
         if room.name not in made.agents:
             made.start(room.name)
+    free(made)
     before = made.attest()
     shutil.rmtree(made.where / "results", ignore_errors=True)
     made.forget_calls()
@@ -111,7 +112,7 @@ def test_a_host_vanishes_and_returns(rack: Bed) -> None:
     assert process.returncode == 3, said
     reasons = [point["reason"] for point in results(rack) if point["verdict"] == "broken"]
     assert reasons
-    assert all("beta (192.0.2.12:7400)" in reason for reason in reasons), reasons
+    assert all(f"host beta ({rack.listens('beta')})" in reason for reason in reasons), reasons
     free(rack)
     whole_after(rack)
 
@@ -136,7 +137,7 @@ def test_interrupted_twice(rack: Bed) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    assert process.returncode in (130, -signal.SIGINT), said
     free(rack)
     whole_after(rack)
 
@@ -165,7 +166,7 @@ def test_a_slow_agent(rack: Bed) -> None:
 def test_a_half_deployed_rack(rack: Bed) -> None:
     rack.kill("beta", signal.SIGTERM)
     said = rack.ends(rack.run(), 3)
-    assert "host beta (192.0.2.12:7400): not reachable" in said
+    assert f"host beta ({rack.listens('beta')}): not reachable" in said
     assert "systemctl status testctl-agent" in said
     assert not list((rack.where / "results").glob("*/points/*"))
     rack.start("beta")
@@ -178,16 +179,14 @@ def test_a_certificate_that_expired(rack: Bed) -> None:
     rack.kill("beta", signal.SIGTERM)
     expire(keys, "beta")
     try:
-        rack.start("beta")
-        said = rack.ends(rack.run(), 3)
-        assert "beta" in said
-        assert "certificate" in said
-        rack.kill("beta", signal.SIGTERM)
+        with pytest.raises(AssertionError, match="its certificate .*beta.crt expired at"):
+            rack.start("beta")
+        assert "not reachable" in rack.ends(rack.run(), 3)
     finally:
         for name, data in good.items():
             (keys / name).write_bytes(data)
-        if "beta" not in rack.agents:
-            rack.start("beta")
+        rack.kill("beta")
+    rack.start("beta")
     rack.whole()
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ from pathlib import Path
 
 import grpc
 
-from testctl_agent import __version__
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.attest import attest
@@ -25,6 +25,7 @@ from testctl_agent.engine.lease import Grant, Leases
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.refusal import Full, NotHere
 from testctl_agent.engine.tasks import TaskFactory, Tasks
+from testctl_agent.identity import version
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.task import Task
 from testctl_agent.wire import agent_pb2 as pb
@@ -81,7 +82,9 @@ def _capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
 
 
 def _lease(grant: Grant) -> pb.Lease:
-    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
+    return pb.Lease(
+        token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9), time_ns=time.time_ns()
+    )
 
 
 class Service(rpc.AgentServicer):
@@ -133,7 +136,7 @@ class Service(rpc.AgentServicer):
         return pb.Description(
             name=self._state.name,
             kind=self._state.kind,
-            version=__version__,
+            version=version(),
             kernel=platform.release(),
             capabilities=capabilities,
             notes=dict(self._state.notes),
