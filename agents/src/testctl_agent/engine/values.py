@@ -28,9 +28,7 @@ def check(who: str, spec: ParamSpec, value: Value) -> None:
     (An Amount parses a Duration with its unit only, and gets it without.)
     """
     kind = spec.type
-    if (
-        isinstance(kind, Amount) and isinstance(value, int) and not isinstance(value, bool)
-    ):
+    if isinstance(kind, Amount) and isinstance(value, int) and not isinstance(value, bool):
         fits = kind.least <= value <= kind.most
     else:
         fits = _parses_as_it_is(kind.parse, value)
