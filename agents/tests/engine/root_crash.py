@@ -20,9 +20,8 @@ import grpc
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.tests.engine.daemons import Caller, Daemon, calling, written
 
-KILLS = 30
-LONGEST_S = 0.05
-"""A round of Apply and Restore takes less."""
+KILLS, IN_THE_MIDST, MOST_KILLS = 30, 5, 300
+"""So many at least, so many of them between an Apply and its Restore, and no more than that."""
 VALUES: dict[str, int | str] = {
     "mtu": 1400, "tcp_sack": 0, "tcp_rmem": "4096 8192 16384", "tcp_ecn": 1, "initcwnd": 20, "gro_flush": 20_000,
     "htb_rate": 10**8, "htb_buffer": 50_000, "cc": "reno",
@@ -44,13 +43,24 @@ def change(caller: Caller, stop: threading.Event) -> None:
             raise
 
 
+def measured(caller: Caller) -> float:
+    """How long a round of Apply and Restore takes here and now."""
+    caller.acquire()
+    begin = time.monotonic()
+    caller.set(**VALUES)
+    caller.call("Restore")
+    took_s = time.monotonic() - begin
+    caller.call("Release")
+    return took_s
+
+
 def main() -> None:
     run("mount -t sysfs sys /sys")
     run("ip link add eth0 type veth peer name far")
     for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
         run(f"ip {command}")
     chance = random.Random(7)
-    found_changed = journals = 0
+    kills = journals = changed = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = written(folder, devices={"alpha": "eth0"}, lease=True)
@@ -58,26 +68,28 @@ def main() -> None:
         daemon = Daemon(path)
         with calling(address) as caller:
             before = caller.facts()
-        for _ in range(KILLS):
+            round_s = measured(caller)
+        while kills < KILLS or (changed < IN_THE_MIDST and kills < MOST_KILLS):
             with calling(address) as caller:
                 caller.acquire()
                 stop = threading.Event()
                 changing = threading.Thread(target=change, args=(caller, stop))
                 changing.start()
-                time.sleep(chance.uniform(0, LONGEST_S))
+                time.sleep(chance.uniform(0, 2 * round_s))
                 daemon.kill()
                 stop.set()
                 changing.join()
+            kills += 1
             journals += (folder / "journal.jsonl").exists()
-            found_changed += Path("/proc/sys/net/ipv4/tcp_sack").read_text() == "0\n"
+            changed += Path("/proc/sys/net/ipv4/tcp_sack").read_text() == "0\n"
             daemon = Daemon(path)
             with calling(address) as caller:
                 after = caller.facts()
             assert after == before, {k: (before.get(k), v) for k, v in after.items() if before.get(k) != v}
             assert not (folder / "journal.jsonl").exists()
         assert daemon.end() == 0
-    assert found_changed > 0, "no kill came between Apply and Restore"
-    print(f"{KILLS} kills, {journals} with a journal, {found_changed} with a changed host; all is as before")
+    assert changed >= IN_THE_MIDST, f"{changed} of {kills} kills came between Apply and Restore"
+    print(f"{kills} kills, {journals} with a journal, {changed} with a changed host; all is as before")
 
 
 if __name__ == "__main__":
