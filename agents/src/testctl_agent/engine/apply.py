@@ -159,7 +159,10 @@ class Engine:
             except Exception as error:  # noqa: BLE001 -- one that fails, by a bug too, must not keep the others
                 failed.insert(0, entry)
                 reasons.append(_not_restored(entry, error))
-        self._journal.keep(failed)
+        try:
+            self._journal.keep(failed)
+        except ApplyError as error:  # what is restored is then restored again
+            reasons.append(str(error))
         if reasons:
             raise ApplyError("; ".join(reasons))
         return restored
