@@ -55,6 +55,7 @@ def host(side: str, network: int, device: str, **options: Any) -> Iterator[subpr
     finally:
         process.kill()
         process.wait()
+        subprocess.run(["ip", "link", "del", device], check=False, capture_output=True)  # it may have gone by itself
 
 
 def tell(process: subprocess.Popen[str]) -> str:
