@@ -61,7 +61,9 @@ def test_what_can_not_be(tmp_path: Path, port: int) -> None:
         probe.task(client(port, bytes=64), tmp_path)
     with pytest.raises(TestbedError, match="option bytes is missing"):
         probe.task(client(port), tmp_path)
-    with pytest.raises(TestbedError, match=r"can't be at 203\.0\.113\.213, UDP port 7407: Cannot assign requested address"):
+    with pytest.raises(
+        TestbedError, match=r"can't be at 203\.0\.113\.213, UDP port 7407: Cannot assign requested address"
+    ):
         probe.task({"side": "server", "address": "203.0.113.213"}, tmp_path).start()
     with pytest.raises(TestbedError, match="want an IP address; got 'alpha'"):
         probe.task({"side": "server", "address": "alpha"}, tmp_path).start()
