@@ -23,10 +23,15 @@ class Running:
 
 @dataclass
 class ThreadTask:
-    """name: who it is in an error.  A TestctlError or OSError of the function is raised by start() or result()."""
+    """A TestctlError or OSError of the function is raised by start() or result().
+
+    name     who it is in an error
+    ready_s  how long it may take to be ready
+    """
 
     name: str
     work: Work
+    ready_s: float = READY_S
     _running: Running = field(default_factory=Running)
     _thread: threading.Thread | None = None
     _result: Result | None = None
@@ -43,9 +48,9 @@ class ThreadTask:
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._thread.start()
-        if not self._running.ready.wait(READY_S):
+        if not self._running.ready.wait(self.ready_s):
             self.stop()
-            raise TestbedError(f"{self.name}: was not ready within {READY_S:g} s")
+            raise TestbedError(f"{self.name}: was not ready within {self.ready_s:g} s")
         if self._error is not None:
             raise TestbedError(f"{self.name}: {self._error}") from self._error
 
