@@ -46,7 +46,7 @@ def test_an_error_afterwards_is_one_of_the_result() -> None:
     task = ThreadTask("it", fail)
     task.start()
     task.stop()
-    with pytest.raises(TestbedError, match="it: .*Input/output error"):
+    with pytest.raises(TestbedError, match=r"it: .*Input/output error"):
         task.result()
 
 
