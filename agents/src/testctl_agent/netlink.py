@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Talk rtnetlink: just enough of it for links, routes and traffic control.
+"""Talk netlink: just enough of it for links, routes, traffic control and (ethtool_netlink.py) NICs.
 
 The attributes that matter here (RED with Wlog 0, netem in nanoseconds, 64-bit rates) are not
 in netlink libraries, and importing one costs more than a whole point's requests.  A socket is
@@ -87,10 +87,10 @@ def string(data: bytes) -> str:
 
 
 class Netlink:
-    """A socket to the kernel's routing and traffic-control tables (a context manager)."""
+    """A socket to one of the kernel's families, routing and traffic control unless told (a context manager)."""
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
         self._socket.bind((0, 0))
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_CAP_ACK, 1)
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_EXT_ACK, 1)

@@ -155,6 +155,21 @@ def check_tcp(tso: bool) -> None:
     listening.close()
 
 
+def check_nic() -> None:
+    """What Describe asks of the NIC's parameters: a veth has queues, and says what it has not."""
+    wanted = {
+        "queues": "",
+        "ring_rx": "device eth0 (veth) has no rings",
+        "coalesce_tx": "device eth0 (veth) has no interrupt coalescing",
+        "pause_rx": "device eth0 (veth) has no pause frames",
+        "lro": "device eth0 (veth) has no large receive offload that can be switched",
+    }
+    got = {name: registry.module("host", name).needs(HOST, name) for name in wanted}
+    assert got == wanted, got
+    assert registry.module("host", "queues").read(HOST, "queues") == 1
+    print("a veth's queues: 1")
+
+
 def main() -> None:
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available)
@@ -175,6 +190,7 @@ def main() -> None:
     put("kernel", ".".join(os.uname().release.split(".")[:2]))
     for name, value in (("initcwnd", 20), ("initcwnd", "none"), ("gro", True), ("gro_flush", 20_000), ("mtu", 9000)):
         put(name, value)
+    check_nic()
     print("all is as before")
 
 

@@ -2,11 +2,14 @@
 """One-way latency of every data packet: leaving the sender to its last byte's arrival at the receiver.
 
 A packet that arrives merged with others (GRO) arrives when the merged one does.  Lost packets have
-no latency; each transmission counts by itself.  Needs captures at both ends with one clock.
+no latency; each transmission counts by itself.  Needs captures at both ends: with one clock, or with
+two whose offset was measured (core/clocks.py); that is taken off, and what its error exceeds is NaN.
+What a switch's telemetry tells has the switch's clock alone: see switch_latency.
 """
 
 from __future__ import annotations
 
+from testctl.metrics.core.clocks import known
 from testctl.metrics.core.latencies import latencies
 from testctl.metrics.core.spec import MetricSpec, Number
 from testctl.metrics.core.summary import infos, summarise
@@ -23,5 +26,5 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    _, latency_ns = latencies(view(records, flow))
-    return summarise("latency", latency_ns, _TAILS)
+    seen = view(records, flow)
+    return known(seen, summarise("latency", latencies(seen)[1], _TAILS))

@@ -2,13 +2,15 @@
 """Switch latency: from a data packet's arrival at a switch to its departure, the port's delay included.
 
 By telemetry, over every passage of a packet through a switch.  Without it: the latency between the hosts'
-captures, which is that of all switches of the way together.
+captures, which is that of all switches of the way together, and rests on the hosts' clocks (core/clocks.py);
+telemetry has the switch's own clock for both times.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.clocks import known
 from testctl.metrics.core.latencies import latencies
 from testctl.metrics.core.passages import data_passages, residence
 from testctl.metrics.core.spec import MetricSpec, Number
@@ -28,5 +30,6 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     spent = [residence(passage)[1] for passage in data_passages(seen)]
-    samples = np.concatenate(spent) if spent else latencies(seen)[1]
-    return summarise("switch_latency", samples, _TAILS)
+    if spent:
+        return summarise("switch_latency", np.concatenate(spent), _TAILS)
+    return known(seen, summarise("switch_latency", latencies(seen)[1], _TAILS))

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Bools, Ints
 
 
 def latencies(flow: FlowView) -> tuple[Ints, Ints]:
-    """(departure, latency) in ns of every packet on the wire that arrived, in order of departure."""
+    """(departure, latency) in ns of every packet on the wire that arrived, in order of departure.
+
+    What the two hosts' clocks are known to be apart is taken off.
+    """
     found = wire(flow)
     there = found.arrival >= 0
     left = flow.sent["time_ns"][found.row[there]]
-    return left, flow.arrived["time_ns"][found.arrival[there]] - left
+    latency_ns = flow.arrived["time_ns"][found.arrival[there]] - left
+    clocks = apart(flow)
+    return left, latency_ns if clocks is None else latency_ns - clocks.offset_ns
 
 
 def lost_packets(flow: FlowView) -> Bools:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import Array, Bools, Ints
 
@@ -53,8 +54,16 @@ def _wire(flow: FlowView) -> Wire:
     if not len(arrived):
         return Wire(row, start, end, np.full(len(row), -1, np.int64), once)
     time_ns, tsval = sent["time_ns"][row], sent["tsval"][row]
-    arrival = match((start, end, time_ns, tsval), (arrived.start, arrived.end, arrived["time_ns"], arrived["tsval"]))
+    arrival = match((start, end, time_ns, tsval), (arrived.start, arrived.end, _latest(flow), arrived["tsval"]))
     return Wire(row, start, end, arrival, once)
+
+
+def _latest(flow: FlowView) -> Ints:
+    """The arrivals by the sender's clock, as late as they can have been: none may be before its departure."""
+    clocks, time_ns = apart(flow), flow.arrived["time_ns"]
+    if clocks is None or clocks.error_ns == float("inf"):
+        return np.asarray(time_ns)
+    return np.asarray(time_ns - clocks.offset_ns + int(clocks.error_ns))
 
 
 def _split(sent: Rows) -> tuple[Ints, Ints, Ints]:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far two hosts' clocks are apart, from packets that went there and back.
+
+With t1 and t4 a request's departure and its answer's arrival by the near clock, t2 and t3 the request's arrival
+and the answer's departure by the far one, and no packet arriving before it left (RFC 5905, section 8):
+
+    t3 - t4  <=  far - near  <=  t2 - t1
+
+so the offset is known to within half of the round trip (t4 - t1) - (t3 - t2), whatever the two ways' delays are.
+The quickest exchange knows it best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PARTS = 16
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The four times of a request and its answer, in ns; t1, t4 by the near clock, t2, t3 by the far one."""
+
+    t1: int
+    t2: int
+    t3: int
+    t4: int
+
+    @property
+    def low(self) -> int:
+        return self.t3 - self.t4
+
+    @property
+    def high(self) -> int:
+        return self.t2 - self.t1
+
+    @property
+    def rtt(self) -> int:
+        """Time on the way; negative when a clock was set in between."""
+        return self.high - self.low
+
+    @property
+    def offset(self) -> int:
+        return (self.low + self.high) // 2
+
+    @property
+    def at(self) -> int:
+        return (self.t1 + self.t4) // 2
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """far clock - near clock.
+
+    offset_ns, error_ns  at the near clock's at_ns: the true offset lies within offset +- error
+    error_run_ns         the same for the whole of the exchange, drift included
+    drift_ppm            how the offset grows, by the quickest exchange of each of 16 parts
+    """
+
+    offset_ns: int
+    error_ns: int
+    error_run_ns: int
+    drift_ppm: float
+    samples: int
+    rtt_ns: int
+    at_ns: int
+    begin_ns: int
+    end_ns: int
+
+
+def estimate(exchanges: Sequence[Exchange]) -> Estimate:
+    """What the exchanges tell.  Raises ValueError when none of them is whole."""
+    whole = [one for one in exchanges if one.rtt >= 0]
+    if not whole:
+        raise ValueError(f"want an exchange with a round trip of 0 ns or more; got {len(exchanges)} without")
+    best = min(whole, key=lambda one: one.rtt)
+    quick = quickest_of_parts(whole)
+    offset = best.offset
+    return Estimate(
+        offset_ns=offset,
+        error_ns=max(best.high - offset, offset - best.low),
+        error_run_ns=max(max(one.high - offset, offset - one.low) for one in quick),
+        drift_ppm=_slope(quick) * 1e6,
+        samples=len(whole),
+        rtt_ns=best.rtt,
+        at_ns=best.at,
+        begin_ns=min(one.t1 for one in whole),
+        end_ns=max(one.t4 for one in whole),
+    )
+
+
+def quickest_of_parts(whole: Sequence[Exchange]) -> list[Exchange]:
+    """The exchange with the least round trip of every part of the time, in order."""
+    begin, end = min(one.at for one in whole), max(one.at for one in whole)
+    parts: dict[int, Exchange] = {}
+    for one in whole:
+        part = (one.at - begin) * _PARTS // (end - begin + 1)
+        if part not in parts or one.rtt < parts[part].rtt:
+            parts[part] = one
+    return [parts[part] for part in sorted(parts)]
+
+
+def _slope(points: Sequence[Exchange]) -> float:
+    """Least squares through (at, offset); 0 for a single point."""
+    first = points[0]
+    times = [one.at - first.at for one in points]
+    offsets = [one.offset - first.offset for one in points]
+    mean_time, mean_offset = sum(times) / len(times), sum(offsets) / len(offsets)
+    spread = sum((time - mean_time) ** 2 for time in times)
+    if not spread:
+        return 0.0
+    return sum((t - mean_time) * (o - mean_offset) for t, o in zip(times, offsets, strict=True)) / spread

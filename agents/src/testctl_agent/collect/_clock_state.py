@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps this host's clock, and how wrong that says it may be: chrony, else PTP, else the kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from testctl_agent.run import run
+from testctl_agent.spec.errors import TestbedError
+
+_TIMEOUT_S = 5.0
+_TRACKING_FIELDS = 14
+_STA_UNSYNC, _TIME_ERROR = 0x40, 5
+
+
+@dataclass(frozen=True)
+class ClockState:
+    """This host's clock against the reference of `source`.
+
+    offset_ns     this clock - reference, as far as the source knows
+    error_ns      the most it can be wrong, offset included, by what the source says of itself
+    synchronised  whether it follows its reference now
+    tried         sources that could not be asked, and why
+    """
+
+    source: str
+    synchronised: bool
+    offset_ns: int
+    error_ns: int
+    reference: str = ""
+    tried: tuple[str, ...] = ()
+
+
+def chrony(said: str) -> ClockState:
+    """From `chronyc -c tracking`; the bound is |offset| + root dispersion + root delay / 2 (chronyc(1), tracking).
+
+    TestbedError when the text is not that.
+    """
+    fields = said.strip().split(",")
+    try:
+        if len(fields) != _TRACKING_FIELDS:
+            raise ValueError(f"{len(fields)} fields")
+        slow_s, delay_s, dispersion_s = float(fields[4]), float(fields[10]), float(fields[11])
+    except ValueError as error:
+        raise TestbedError(f"chronyc tracking: want {_TRACKING_FIELDS} fields, numbers; got {said[:200]!r}") from error
+    return ClockState(
+        source="chrony",
+        synchronised=fields[13] != "Not synchronised",
+        offset_ns=round(-slow_s * 1e9),
+        error_ns=round((abs(slow_s) + dispersion_s + delay_s / 2) * 1e9),
+        reference=fields[1] or fields[0],
+    )
+
+
+def ptp(said: str) -> ClockState:
+    """From `pmc -u -b 0 "GET CURRENT_DATA_SET"`: the path may be all asymmetry, so the bound is |offset| + its delay.
+
+    TestbedError when no clock answered.
+    """
+    found = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", said, re.M))
+    if len(found) != 3:
+        raise TestbedError(f"pmc: want offsetFromMaster and meanPathDelay; got {said.strip()[:200]!r}")
+    offset, delay = float(found["offsetFromMaster"]), float(found["meanPathDelay"])
+    return ClockState("ptp", found["stepsRemoved"] != "0", round(offset), round(abs(offset) + abs(delay)))
+
+
+def kernel() -> ClockState:
+    """From adjtimex(2), which has the greatest and the estimated error in microseconds."""
+    import ctypes
+
+    class Timex(ctypes.Structure):
+        _fields_ = (
+            ("modes", ctypes.c_uint), ("offset", ctypes.c_long), ("freq", ctypes.c_long), ("maxerror", ctypes.c_long),
+            ("esterror", ctypes.c_long), ("status", ctypes.c_int), ("rest", ctypes.c_long * 32),
+        )  # fmt: skip
+
+    state = Timex()
+    code = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(state))
+    if code < 0:
+        raise TestbedError(f"adjtimex: error {ctypes.get_errno()}")
+    synchronised = code != _TIME_ERROR and not state.status & _STA_UNSYNC
+    return ClockState("kernel", synchronised, 0, int(state.maxerror) * 1000)
+
+
+def clock_state() -> ClockState:
+    """The first source that answers; the kernel always does."""
+    tried: list[str] = []
+    sources: tuple[tuple[tuple[str, ...], Callable[[str], ClockState]], ...] = (
+        (("chronyc", "-c", "tracking"), chrony),
+        (("pmc", "-u", "-b", "0", "GET CURRENT_DATA_SET"), ptp),
+    )
+    for argv, read in sources:
+        if shutil.which(argv[0]) is None:
+            tried.append(f"{argv[0]} is not installed")
+            continue
+        try:
+            found = read(run(argv, timeout_s=_TIMEOUT_S))
+        except TestbedError as error:
+            tried.append(str(error))
+            continue
+        return ClockState(**{**found.__dict__, "tried": tuple(tried)})
+    return ClockState(**{**kernel().__dict__, "tried": tuple(tried)})

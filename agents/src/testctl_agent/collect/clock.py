@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far two hosts' clocks are apart, measured by packets both ways, and what keeps each of them.
+
+UDP requests with a number; arrivals are stamped by the kernel (SO_TIMESTAMPNS), departures by the program just
+before it sends, which can only make a round trip longer and the error larger, never the offset wrong.
+
+Options: side, port, seed (the same on both sides) and
+    server  address its own; peer: the only address that it answers
+    client  address and bind; interval_ns; count of requests (0: until it is stopped)
+    state   nothing is sent: what keeps the clock of this host
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from testctl_agent.collect._clock_estimate import Exchange, estimate
+from testctl_agent.collect._clock_state import clock_state
+from testctl_agent.generators._datagrams import bound
+from testctl_agent.generators._options import need
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Result
+from testctl_agent.thread_task import Running, ThreadTask
+
+NAME = "clock"
+PORT = 7408
+COUNT, INTERVAL_NS = 100, 10**7
+MOST_SAMPLES = 100_000
+_SO_TIMESTAMPNS = 35
+_PACKET = struct.Struct("!4sB3xQIQQ")
+_MAGIC, _REQUEST, _ANSWER = b"tclk", 1, 2
+_TIMESPEC = struct.Struct("@ll")
+_LOOK_S = 0.05
+
+
+def files(options: Mapping[str, Value]) -> list[str]:
+    return []
+
+
+def missing() -> str | None:
+    """Why clocks can't be compared here, or None."""
+    return None
+
+
+def pack(kind: int, token: int, number: int, arrived_ns: int = 0, left_ns: int = 0) -> bytes:
+    """A request, or an answer with the far clock's two times."""
+    return _PACKET.pack(_MAGIC, kind, token, number, arrived_ns, left_ns)
+
+
+def unpack(data: bytes) -> tuple[int, int, int, int, int] | None:
+    """(kind, token, number, arrived_ns, left_ns), or None when it is not one of ours."""
+    if len(data) != _PACKET.size:
+        return None
+    magic, *fields = _PACKET.unpack(data)
+    kind, token, number, arrived_ns, left_ns = fields
+    return (kind, token, number, arrived_ns, left_ns) if magic == _MAGIC else None
+
+
+def receive(sock: socket.socket) -> tuple[bytes, int, tuple[str, int]]:
+    """A packet, the kernel's time of its arrival, and who sent it.  TimeoutError when none comes."""
+    data, extra, _, source = sock.recvmsg(2 * _PACKET.size, 256)
+    for level, kind, value in extra:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, ns = _TIMESPEC.unpack_from(value)
+            return data, seconds * 10**9 + ns, source[:2]
+    raise TestbedError("the kernel gives no time of arrival (SO_TIMESTAMPNS)")
+
+
+def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
+    """The server: each request back with its two times, until it is stopped."""
+    token, peer, answered = int(options.get("seed", 0)), str(options.get("peer", "")), 0
+    sock.settimeout(_LOOK_S)
+    running.ready.set()
+    while not running.stop.is_set():
+        try:
+            data, arrived_ns, source = receive(sock)
+        except TimeoutError:
+            continue
+        found = unpack(data)
+        if found is None or found[:2] != (_REQUEST, token) or (peer and source[0] != peer):
+            continue
+        sock.sendto(pack(_ANSWER, token, found[2], arrived_ns, time.time_ns()), source)
+        answered += 1
+    return {"collector": NAME, "side": "server", "answered": answered, "state": asdict(clock_state())}
+
+
+def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1: int) -> Exchange | None:
+    """The exchange that an answer ends; None when none comes within the socket's timeout."""
+    end = time.monotonic() + _LOOK_S
+    while (left := end - time.monotonic()) > 0:
+        sock.settimeout(left)
+        try:
+            data, t4, source = receive(sock)
+        except TimeoutError:
+            return None
+        found = unpack(data)
+        if found is not None and source == to and found[:3] == (_ANSWER, token, number):
+            return Exchange(t1, found[3], found[4], t4)
+    return None
+
+
+def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
+    """The client: a request every interval, then what they tell."""
+    to = str(need(options, "address", NAME)), int(options.get("port", PORT))
+    token, count = int(options.get("seed", 0)), int(options.get("count", COUNT))
+    interval_s = int(options.get("interval_ns", INTERVAL_NS)) / 1e9
+    exchanges: list[Exchange] = []
+    running.ready.set()
+    asked = 0
+    while asked < (count or MOST_SAMPLES) and not running.stop.is_set():
+        asked += 1
+        t1 = time.time_ns()
+        sock.sendto(pack(_REQUEST, token, asked), to)
+        if (found := _await(sock, to, token, asked, t1)) is not None:
+            exchanges.append(found)
+        if asked != count:
+            running.stop.wait(interval_s)
+    return _result(exchanges, asked, f"{to[0]}, UDP port {to[1]}")
+
+
+def _result(exchanges: list[Exchange], asked: int, whom: str) -> Result:
+    if not exchanges:
+        raise TestbedError(f"no answer from {whom}, to {asked} requests")
+    try:
+        found = estimate(exchanges)
+    except ValueError as error:
+        raise TestbedError(f"the clocks were set while they were compared: {error}") from error
+    said = {"collector": NAME, "side": "client", "source": "packets", "lost": asked - len(exchanges)}
+    return said | asdict(found) | {"state": asdict(clock_state())}
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
+    """One end; options["side"] says which.  The server ends when it is stopped."""
+    side = str(need(options, "side", NAME))
+    if side not in ("server", "client", "state"):
+        raise TestbedError(f"{NAME}: want side server, client or state; got {side}")
+    name = f"{NAME} {side}"
+    address = "" if side == "state" else str(need(options, "address" if side == "server" else "bind", name))
+
+    def work(running: Running) -> Result:
+        if side == "state":
+            return {"collector": NAME, "side": side, "state": asdict(clock_state())}
+        with bound(address, int(options.get("port", PORT)) if side == "server" else 0, name) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            return _answer(sock, options, running) if side == "server" else _ask(sock, options, running)
+
+    return ThreadTask(name, work)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether IP packets of a size pass between two hosts, each way, and which are the largest that do.
+
+UDP with DF.  A request says how large its answer is to be, so that each way is tried by itself, the other one
+with small packets.  A size that is lost `tries` times does not pass.
+
+Options: side, address, port, seed (the same on both sides) and
+    server  address its own; peer: the only address that it answers
+    client  address and bind; bytes: the size of the whole IP packet; tries; timeout_ns of the first answer
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.generators._datagrams import HEADERS, bound, never_fragment, sent
+from testctl_agent.generators._options import need
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Result
+from testctl_agent.thread_task import Running, ThreadTask
+
+NAME = "probe"
+PORT = 7407
+LEAST, MOST = 128, 65535
+_REQUEST, _ANSWER, _TOO_LARGE = 1, 2, 3
+_HEAD = struct.Struct("!4sBxHQI")
+_MAGIC = b"tprb"
+_LOOK_S, _LEAST_WAIT_S = 0.05, 0.05
+
+
+def missing() -> str | None:
+    """Why this generator is not available, or None."""
+    return None
+
+
+def refuses(options: Mapping[str, Value]) -> list[str]:
+    """What of a flow's options it can't honour, with the reason: all of them, as it makes no flow."""
+    return ["generator: probe tries a path, and carries no flow"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One packet.  size: of the answer that is asked for, or of the request that is answered (IP packet, bytes)."""
+
+    kind: int
+    size: int
+    token: int
+    number: int
+
+    def packed(self, payload_bytes: int) -> bytes:
+        head = _HEAD.pack(_MAGIC, self.kind, self.size, self.token, self.number)
+        return head + bytes(max(payload_bytes - len(head), 0))
+
+
+def unpacked(data: bytes) -> Message | None:
+    """The message in a payload, or None when it is not one of ours."""
+    if len(data) < _HEAD.size:
+        return None
+    magic, kind, size, token, number = _HEAD.unpack_from(data)
+    return Message(kind, size, token, number) if magic == _MAGIC else None
+
+
+def largest(passes: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest size that passes, from `least` (which does) to `most`, in steps by halves."""
+    if passes(most):
+        return most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if passes(middle) else (least, middle)
+    return least
+
+
+def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
+    """The server: one answer to each request, of the size that it asks for, until it is stopped."""
+    token, peer, answered = int(options.get("seed", 0)), str(options.get("peer", "")), 0
+    headers = HEADERS[sock.family]
+    sock.settimeout(_LOOK_S)
+    running.ready.set()
+    while not running.stop.is_set():
+        try:
+            data, source = sock.recvfrom(MOST)
+        except TimeoutError:
+            continue
+        asked = unpacked(data)
+        if asked is None or asked.kind != _REQUEST or asked.token != token or (peer and source[0] != peer):
+            continue
+        reply = Message(_ANSWER, len(data) + headers, token, asked.number)
+        if not sent(sock, reply.packed(asked.size - headers), source):
+            sent(sock, Message(_TOO_LARGE, asked.size, token, asked.number).packed(0), source)
+        answered += 1
+    return {"generator": NAME, "side": "server", "error": None, "answered": answered}
+
+
+@dataclass
+class _Client:
+    """Asks, and waits for answers."""
+
+    sock: socket.socket
+    to: tuple[str, int]
+    token: int
+    tries: int
+    wait_s: float
+    running: Running
+    number: int = 0
+
+    def passes(self, forward: int, backward: int) -> bool:
+        """Whether a request of one size is answered by a packet of the other."""
+        for _ in range(self.tries):
+            if self.running.stop.is_set():
+                raise TestbedError("was stopped")
+            self.number += 1
+            request = Message(_REQUEST, backward, self.token, self.number)
+            if not sent(self.sock, request.packed(forward - HEADERS[self.sock.family]), self.to):
+                return False
+            said = self._await(self.number)
+            if said is not None:
+                return said
+        return False
+
+    def _await(self, number: int) -> bool | None:
+        """What the answer says; None when none comes in time."""
+        end = time.monotonic() + self.wait_s
+        while (left := end - time.monotonic()) > 0:
+            self.sock.settimeout(left)
+            try:
+                data, source = self.sock.recvfrom(MOST)
+            except TimeoutError:
+                return None
+            found = unpacked(data)
+            if found is not None and source[:2] == self.to and (found.token, found.number) == (self.token, number):
+                return found.kind == _ANSWER
+        return None
+
+
+def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
+    """The client: first whether anything passes, then the size asked for, then the largest."""
+    address, port, size = str(need(options, "address", NAME)), int(options.get("port", PORT)), _size(options)
+    timeout_s = int(options.get("timeout_ns", 10**9)) / 1e9
+    client = _Client(
+        sock, (address, port), int(options.get("seed", 0)), int(options.get("tries", 3)), timeout_s, running
+    )
+    running.ready.set()
+    begun = time.monotonic()
+    if not client.passes(LEAST, LEAST):
+        raise TestbedError(f"no answer from {address}, UDP port {port}, to packets of {LEAST} bytes")
+    client.wait_s = min(timeout_s, max(_LEAST_WAIT_S, 4 * (time.monotonic() - begun)))
+    forward = largest(lambda n: client.passes(n, LEAST), LEAST, size)
+    backward = largest(lambda n: client.passes(LEAST, n), LEAST, size)
+    return report(str(need(options, "bind", NAME)), address, size, forward, backward)
+
+
+def report(near: str, far: str, size: int, forward: int, backward: int) -> Result:
+    """The client's result; `why` is a sentence for a user, empty when the size passes both ways."""
+    ways = ((near, far, forward), (far, near, backward))
+    why = "; ".join(
+        f"from {a} to {b} packets of {size} bytes do not arrive, the largest that do have {most}"
+        for a, b, most in ways
+        if most < size
+    )
+    return {
+        "generator": NAME, "side": "client", "error": None, "bytes": size, "passes": not why, "why": why,
+        "largest_forward": forward, "largest_backward": backward, "largest": min(forward, backward),
+    }  # fmt: skip
+
+
+def _size(options: Mapping[str, Value]) -> int:
+    size = int(need(options, "bytes", NAME))
+    if not LEAST <= size <= MOST:
+        raise TestbedError(f"{NAME}: want bytes from {LEAST} to {MOST}; got {size}")
+    return size
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
+    """One end; options["side"] says which.  The server ends when it is stopped."""
+    is_server = need(options, "side", NAME) == "server"
+    name = f"probe {'server' if is_server else 'client'}"
+    if not is_server:
+        _size(options)
+    address = str(need(options, "address" if is_server else "bind", name))
+
+    def work(running: Running) -> Result:
+        with bound(address, int(options.get("port", PORT)) if is_server else 0, name) as sock:
+            never_fragment(sock)
+            return _answer(sock, options, running) if is_server else _ask(sock, options, running)
+
+    return ThreadTask(name, work)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many queues a host's NICs have, each way: combined ones, or as many for receiving as for sending.
+
+A device on which the two differ reads "rx:2,tx:4", which apply takes back.
+"""
+
+from __future__ import annotations
+
+from testctl_agent.params.devices import gather, spread
+from testctl_agent.params.entity import Entity
+from testctl_agent.params.host_nic import lacks
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Int, Value
+
+SPEC = ParamSpec(
+    name="queues",
+    kind="host",
+    help="Queues of the NIC, for receiving as for sending",
+    type=Int(1, 4096, "queues"),
+)
+
+
+def value_of(channels: dict[str, int]) -> Value | None:
+    """The value in an answer of the device; None when it has none that can be set."""
+    if "combined" in channels:
+        return channels["combined"]
+    if "rx" not in channels or "tx" not in channels:
+        return None
+    rx, tx = channels["rx"], channels["tx"]
+    return rx if rx == tx else f"rx:{rx},tx:{tx}"
+
+
+def channels_for(channels: dict[str, int], value: Value) -> dict[str, int]:
+    """What to set for a value, given what the device has.  ValueError for one that it can't have."""
+    if isinstance(value, str) and ":" in value:
+        return {name: int(number) for name, _, number in (word.partition(":") for word in value.split(","))}
+    return {"combined": int(value)} if "combined" in channels else {"rx": int(value), "tx": int(value)}
+
+
+def _read(device: str) -> Value:
+    from testctl_agent import ethtool_netlink as nic
+
+    value = value_of(nic.get(device, nic.CHANNELS))
+    if value is None:
+        raise TestbedError(f"device {device} has no queues that can be set")
+    return value
+
+
+def _apply(device: str, value: Value) -> None:
+    from testctl_agent import ethtool_netlink as nic
+
+    nic.put(device, nic.CHANNELS, channels_for(nic.get(device, nic.CHANNELS), value))
+
+
+def read(entity: Entity, name: str) -> Value:
+    return gather(entity, _read)
+
+
+def apply(entity: Entity, name: str, value: Value) -> None:
+    spread(entity, name, value, _apply)
+
+
+def needs(entity: Entity, name: str) -> str:
+    from testctl_agent import ethtool_netlink as nic
+
+    for device in entity.devices:
+        try:
+            found = nic.get(device, nic.CHANNELS)
+        except TestbedError as error:
+            return str(error)
+        if value_of(found) is None:
+            return lacks(device, "queues that can be set")
+    return "" if entity.devices else "it has no network device"

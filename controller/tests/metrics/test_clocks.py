@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts with clocks of their own: what is known of them is taken off, and what is not known is not told."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.metrics import Number, analyse
+from testctl.records import load_raw
+from testctl.records.synthetic import bulk, write_point
+
+LATENCIES = ("latency_mean_us", "latency_p99_us", "switch_latency_p50_us")
+
+
+def values(where: Path, ahead_ns: int, clocks: dict[str, Any] | None) -> dict[str, Number]:
+    """Metrics of a flow of 5 ms latency whose receiver's clock is ahead by so much."""
+    captures = bulk(2000, rate_bps=1e9)
+    captures["receiver"]["time_ns"] += ahead_ns
+    write_point(where, captures)
+    if clocks is not None:
+        path = where / "raw/outcome.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"clocks": clocks}))
+    return analyse(load_raw(where)).metrics["bulk"]
+
+
+def clocks(offset_ns: int, error_ns: int) -> dict[str, Any]:
+    """Both hosts against a third clock, half of the error each."""
+    each = {"error_ns": error_ns // 2, "source": "packets"}
+    return {"sender": {"offset_ns": 700, **each}, "receiver": {"offset_ns": 700 + offset_ns, **each}}
+
+
+def test_one_clock_says_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    found = values(tmp_path / "a", 0, None)
+    assert [found[name] for name in LATENCIES] == [5000.0] * 3
+    assert math.isnan(float(found["clock_error_ns"]))
+    assert math.isnan(float(found["clock_offset_ns"]))
+    same = values(tmp_path / "b", 0, {})
+    assert {name: repr(value) for name, value in same.items()} == {name: repr(value) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("ahead_ns", [3_000_000, -30_000_000])
+def test_the_offset_is_taken_off(tmp_path: Path, ahead_ns: int) -> None:
+    found = values(tmp_path, ahead_ns, clocks(ahead_ns, 20_000))
+    assert [found[name] for name in LATENCIES] == [5000.0] * 3
+    assert (found["clock_offset_ns"], found["clock_error_ns"]) == (ahead_ns, 20_000)
+    assert found["packets_lost"] == 0
+
+
+def test_arrivals_before_departures_are_matched_within_the_error(tmp_path: Path) -> None:
+    found = values(tmp_path, -5_010_000, clocks(0, 20_000))
+    assert found["packets_lost"] == 0
+    assert math.isnan(float(found["latency_mean_us"]))  # -10 us, which may be wrong by 20 us
+
+
+@pytest.mark.parametrize("known", [clocks(0, 5_000_002), {"sender": {"offset_ns": 0, "error_ns": 1, "source": "ptp"}}])
+def test_what_the_error_exceeds_is_not_told(tmp_path: Path, known: dict[str, Any]) -> None:
+    found = values(tmp_path, 0, known)
+    assert all(math.isnan(float(found[name])) for name in LATENCIES)
+    assert found["rtt_p50_us"] == pytest.approx(10_000, abs=20)
