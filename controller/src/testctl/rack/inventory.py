@@ -11,7 +11,10 @@ import yaml
 from testctl import keys
 from testctl.rack.plan import PORT, Rack, Room
 
-SPDX = "# SPDX-License-Identifier: Apache-2.0\n# Written by tools/rack up; see inventory/rack-example for one of hardware.\n"
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/rack up; see inventory/rack-example for one of hardware.
+"""
 
 
 def write(rack: Rack) -> Path:
@@ -25,7 +28,7 @@ def write(rack: Rack) -> Path:
 
 
 def _yaml(path: Path, content: Mapping[str, object]) -> None:
-    path.write_text(SPDX + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
+    path.write_text(HEAD + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
 
 
 def _hosts(rack: Rack) -> dict[str, object]:
