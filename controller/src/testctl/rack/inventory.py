@@ -67,12 +67,12 @@ def _all(rack: Rack) -> dict[str, object]:
         "ansible_user": "root",
         "ansible_ssh_private_key_file": str(ssh / "id"),
         "ansible_ssh_common_args": f"-F none -o IdentitiesOnly=yes -o UserKnownHostsFile={ssh / 'known_hosts'}",
-        "ansible_ssh_control_path": str(control_path(rack.state)),
+        "ansible_control_path": str(control_path(rack.state)),
         "ansible_python_interpreter": "/usr/bin/python3",
         "testctl_keys": "../keys",
     }
 
 
 def control_path(state: Path) -> Path:
-    """Where ssh keeps the sockets of its connections; a glob when %h is."""
-    return state / "ssh" / "%h"
+    """Where ssh keeps the sockets of its connections, as Ansible wants it written."""
+    return state / "ssh" / "%%h"
