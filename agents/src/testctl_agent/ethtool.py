@@ -13,6 +13,8 @@ from testctl_agent.spec.errors import TestbedError
 
 _SIOCETHTOOL = 0x8946
 _GDRVINFO = 0x03
+_GSTRINGS, _GSSET_INFO, _GFEATURES = 0x1B, 0x37, 0x3A
+_FEATURE_NAMES, _NAME_BYTES = 4, 32
 _COMMANDS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
 """feature: (get, set); "tso" is every kind of TCP segmentation offload at once."""
 
@@ -52,3 +54,24 @@ def driver(device: str) -> str:
     data = bytearray(struct.pack("=I", _GDRVINFO) + bytes(192))
     _ioctl(device, data)
     return data[4:36].rstrip(b"\0").split(b"\0")[0].decode()
+
+
+def features(device: str) -> list[str]:
+    """The names of all offloads that are on, as `ethtool -k` has them from the kernel, in order."""
+    data = bytearray(struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _FEATURE_NAMES, 0))
+    _ioctl(device, data)
+    mask, count = struct.unpack_from("=QI", data, 8)
+    if not mask:
+        return []
+    names = bytearray(struct.pack("=III", _GSTRINGS, _FEATURE_NAMES, count) + bytes(_NAME_BYTES * count))
+    _ioctl(device, names)
+    blocks = -(-count // 32)
+    bits = bytearray(struct.pack("=II", _GFEATURES, blocks) + bytes(16 * blocks))
+    _ioctl(device, bits)
+    found = []
+    for number in range(count):
+        active = struct.unpack_from("=I", bits, 8 + 16 * (number // 32) + 8)[0]
+        name = names[12 + _NAME_BYTES * number :][:_NAME_BYTES].split(b"\0")[0].decode(errors="replace")
+        if name and active >> (number % 32) & 1:
+            found.append(name)
+    return sorted(found)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from testctl_agent.engine.journal import Entry, Journal
+from testctl_agent.engine.journal import Entry, Journal, Unreadable
+from testctl_agent.engine.values import check, spec_of
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.param import ParamSpec
@@ -100,14 +101,27 @@ class Engine:
         before: list[Setting] = []
         after: list[Setting] = []
         try:
+            for setting in settings:
+                self._check(setting)
             for setting in in_order(settings, lambda s: self._at(s)[1].SPEC.after):
                 old, new = self._set(setting)
                 before.append(old)
                 after.append(new)
-        except BaseException:
-            self.restore()
+        except BaseException as error:
+            self._undo(error)
             raise
         return before, after
+
+    def _undo(self, why: BaseException) -> None:
+        """Restore after a failure; what can't be restored is said beside it."""
+        try:
+            self.restore()
+        except ApplyError as error:
+            raise ApplyError(f"{why}; and then: {error}") from why
+
+    def _check(self, setting: Setting) -> None:
+        entity, parameter = self._at(setting)
+        check(f"{entity.kind} {entity.name}, {setting.parameter}", spec_of(parameter, setting.parameter), setting.value)
 
     def _set(self, setting: Setting) -> tuple[Setting, Setting]:
         entity, parameter = self._at(setting)
@@ -117,12 +131,18 @@ class Engine:
             raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {reason}")
         old = parameter.read(entity, name)
         if old != setting.value:
-            self._journal.add(Entry(entity.name, name, old))
+            self._write_down(who, Entry(entity.name, name, old))
             parameter.apply(entity, name, setting.value)
         got = parameter.read(entity, name)
         if got != setting.value:
             raise ApplyError(f"{who}: want {shown(setting.value)}; read back {shown(got)}")
         return Setting(entity.name, name, old), Setting(entity.name, name, got)
+
+    def _write_down(self, who: str, entry: Entry) -> None:
+        try:
+            self._journal.add(entry)
+        except ApplyError as error:
+            raise ApplyError(f"{who}: not set: {error}") from error
 
     def restore(self) -> list[Setting]:
         """Everything back to what the journal says, newest change first.
@@ -130,22 +150,37 @@ class Engine:
         Goes on past what fails, keeps that in the journal and raises ApplyError with all
         that failed.
         """
-        entries = self._journal.entries()
         restored: list[Setting] = []
-        failed: list[Entry] = []
+        failed: list[Entry | Unreadable] = []
         reasons: list[str] = []
-        for entry in reversed(entries):
+        for entry in reversed(self._journal.read()):
             try:
-                entity, parameter = self._at(entry)
-                parameter.apply(entity, entry.parameter, entry.value)
-                got = parameter.read(entity, entry.parameter)
-                if got != entry.value:
-                    raise ApplyError(f"want {shown(entry.value)}; read back {shown(got)}")
-                restored.append(Setting(entry.entity, entry.parameter, entry.value))
-            except (TestctlError, OSError) as error:
+                restored.append(self._back(entry))
+            except Exception as error:  # noqa: BLE001 -- one that fails, by a bug too, must not keep the others
                 failed.insert(0, entry)
-                reasons.append(f"{entry.entity}, {entry.parameter}: not restored: {error}")
-        self._journal.keep(failed)
+                reasons.append(_not_restored(entry, error))
+        try:
+            self._journal.keep(failed)
+        except ApplyError as error:  # what is restored is then restored again
+            reasons.append(str(error))
         if reasons:
             raise ApplyError("; ".join(reasons))
         return restored
+
+    def _back(self, entry: Entry | Unreadable) -> Setting:
+        """Restore one entry and read it back."""
+        if isinstance(entry, Unreadable):
+            raise self._journal.odd(entry)
+        entity, parameter = self._at(entry)
+        parameter.apply(entity, entry.parameter, entry.value)
+        got = parameter.read(entity, entry.parameter)
+        if got != entry.value:
+            raise ApplyError(f"want {shown(entry.value)}; read back {shown(got)}")
+        return Setting(entry.entity, entry.parameter, entry.value)
+
+
+def _not_restored(entry: Entry | Unreadable, error: Exception) -> str:
+    if isinstance(entry, Unreadable):
+        return str(error)
+    what = str(error) if isinstance(error, TestctlError | OSError) else f"{type(error).__name__}: {error}"
+    return f"{entry.entity}, {entry.parameter}: not restored: {what}"

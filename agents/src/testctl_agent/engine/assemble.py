@@ -66,8 +66,8 @@ def _parameters(kind: str) -> list[str]:
     return [name for name, spec in registry.specs().get(kind, {}).items() if spec.role == "state" and not spec.pattern]
 
 
-def assemble(config: AgentConfig) -> AgentState:
-    """The state of an agent; what a crash left changed is restored first."""
+def prepare(config: AgentConfig) -> AgentState:
+    """The state of an agent; what a crash left changed is still changed."""
     devices = tuple(config.devices.values())
     is_switch = config.kind == "switch"
     backend = backends.load(config.backend, config.devices, config.forwarding) if is_switch else None
@@ -78,9 +78,15 @@ def assemble(config: AgentConfig) -> AgentState:
             for port, device in config.devices.items()
         ]
     engine = Engine(entities, _find, Journal(config.journal))
-    engine.restore()
     notes = dict(backend.describe()) if backend else {}
     close = backend.close if backend else lambda: None
     return AgentState(
         config.name, config.kind, engine, config.workdir, new_task, _parameters, notes, close, registry.collectors
     )
+
+
+def assemble(config: AgentConfig) -> AgentState:
+    """The state of an agent; what a crash left changed is restored first."""
+    state = prepare(config)
+    state.engine.restore()
+    return state

@@ -5,31 +5,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 import grpc
 
 from testctl_agent import __version__
+from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Engine, Setting
+from testctl_agent.engine.attest import attest
+from testctl_agent.engine.guard import Guard, token_of
+from testctl_agent.engine.lease import Grant, Leases
+from testctl_agent.engine.limits import Limits
+from testctl_agent.engine.refusal import Full, NotHere
+from testctl_agent.engine.tasks import TaskFactory, Tasks
 from testctl_agent.spec.errors import TestbedError, TestctlError
-from testctl_agent.spec.types import Value
 from testctl_agent.task import Task
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_from_wire, to_wire
 
 CHUNK_BYTES = 1 << 20
-MESSAGE_BYTES = 8 << 20
 STOP_S = 30.0
-
-TaskFactory = Callable[[str, str, Mapping[str, Value], Path], Task]
-"""(kind, name, options, working directory) → a task that has not started."""
 
 
 @dataclass
@@ -52,44 +55,79 @@ class AgentState:
     close: Callable[[], None] = lambda: None
     collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
 
+    @property
+    def who(self) -> str:
+        """As errors name it: "host alpha"."""
+        return f"{self.kind} {self.name}"
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Every device of its entities."""
+        return tuple(dict.fromkeys(d for entity in self.engine.entities.values() for d in entity.devices))
+
 
 def _setting(setting: Setting) -> pb.Setting:
     return pb.Setting(entity=setting.entity, parameter=setting.parameter, value=to_wire(setting.value))
 
 
-class Service(rpc.AgentServicer):
-    """The calls of wire/agent.proto.
+def _capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
+    """What a parameter is, or why it can't be set; one that can't be read can't be set."""
+    missing = engine.missing(entity, parameter)
+    try:
+        value = None if missing else to_wire(engine.read(entity, parameter))
+    except (TestctlError, OSError) as error:
+        missing, value = str(error), None
+    return pb.Capability(parameter=parameter, entity=entity, missing=missing, value=value)
 
-    A TestctlError becomes FAILED_PRECONDITION with its own words; anything else is a bug
-    and becomes INTERNAL.  One change at a time: Apply and Restore exclude each other.
+
+def _lease(grant: Grant) -> pb.Lease:
+    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
+
+
+class Service(rpc.AgentServicer):
+    """The calls of wire/agent.proto; errors are raised, and the Guard before them makes refusals of them.
+
+    One change at a time: Apply and Restore exclude each other.  `leases` is None for an agent
+    that gives none, whose tasks' directories lie in the working directory itself.
     """
 
-    def __init__(self, state: AgentState) -> None:
+    def __init__(self, state: AgentState, most: Limits | None = None) -> None:
         self._state = state
+        self._most = most or Limits()
         self._changing = threading.Lock()
-        self._tasks: dict[str, Task] = {}
+        self._waits = threading.BoundedSemaphore(self._most.waits) if self._most.waits else None
+        self._number = 0
+        self.leases: Leases | None = None
+        self._tasks = self._new_tasks(state.workdir)
 
-    def _refuse(self, context: grpc.ServicerContext, error: TestctlError) -> NoReturn:
-        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        raise AssertionError("abort raises")
+    def _new_tasks(self, folder: Path) -> Tasks:
+        devices = frozenset(self._state.devices) if self._most.tasks else frozenset()
+        return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
-    def _task(self, name: str) -> Task:
-        task = self._tasks.get(name)
-        if task is None:
-            have = ", ".join(sorted(self._tasks)) or "none"
-            raise TestbedError(f"{self._state.name}: no task {name!r}; there are: {have}")
-        return task
+    def lend(self, dirty: str = "") -> Leases:
+        """Want a lease for every change from now on; `dirty` says what is not restored yet."""
+        self._tasks = self._new_tasks(self._state.workdir / "lease-1")
+        self._number = 1
+        self.leases = Leases(self._state.who, self._end_of_lease, dirty)
+        return self.leases
+
+    def _end_of_lease(self) -> Sequence[Setting]:
+        """Nothing is left of a lease: tasks, settings, files.  Raises ApplyError with what was not restored."""
+        self._tasks.stop_all()
+        try:
+            with self._changing:
+                return self._state.engine.restore()
+        finally:
+            self._tasks.forget()
+            self._number += 1
+            self._tasks = self._new_tasks(self._state.workdir / f"lease-{self._number}")
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.Description:
         engine = self._state.engine
         capabilities = []
         for entity in engine.entities.values():
             for parameter in self._state.parameters(entity.kind):
-                missing = engine.missing(entity.name, parameter)
-                value = None if missing else to_wire(engine.read(entity.name, parameter))
-                capabilities.append(
-                    pb.Capability(parameter=parameter, entity=entity.name, missing=missing, value=value)
-                )
+                capabilities.append(_capability(engine, entity.name, parameter))
         for collector, missing in self._state.collectors(self._state.kind).items():
             capabilities.append(pb.Capability(parameter=collector, entity=self._state.name, missing=missing))
         return pb.Description(
@@ -101,37 +139,24 @@ class Service(rpc.AgentServicer):
             notes=dict(self._state.notes),
         )
 
+    def Attest(self, request: pb.AttestRequest, context: grpc.ServicerContext) -> pb.Attestation:
+        return pb.Attestation(facts=attest(self._state.devices))
+
     def Apply(self, request: pb.ApplyRequest, context: grpc.ServicerContext) -> pb.ApplyReply:
         settings = [Setting(s.entity, s.parameter, from_wire(s.value)) for s in request.settings]
-        try:
-            with self._changing:
-                before, after = self._state.engine.apply(settings)
-        except TestctlError as error:
-            self._refuse(context, error)
+        for one in settings:
+            limits.setting(self._state.name, one.entity, one.parameter, one.value)
+        with self._changing:
+            before, after = self._state.engine.apply(settings)
         return pb.ApplyReply(before=map(_setting, before), after=map(_setting, after))
 
     def Restore(self, request: pb.RestoreRequest, context: grpc.ServicerContext) -> pb.RestoreReply:
-        try:
-            with self._changing:
-                restored = self._state.engine.restore()
-        except TestctlError as error:
-            self._refuse(context, error)
+        with self._changing:
+            restored = self._state.engine.restore()
         return pb.RestoreReply(restored=map(_setting, restored))
 
     def Start(self, request: pb.StartRequest, context: grpc.ServicerContext) -> pb.StartReply:
-        state = self._state
-        try:
-            if not request.task.replace("-", "_").isidentifier():
-                raise TestbedError(f"{state.name}: a task's name is a word; got {request.task!r}")
-            if request.task in self._tasks:
-                raise TestbedError(f"{state.name}: task {request.task!r} was started before")
-            workdir = state.workdir / request.task
-            workdir.mkdir(parents=True, exist_ok=True)
-            task = state.new_task(request.kind, request.name, options_from_wire(request.options), workdir)
-            self._tasks[request.task] = task
-            task.start()
-        except TestctlError as error:
-            self._refuse(context, error)
+        task = self._tasks.start(request.task, request.kind, request.name, options_from_wire(request.options))
         return pb.StartReply(files=task.files())
 
     def _status(self, task: Task) -> pb.TaskStatus:
@@ -145,56 +170,102 @@ class Service(rpc.AgentServicer):
         return status
 
     def Wait(self, request: pb.WaitRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
+        task = self._tasks.get(request.task)
+        with self._a_wait():
+            task.wait(min(max(request.timeout_ns, 0), limits.WAIT_NS) / 1e9)
+        return self._status(task)
+
+    @contextmanager
+    def _a_wait(self) -> Iterator[None]:
+        """One of the waits there may be at a time.  Raises Full."""
+        if self._waits is not None and not self._waits.acquire(blocking=False):
+            raise Full(f"{self._state.name}: want at most {self._most.waits} calls of Wait at a time")
         try:
-            task = self._task(request.task)
-            task.wait(request.timeout_ns / 1e9)
-            return self._status(task)
-        except TestctlError as error:
-            self._refuse(context, error)
+            yield
+        finally:
+            if self._waits is not None:
+                self._waits.release()
 
     def Stop(self, request: pb.StopRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
-        try:
-            task = self._task(request.task)
-            task.stop()
-            task.wait(STOP_S)
-            return self._status(task)
-        except TestctlError as error:
-            self._refuse(context, error)
+        task = self._tasks.get(request.task)
+        task.stop()
+        task.wait(STOP_S)
+        return self._status(task)
 
     def Fetch(self, request: pb.FetchRequest, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:
-        try:
-            if request.file not in self._task(request.task).files():
-                raise TestbedError(f"{self._state.name}: task {request.task!r} has no file {request.file!r}")
-        except TestctlError as error:
-            self._refuse(context, error)
+        tasks = self._tasks
+        if request.file not in tasks.get(request.task).files():
+            what = limits.shown(request.file)
+            raise TestbedError(f"{self._state.name}: task {request.task!r} has no file {what}")
         digest = hashlib.sha256()
-        with (self._state.workdir / request.task / request.file).open("rb") as file:
+        with os.fdopen(os.open(tasks.folder / request.task / request.file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             while data := file.read(CHUNK_BYTES):
                 digest.update(data)
                 yield pb.Chunk(data=data)
         yield pb.Chunk(sha256=digest.hexdigest())
 
+    def _lent(self) -> Leases:
+        if self.leases is None:
+            raise NotHere(f"{self._state.who}: gives no leases, and wants none")
+        return self.leases
+
+    def Acquire(self, request: pb.AcquireRequest, context: grpc.ServicerContext) -> pb.Lease:
+        return _lease(self._lent().acquire(request.holder, request.lifetime_ns / 1e9))
+
+    def Renew(self, request: pb.RenewRequest, context: grpc.ServicerContext) -> pb.Lease:
+        return _lease(self._lent().renew(token_of(context)))
+
+    def Release(self, request: pb.ReleaseRequest, context: grpc.ServicerContext) -> pb.ReleaseReply:
+        restored = self._lent().release(token_of(context))
+        return pb.ReleaseReply(restored=map(_setting, restored))
+
     def close(self) -> None:
         """Stop what still runs, restore what is still changed, and take down the back end."""
-        for task in self._tasks.values():
-            if not task.poll():
-                task.stop()
+        if self.leases is not None:
+            self.leases.close()
+        self._tasks.stop_all()
         try:
-            self._state.engine.restore()
+            with self._changing:
+                self._state.engine.restore()
         finally:
+            if self.leases is not None:
+                self._tasks.forget()
             self._state.close()
 
 
-def serve(state: AgentState, address: str, threads: int = 8) -> tuple[grpc.Server, Service]:
-    """A started server at a gRPC address such as unix:/run/testctl/sender.sock."""
-    service = Service(state)
+def serve(
+    state: AgentState,
+    address: str,
+    threads: int = 8,
+    *,
+    service: Service | None = None,
+    most: Limits | None = None,
+    credentials: grpc.ServerCredentials | None = None,
+    controllers: frozenset[str] | None = None,
+) -> tuple[grpc.Server, Service]:
+    """A started server at a gRPC address such as unix:/run/testctl/sender.sock.
+
+    service      one that lends; without it an agent that gives no leases
+    credentials  of TLS; with them `controllers` are the names of those who may call
+    """
+    service = service or Service(state, most)
     options = [
-        ("grpc.max_receive_message_length", MESSAGE_BYTES),
+        ("grpc.max_receive_message_length", (most or Limits()).message_bytes),
         ("grpc.so_reuseport", 0),
     ]
-    server = grpc.server(ThreadPoolExecutor(threads), options=options)
+    guard = Guard(state.who, controllers, service.leases)
+    server = grpc.server(ThreadPoolExecutor(threads), interceptors=[guard], options=options)
     rpc.add_AgentServicer_to_server(service, server)  # type: ignore[no-untyped-call]
-    if server.add_insecure_port(address) == 0:
-        raise TestbedError(f"agent {state.name}: can't listen at {address}")
+    listen(state.who, server, address, credentials)
     server.start()
     return server, service
+
+
+def listen(who: str, server: grpc.Server, address: str, credentials: grpc.ServerCredentials | None) -> None:
+    """Bind an address.  Raises TestbedError."""
+    try:
+        bound = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise TestbedError(f"{who}: can't listen at {address}: {error}") from error
+    if bound == 0:
+        raise TestbedError(f"{who}: can't listen at {address}")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of an agent that runs by itself.
+
+lock the journal → end what a killed agent left → restore → read keys → listen → "ready"
+→ SIGTERM → no more calls → stop tasks → restore → exit
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+
+from testctl_agent.engine import leftovers, tls
+from testctl_agent.engine.assemble import prepare
+from testctl_agent.engine.config import THREADS, DaemonConfig
+from testctl_agent.engine.server import AgentState, Service, serve
+from testctl_agent.spec.errors import ApplyError, TestbedError
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: DaemonConfig) -> None:
+    """Serve until SIGTERM or SIGINT.  Raises TestctlError when it can't start, or not restore at the end."""
+    os.umask(0o077)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    agent = config.agent
+    with _alone(agent.journal):
+        _make(agent.workdir)
+        leftovers.end(agent.workdir)
+        state = prepare(agent)
+        try:
+            dirty = _restored(state, config.lease)
+            server, service = _started(config, state, dirty)
+        except BaseException:
+            state.close()
+            raise
+        _say_ready()
+        ended.wait()
+        _notify("STOPPING=1")
+        server.stop(None).wait()
+        service.close()
+        _log.info("%s: everything is restored", state.who)
+
+
+@contextmanager
+def _alone(journal: Path) -> Iterator[None]:
+    """That no other agent has this journal.  Raises TestbedError."""
+    _make(journal.parent)
+    path = journal.with_name(f"{journal.name}.lock")
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise TestbedError(f"{journal}: another agent that runs has this journal") from error
+        yield
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise TestbedError(f"{folder}: can't be made: {error.strerror}") from error
+
+
+def _restored(state: AgentState, lends: bool) -> str:
+    """Restore what the journal holds; why that failed, for an agent that then gives no lease.
+
+    Without leases nobody would ask whether all is restored: ApplyError instead.
+    """
+    try:
+        if restored := state.engine.restore():
+            _log.warning("%s: restored %d settings of an agent that was killed", state.who, len(restored))
+    except ApplyError as error:
+        if not lends:
+            raise
+        _log.error("%s: gives no lease before all is restored: %s", state.who, error)
+        return str(error)
+    return ""
+
+
+def _started(config: DaemonConfig, state: AgentState, dirty: str) -> tuple[grpc.Server, Service]:
+    credentials = tls.credentials(state.who, state.name, config.tls) if config.tls else None
+    service = Service(state, config.limits)
+    if config.lease:
+        threading.Thread(target=service.lend(dirty).run, name="leases", daemon=True).start()
+    names = frozenset(config.tls.controllers) if config.tls else None
+    return serve(
+        state,
+        config.listen,
+        THREADS,
+        service=service,
+        most=config.limits,
+        credentials=credentials,
+        controllers=names,
+    )
+
+
+def _say_ready() -> None:
+    print("ready", flush=True)
+    _notify("READY=1")
+
+
+def _notify(text: str) -> None:
+    """Tell the service manager that started this, if one did (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+        try:
+            sock.sendto(text.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
+        except OSError as error:
+            print(f"NOTIFY_SOCKET {address}: {error.strerror}", file=sys.stderr)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tasks an agent runs, by name, each with a directory of its own."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from testctl_agent.engine import limits
+from testctl_agent.engine.limits import Limits
+from testctl_agent.engine.refusal import BadRequest, Full
+from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.types import Value
+from testctl_agent.task import Task
+
+_log = logging.getLogger(__name__)
+_STOPPERS = 8
+
+TaskFactory = Callable[[str, str, Mapping[str, Value], Path], Task]
+"""(kind, name, options, working directory) → a task that has not started."""
+
+
+class Tasks:
+    """Every task since the start, or since the last `forget`.
+
+    folder   where they write: a task's files lie in a directory of its name
+    devices  those that an option `device` or `devices` may name; none: any
+    """
+
+    def __init__(self, who: str, new_task: TaskFactory, folder: Path, most: Limits, devices: frozenset[str]) -> None:
+        self._who = who
+        self._new_task = new_task
+        self.folder = folder
+        self._most = most
+        self._devices = devices
+        self._change = threading.Lock()
+        self._tasks: dict[str, Task] = {}
+        self._over: set[str] = set()  # could not be started
+
+    def start(self, task: str, kind: str, name: str, options: Mapping[str, Value]) -> Task:
+        """Start a generator or a collector; it is known, and can be stopped, even when that fails.
+
+        Raises BadRequest or Full before anything is done, TestbedError when it can't be started.
+        """
+        limits.task_name(self._who, task)
+        limits.options(f"{self._who}, task {task}", options)
+        self._check_devices(task, options)
+        with self._change:
+            if task in self._tasks:
+                raise TestbedError(f"{self._who}: task {task!r} was started before")
+            self._check_room()
+            made = self._make(task, kind, name, options)
+            self._tasks[task] = made
+        try:
+            made.start()
+        except BaseException:
+            self._over.add(task)
+            raise
+        return made
+
+    def _make(self, task: str, kind: str, name: str, options: Mapping[str, Value]) -> Task:
+        workdir = self.folder / task
+        workdir.mkdir(parents=True, exist_ok=True)
+        try:
+            return self._new_task(kind, name, options, workdir)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BadRequest(
+                f"{self._who}, task {task}: {limits.shown(name)} can't take its options: {error}"
+            ) from error
+
+    def _check_room(self) -> None:
+        running = sum(not held.poll() for name, held in self._tasks.items() if name not in self._over)
+        if self._most.tasks and running >= self._most.tasks:
+            raise Full(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
+        limits.room(self._who, self.folder, self._most.work_bytes)
+
+    def _check_devices(self, task: str, options: Mapping[str, Value]) -> None:
+        named = f"{options.get('device', '')},{options.get('devices', '')}".split(",")
+        if self._devices and (others := {name for name in named if name} - self._devices):
+            raise BadRequest(
+                f"{self._who}, task {task}: want devices of {', '.join(sorted(self._devices))}; "
+                f"got {limits.shown(', '.join(sorted(others)))}"
+            )
+
+    def get(self, name: str) -> Task:
+        """A task by its name; TestbedError when there is none."""
+        task = self._tasks.get(name)
+        if task is None:
+            have = ", ".join(sorted(self._tasks)) or "none"
+            raise TestbedError(f"{self._who}: no task {limits.shown(name)}; there are: {have}")
+        return task
+
+    def stop_all(self) -> None:
+        """Ask every task that still runs to end, and wait for that; what fails is logged."""
+        running = [(name, task) for name, task in self._tasks.items() if not task.poll()]
+        if running:
+            with ThreadPoolExecutor(min(_STOPPERS, len(running))) as pool:
+                list(pool.map(self._stop, *zip(*running, strict=True)))
+
+    def _stop(self, name: str, task: Task) -> None:
+        try:
+            task.stop()
+        except (TestctlError, OSError) as error:
+            _log.error("%s, task %s: not stopped: %s", self._who, name, error)
+
+    def forget(self) -> None:
+        """Remove all files; the names can be used again."""
+        self._tasks.clear()
+        self._over.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
