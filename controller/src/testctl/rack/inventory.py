@@ -11,7 +11,10 @@ import yaml
 from testctl import keys
 from testctl.rack.plan import PORT, Rack, Room
 
-SPDX = "# SPDX-License-Identifier: Apache-2.0\n# Written by tools/rack up; see inventory/rack-example for one of hardware.\n"
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/rack up; see inventory/rack-example for one of hardware.
+"""
 
 
 def write(rack: Rack) -> Path:
@@ -25,7 +28,7 @@ def write(rack: Rack) -> Path:
 
 
 def _yaml(path: Path, content: Mapping[str, object]) -> None:
-    path.write_text(SPDX + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
+    path.write_text(HEAD + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
 
 
 def _hosts(rack: Rack) -> dict[str, object]:
@@ -64,12 +67,12 @@ def _all(rack: Rack) -> dict[str, object]:
         "ansible_user": "root",
         "ansible_ssh_private_key_file": str(ssh / "id"),
         "ansible_ssh_common_args": f"-F none -o IdentitiesOnly=yes -o UserKnownHostsFile={ssh / 'known_hosts'}",
-        "ansible_ssh_control_path": str(control_path(rack.state)),
+        "ansible_control_path": str(control_path(rack.state)),
         "ansible_python_interpreter": "/usr/bin/python3",
         "testctl_keys": "../keys",
     }
 
 
 def control_path(state: Path) -> Path:
-    """Where ssh keeps the sockets of its connections; a glob when %h is."""
-    return state / "ssh" / "%h"
+    """Where ssh keeps the sockets of its connections, as Ansible wants it written."""
+    return state / "ssh" / "%%h"
