@@ -10,6 +10,7 @@ process, which has loaded everything, because starting Python is the slow part.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import json
 import os
@@ -25,16 +26,13 @@ from typing import Any, NoReturn
 
 from testctl.run import interact, run
 from testctl.testbeds import network, point
-from testctl_agent.engine.assemble import AgentConfig, assemble
-from testctl_agent.engine.server import serve
+from testctl_agent.engine.assemble import AgentConfig
+from testctl_agent.namespace import enter, forked_agent, mount
 from testctl_agent.spec.errors import TestctlError
 
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")
 FORGET = Path("/sys/module/testctl_sched/parameters/forget")
-CLONE_NEWNS = 0x00020000
-CLONE_NEWNET = 0x40000000
-MS_REC_PRIVATE = 0x4000 | (1 << 18)
 RB_POWER_OFF = 0x4321FEDC
 SETTLE_NS = 2 * 10**7
 """Before the traffic: the last instant at which anything but generators and collectors runs."""
@@ -45,19 +43,7 @@ DRAIN_NS = 2 * 10**8
 DRAIN_LIMIT_NS = 10**10
 """How long connections may take to end after their generators."""
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def check(result: int, what: str) -> None:
-    """Raise OSError when a call of the C library failed."""
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-
-
-def mount(kind: str, where: str) -> None:
-    Path(where).mkdir(parents=True, exist_ok=True)
-    check(libc.mount(kind.encode(), where.encode(), kind.encode(), 0, None), f"mount {kind} at {where}")
+libc = ctypes.CDLL(None)
 
 
 def prepare() -> None:
@@ -72,34 +58,6 @@ def prepare() -> None:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
         Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
-
-
-def enter(namespace: str) -> None:
-    """Move this process into a network namespace, with the /sys of that namespace."""
-    with open(f"/run/netns/{namespace}", "rb") as file:
-        check(libc.setns(file.fileno(), CLONE_NEWNET), f"setns {namespace}")
-    check(libc.unshare(CLONE_NEWNS), "unshare")
-    check(libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "private mounts")
-    mount("sysfs", "/sys")
-
-
-def agent(config: AgentConfig) -> tuple[int, int]:
-    """Fork an agent; returns its process and the end of a pipe on which it says that it listens."""
-    ready, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(ready)
-            enter(config.name)
-            server, _service = serve(assemble(config), f"unix:{RUN}/{config.name}.sock")
-            os.write(tell, b"1")
-            os.close(tell)
-            server.wait_for_termination()
-        except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
-            traceback.print_exc()
-        os._exit(1)
-    os.close(tell)
-    return pid, ready
 
 
 def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
@@ -119,7 +77,7 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
             notes,
             {} if is_host else wiring.stations(name),
         )
-        waiting[name] = agent(config)
+        waiting[name] = forked_agent(config, f"unix:{RUN}/{name}.sock", functools.partial(enter, name))
     for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):
             raise TestctlError(f"agent {name} ended before it listened (its words are above)")

@@ -17,7 +17,7 @@ import grpc
 
 from testctl_agent import __version__
 from testctl_agent.engine.apply import Engine, Setting
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.task import Task
 from testctl_agent.wire import agent_pb2 as pb
@@ -60,8 +60,8 @@ def _setting(setting: Setting) -> pb.Setting:
 class Service(rpc.AgentServicer):
     """The calls of wire/agent.proto.
 
-    A TestctlError becomes FAILED_PRECONDITION with its own words; anything else is a bug
-    and becomes INTERNAL.  One change at a time: Apply and Restore exclude each other.
+    A TestctlError becomes FAILED_PRECONDITION with its own words (Unavailable: UNIMPLEMENTED);
+    anything else is a bug and becomes INTERNAL.  One change at a time: Apply and Restore exclude each other.
     """
 
     def __init__(self, state: AgentState) -> None:
@@ -70,7 +70,8 @@ class Service(rpc.AgentServicer):
         self._tasks: dict[str, Task] = {}
 
     def _refuse(self, context: grpc.ServicerContext, error: TestctlError) -> NoReturn:
-        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        can_not = isinstance(error, Unavailable)
+        context.abort(grpc.StatusCode.UNIMPLEMENTED if can_not else grpc.StatusCode.FAILED_PRECONDITION, str(error))
         raise AssertionError("abort raises")
 
     def _task(self, name: str) -> Task:

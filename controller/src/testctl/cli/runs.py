@@ -15,14 +15,14 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Plan, load_plan
 
-TESTBEDS = ("lab",)
+TESTBEDS = ("lab", "netns")
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
 KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Bed = Annotated[str, typer.Option("--testbed", metavar="lab", help="where the points run")]
+Bed = Annotated[str, typer.Option("--testbed", metavar="lab|netns", help="where the points run")]
 
 
 def _load(file: Path, testbed: str, sets: list[str] | None, kernel: str | None, max_points: int) -> Plan:
@@ -70,10 +70,10 @@ def run(
 
     from testctl.execute import Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary
-    from testctl.testbeds.lab import LabTestbed
+    from testctl.testbeds.choose import choose
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    bed = LabTestbed.for_points(chosen.points, wall_limit)
+    bed = choose(testbed, chosen.points, wall_limit)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
@@ -45,7 +45,9 @@ def _words_of(name: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        raise TestbedError(f"agent {name}: {error.details() or error.code().name}") from error
+        can_not = error.code() is grpc.StatusCode.UNIMPLEMENTED and error.details()
+        kind = Unavailable if can_not else TestbedError
+        raise kind(f"agent {name}: {error.details() or error.code().name}") from error
 
 
 class Agents:
@@ -93,7 +95,8 @@ class PointRun:
 
     `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
     every way out goes through Restore on all agents.  It raises Skip when a parameter
-    can't be had, TestbedError when the testbed failed.
+    can't be had, TestbedError when the testbed failed.  A value that can't be had is a Skip too, but
+    not in virtual time: a lab is built for its plans, and lacks nothing that they may ask for.
 
     hold    called when every generator has been started and waits for its time; it may let the
             traffic pass with nothing else running, and returns at the latest when it is over
@@ -153,7 +156,13 @@ class PointRun:
 
     def _apply(self) -> None:
         requests = {name: pb.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
-        for name, reply in self._agents.all("Apply", requests).items():
+        try:
+            replies = self._agents.all("Apply", requests)
+        except Unavailable as error:
+            if self._t0_ns:
+                raise
+            raise Skip(str(error)) from error
+        for name, reply in replies.items():
             entity = self.outcome["entities"][name]
             for when, settings in (("before", reply.before), ("after", reply.after)):
                 entity[when] = {_named(name, s): from_wire(s.value) for s in settings}
