@@ -51,6 +51,14 @@ def source_of(name: str) -> Path | None:
     return None
 
 
+def fingerprint(given: Path) -> str:
+    """Hash of all that is compiled to BPF, with the sources of a directory."""
+    digest = hashlib.sha256()
+    for path in sorted(one for folder in (_OWN, given) for one in folder.glob("*.[ch]")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def borrow(name: str, state: Path = STATE) -> None:
     """Have it registered, by the kernel or as BPF, until give_back().
 
@@ -198,4 +206,3 @@ def _allowed() -> list[str]:
 def _allow(name: str, wanted: bool) -> None:
     others = [one for one in _allowed() if one != name]
     _in_first(" ".join([*others, *([name] if wanted else [])]))
-

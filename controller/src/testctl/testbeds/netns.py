@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,9 @@ class NetnsTestbed:
                 "run it as root (sudo), or take --testbed lab, which needs no root"
             )
         if wall_limit_s is not None:
-            raise TestbedError("--wall-limit: the testbed netns runs by the wall clock; set the flows' duration instead")
+            raise TestbedError(
+                "--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration"
+            )
         sweep()
         shared.sweep()
         runs = any(backend_of(point) == "ebpf" for point in points)
@@ -73,10 +75,10 @@ class NetnsTestbed:
 
     def code_key(self, point: Point) -> str:
         """What besides the point and chance determines its records."""
-        program = ""
+        key = [platform.node(), platform.release(), self.code, shared.fingerprint(paths.lab() / "cc")]
         if self.program is not None and backend_of(point) == "ebpf":
-            program = "-" + hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
-        return f"netns-{platform.node()}-{platform.release()}-{self.code}{program}"
+            key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
+        return "-".join(["netns", *key])
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
@@ -92,8 +94,9 @@ class NetnsTestbed:
         if missing := _no_bridge(asked["backend"], wiring, prefix):
             return {"skip": missing}
         network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text), prefix)
-        spec = {"ready": str(home / "ready"), "agents": _agents(wiring, asked, workdir, home, prefix)}
-        addresses = {one["config"]["name"]: one["address"] for one in spec["agents"]}
+        told = _agents(wiring, asked, workdir, home, prefix)
+        addresses = {one["config"]["name"]: one["address"] for one in told}
+        spec = {"ready": str(home / "ready"), "agents": told}
         with _launched(spec, home, self._environment(home)):
             agents = point.Agents(addresses)
             runner = point.PointRun(asked, agents)
@@ -211,17 +214,3 @@ def _await_ready(process: Process, ready: Path, log: Path) -> None:
             what = "the agents ended" if ended else f"the agents did not listen within {READY_S:g} s"
             raise TestbedError(f"{what}: " + ("\n  ".join(said) or "they said nothing"))
         time.sleep(POLL_S)
-
-
-def machine() -> dict[str, Any]:
-    """What tells one machine, as far as noise goes, from another."""
-    return asdict(Machine(platform.node(), platform.release(), os.cpu_count() or 1))
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where noise was measured."""
-
-    node: str
-    kernel: str
-    processors: int

@@ -39,7 +39,7 @@ class Owner:
 
 
 def start_time(pid: int, proc: Path = Path("/proc")) -> int | None:
-    """When a process was started, in ticks since boot; None for one that is gone or has ended and waits to be reaped."""
+    """When a process was started, in ticks since boot; None for one that has ended."""
     try:
         fields = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:

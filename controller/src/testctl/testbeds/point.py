@@ -45,9 +45,10 @@ def _words_of(name: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        can_not = error.code() is grpc.StatusCode.UNIMPLEMENTED and error.details()
-        kind = Unavailable if can_not else TestbedError
-        raise kind(f"agent {name}: {error.details() or error.code().name}") from error
+        words = error.details() or error.code().name
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise Unavailable(words) from error
+        raise TestbedError(f"agent {name}: {words}") from error
 
 
 class Agents:
@@ -145,6 +146,7 @@ class PointRun:
         wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
         for name, collectors in self._point["collect"].items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
+        lacking: dict[str, list[str]] = {}
         for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
             missing = {(c.entity, c.parameter): c.missing for c in said.capabilities if c.missing}
             self.outcome["entities"][name] = {"kind": said.kind}
@@ -152,7 +154,9 @@ class PointRun:
             self.outcome["notes"] |= {f"{name}: {key}": text for key, text in said.notes.items()}
             for what in wanted[name]:
                 if what in missing:
-                    raise Skip(f"{what[0]}, {what[1]}: {missing[what]}")
+                    lacking.setdefault(missing[what], []).append(", ".join(what))
+        if lacking:
+            raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
     def _apply(self) -> None:
         requests = {name: pb.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
