@@ -10,6 +10,7 @@ process, which has loaded everything, because starting Python is the slow part.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import json
 import os
@@ -25,8 +26,8 @@ from typing import Any, NoReturn
 
 from testctl.run import interact, run
 from testctl.testbeds import network, point
-from testctl_agent.engine.assemble import AgentConfig, assemble
-from testctl_agent.engine.server import serve
+from testctl_agent.engine.assemble import AgentConfig
+from testctl_agent.namespace import enter, forked_agent, mount
 from testctl_agent.spec.errors import TestctlError
 
 RUN = Path("/run/testctl")
@@ -35,9 +36,6 @@ FORGET = Path("/sys/module/testctl_sched/parameters/forget")
 WRITING = {"dirty_background_bytes": 16 << 20, "dirty_bytes": 512 << 20, "dirty_writeback_centisecs": 0}
 """When captures are written out: the kernel's own limits are shares of the memory that is free, so that what was there
 before would decide it, and a process that is made to wait reads the clock."""
-CLONE_NEWNS = 0x00020000
-CLONE_NEWNET = 0x40000000
-MS_REC_PRIVATE = 0x4000 | (1 << 18)
 RB_POWER_OFF = 0x4321FEDC
 SETTLE_NS = 2 * 10**7
 """Before the traffic: the last instant at which anything but generators and collectors runs."""
@@ -48,19 +46,7 @@ DRAIN_NS = 2 * 10**8
 DRAIN_LIMIT_NS = 10**10
 """How long connections may take to end after their generators."""
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def check(result: int, what: str) -> None:
-    """Raise OSError when a call of the C library failed."""
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-
-
-def mount(kind: str, where: str) -> None:
-    Path(where).mkdir(parents=True, exist_ok=True)
-    check(libc.mount(kind.encode(), where.encode(), kind.encode(), 0, None), f"mount {kind} at {where}")
+libc = ctypes.CDLL(None)
 
 
 def prepare() -> None:
@@ -77,34 +63,6 @@ def prepare() -> None:
         Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
     for name, value in WRITING.items():
         Path(f"/proc/sys/vm/{name}").write_text(str(value), encoding="ascii")
-
-
-def enter(namespace: str) -> None:
-    """Move this process into a network namespace, with the /sys of that namespace."""
-    with open(f"/run/netns/{namespace}", "rb") as file:
-        check(libc.setns(file.fileno(), CLONE_NEWNET), f"setns {namespace}")
-    check(libc.unshare(CLONE_NEWNS), "unshare")
-    check(libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None), "private mounts")
-    mount("sysfs", "/sys")
-
-
-def agent(config: AgentConfig) -> tuple[int, int]:
-    """Fork an agent; returns its process and the end of a pipe on which it says that it listens."""
-    ready, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(ready)
-            enter(config.name)
-            server, _service = serve(assemble(config), f"unix:{RUN}/{config.name}.sock")
-            os.write(tell, b"1")
-            os.close(tell)
-            server.wait_for_termination()
-        except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
-            traceback.print_exc()
-        os._exit(1)
-    os.close(tell)
-    return pid, ready
 
 
 def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
@@ -124,7 +82,7 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
             notes,
             {} if is_host else wiring.stations(name),
         )
-        waiting[name] = agent(config)
+        waiting[name] = forked_agent(config, f"unix:{RUN}/{name}.sock", functools.partial(enter, name))
     for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):
             raise TestctlError(f"agent {name} ended before it listened (its words are above)")

@@ -179,7 +179,7 @@ def test_a_certificate_that_expired(rack: Bed) -> None:
     rack.kill("beta", signal.SIGTERM)
     expire(keys, "beta")
     try:
-        with pytest.raises(AssertionError, match="its certificate .*beta.crt expired at"):
+        with pytest.raises(AssertionError, match=r"its certificate .*beta\.crt expired at"):
             rack.start("beta")
         assert "not reachable" in rack.ends(rack.run(), 3)
     finally:

@@ -25,6 +25,7 @@ from testctl.results import PointResult, Run, RunWriter, layout, load_run
 from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
+from testctl.statement import command_of, statement
 
 PR_SET_PDEATHSIG = 1
 WORK = ".work"
@@ -99,7 +100,9 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
             claims=[claim.to_json() for claim in claims],
             order=[point.id for point in plan.points],
             about=plan.about,
+            reproduce=command_of(plan),
         )
+        summary |= statement(plan, options.results_dir, options.jobs)
         _clear(writer.path / WORK)
         write_report(writer.path, specs=figures, summary=summary, jobs=options.jobs)
         return load_run(writer.finish(summary))
@@ -119,7 +122,7 @@ def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progr
             continue
         reuse_point(writer.path, done)
         progress.done(_words(plan, point), "pass", free=True)
-    with _pool(min(options.jobs, len(waiting))) as pool:
+    with workers(min(options.jobs, len(waiting))) as pool:
         running = {pool.submit(run_one, testbed, point, writer.path, options.keep_captures): point for point in waiting}
         try:
             for future in as_completed(running):
@@ -155,7 +158,7 @@ def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]
 
 
 @contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Workers that die with this process, whatever ends it, and their labs with them."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=_die_with_parent) as pool:
@@ -174,20 +177,23 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
     """Run, analyse and write one point; (verdict so far, wall seconds)."""
-    clock = time.monotonic()
     workdir = run / WORK / point.id
+    result = measure(testbed, point, workdir, keep_captures)
+    write_point(run, result)
+    shutil.rmtree(workdir, ignore_errors=True)
+    return result.verdict, result.wall_s
+
+
+def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:
+    """Run and analyse one point, with its raw files below a directory that is made."""
+    clock = time.monotonic()
     raw = workdir / "raw"
     raw.mkdir(parents=True)
     try:
         asked, outcome = testbed.run(point, raw)
-        result = _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+        return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
-        result = PointResult(
-            point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock
-        )
-    write_point(run, result)
-    shutil.rmtree(workdir, ignore_errors=True)
-    return result.verdict, result.wall_s
+        return PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
 
 
 def _analyse(

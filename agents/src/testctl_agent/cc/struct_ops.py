@@ -60,6 +60,18 @@ def unregister(name: str) -> None:
         raise TestbedError(f"congestion control {name}: none of that name is registered as BPF")
 
 
+def register(source: Path) -> None:
+    """Register tcp_NAME.c for good: until unregister(), also after this process's end.
+
+    Raises ProgramError, TestbedError.
+    """
+    loaded = _load(source)
+    try:
+        loaded.attach_struct_ops(name_of(source)).disown()
+    finally:
+        loaded.close()
+
+
 class Registered:
     """tcp_NAME.c, loaded and registered; close() unregisters it (connections that use it keep it).
 

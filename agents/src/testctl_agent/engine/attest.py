@@ -25,8 +25,8 @@ _IPV4 = (
     "fib_multipath_hash_policy", "ip_default_ttl", "ip_early_demux", "ip_forward", "ip_forward_use_pmtu",
     "ip_local_port_range", "ip_no_pmtu_disc", "min_pmtu", "route/min_adv_mss",
 )  # fmt: skip
-_SECRET = "tcp_fastopen_key"
-_CONTROLS = "tcp_available_congestion_control"
+_LEFT_OUT = ("tcp_fastopen_key", "tcp_available_congestion_control", "tcp_allowed_congestion_control")
+"""A secret; and lists of the whole kernel, which grow when a congestion control is used for the first time."""
 _QUEUE = ("gro_flush_timeout", "napi_defer_hard_irqs", "threaded")
 
 
@@ -49,14 +49,12 @@ def _one(read: Callable[[str], str], device: str) -> str:
 
 
 def _sysctls(root: Path) -> Iterable[tuple[str, str]]:
-    """("sysctl net.ipv4.tcp_sack", "1"), …; the congestion controls in the order of their names."""
+    """("sysctl net.ipv4.tcp_sack", "1"), …"""
     ipv4, core = root / "net/ipv4", root / "net/core"
-    paths = [path for path in ipv4.glob("tcp_*") if path.name not in (_SECRET, _CONTROLS)]
+    paths = [path for path in ipv4.glob("tcp_*") if path.name not in _LEFT_OUT]
     for path in (*paths, *(ipv4 / name for name in _IPV4), *(core / name for name in _CORE)):
         if (text := _text(path)) is not None:
             yield f"sysctl {'.'.join(path.relative_to(root).parts)}", " ".join(text.split())
-    if (text := _text(ipv4 / _CONTROLS)) is not None:
-        yield "congestion controls", " ".join(sorted(text.split()))
 
 
 def _queues(device: str, sys: Path) -> Iterable[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import grpc
 
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 
 
 class Refusal(TestbedError):
@@ -46,4 +46,6 @@ class NotHere(Refusal):
 
 def status_of(error: TestctlError) -> grpc.StatusCode:
     """The status an error travels with."""
+    if isinstance(error, Unavailable):
+        return grpc.StatusCode.UNIMPLEMENTED
     return error.status if isinstance(error, Refusal) else grpc.StatusCode.FAILED_PRECONDITION

@@ -87,6 +87,7 @@ def _library() -> ctypes.CDLL:
         "bpf_object__find_map_by_name": (c_void_p, [c_void_p, c_char_p]),
         "bpf_map__attach_struct_ops": (c_void_p, [c_void_p]),
         "bpf_link__destroy": (c_int, [c_void_p]),
+        "bpf_link__disconnect": (None, [c_void_p]),
         "bpf_map_get_next_id": (c_int, [c_uint32, POINTER(c_uint32)]),
         "bpf_map_get_fd_by_id": (c_int, [c_uint32]),
         "bpf_obj_get_info_by_fd": (c_int, [c_int, c_void_p, POINTER(c_uint32)]),
@@ -240,6 +241,12 @@ class Link:
         if self._handle:
             _library().bpf_link__destroy(self._handle)
             self._handle = None
+
+    def disown(self) -> None:
+        """Leave it attached, as a killed process would."""
+        if self._handle:
+            _library().bpf_link__disconnect(self._handle)
+            self.close()
 
 
 class Object:

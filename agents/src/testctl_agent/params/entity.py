@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testctl_agent.spec.errors import ApplyError
+from testctl_agent.spec.errors import ApplyError, Unavailable
 from testctl_agent.spec.param import Kind
 
 if TYPE_CHECKING:
@@ -42,4 +42,11 @@ class Entity:
 
     def refuse(self, parameter: str, wanted: object, why: object) -> ApplyError:
         """The error for a value that can't be set: who, wanted, and why not."""
-        return ApplyError(f"{self.kind} {self.name}, {parameter}: want {wanted}; {why}")
+        return ApplyError(self._refusal(parameter, wanted, why))
+
+    def lacks(self, parameter: str, wanted: object, why: object) -> Unavailable:
+        """The same for one that this kernel or machine can't have at all."""
+        return Unavailable(self._refusal(parameter, wanted, why))
+
+    def _refusal(self, parameter: str, wanted: object, why: object) -> str:
+        return f"{self.kind} {self.name}, {parameter}: want {wanted}; {why}"

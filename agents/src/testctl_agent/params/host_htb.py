@@ -157,12 +157,24 @@ def read(entity: Entity, name: str) -> Value:
 
 def apply(entity: Entity, name: str, value: Value) -> None:
     field = name.removeprefix("htb_")
+    if name in ("htb_ecn_threshold", "htb_mark") and (lacking := _lacks_marking(entity, name, value)):
+        raise entity.lacks(name, value, lacking)
     try:
         old = read_state(entity.device)
         new = Htb() if name == "htb_rate" and value == "none" else _with(old, field, value)
         write_state(entity.device, old, new)
     except (TestbedError, ValueError) as error:
         raise entity.refuse(name, value, error) from error
+
+
+def _lacks_marking(entity: Entity, name: str, value: Value) -> str:
+    """Why data can't be marked here: a threshold for it is a RED, one for ACKs is our own."""
+    now = read_state(entity.device)
+    mark, threshold = (value, now.ecn_threshold) if name == "htb_mark" else (now.mark, value)
+    if mark == "ack" or threshold in (None, "none"):
+        return ""
+    lacking = qdisc.missing("red")
+    return f"{lacking}, which marks data (htb_mark ack does without)" if lacking else ""
 
 
 def _with(old: Htb, field: str, value: Value) -> Htb:
@@ -175,10 +187,7 @@ def needs(entity: Entity, name: str) -> str:
     if not entity.devices:
         return "it has no network device"
     try:
-        now = read_state(entity.device)
+        read_state(entity.device)
     except TestbedError as error:
         return str(error)
-    lacking = qdisc.missing("htb")
-    if name == "htb_ecn_threshold" and now.mark == "data" and not lacking:
-        lacking = qdisc.missing("red")
-    return lacking
+    return qdisc.missing("htb")

@@ -27,6 +27,10 @@ class ApplyError(TestbedError):
     """A parameter could not be set, read back or restored on an entity."""
 
 
+class Unavailable(ApplyError):
+    """A value that this kernel or machine can't have, whatever is tried: a point that wants it can't be had here."""
+
+
 class ProgramError(TestctlError):
     """A P4 program can't be translated or is not what was expected; the text names its file and line."""
 

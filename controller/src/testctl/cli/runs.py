@@ -18,17 +18,34 @@ from testctl.testbeds.choose import check_name, choose
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
 KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
+Without = Annotated[
+    list[str] | None, typer.Option("--without", metavar="ENTITY.PARAM", help="leave a tuple out; the report says so")
+]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 Bed = Annotated[str, typer.Option("--testbed", metavar="lab|netns|INVENTORY", help="where the points run")]
 
 
-def _load(file: Path, testbed: str, sets: list[str] | None, kernel: str | None, max_points: int) -> Plan:
+def load(
+    file: Path,
+    testbed: str,
+    sets: list[str] | None,
+    kernel: str | None,
+    max_points: int,
+    without: list[str] | None = None,
+) -> Plan:
     from testctl.metrics import metric_names
 
     check_name(testbed)
     overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel else [])]
-    return load_plan(file, metrics=metric_names(), testbed=testbed, overrides=overrides, max_points=max_points)
+    return load_plan(
+        file,
+        metrics=metric_names(),
+        testbed=testbed,
+        overrides=overrides,
+        max_points=max_points,
+        without=without or (),
+    )
 
 
 def plan(
@@ -36,13 +53,14 @@ def plan(
     testbed: Bed = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
+    without: Without = None,
     max_points: MaxPoints = 10_000,
     as_json: AsJson = False,
 ) -> None:
     """Dry run: points, interaction coverage, time estimate, what would be set.  Touches nothing."""
     from testctl.cli.dry_run import print_dry_run
 
-    print_dry_run(_load(file, testbed, sets, kernel, max_points), as_json)
+    print_dry_run(load(file, testbed, sets, kernel, max_points, without), as_json)
 
 
 def run(
@@ -50,6 +68,7 @@ def run(
     testbed: Bed = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
+    without: Without = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")
@@ -63,7 +82,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
-    chosen = _load(file, testbed, sets, kernel, max_points)
+    chosen = load(file, testbed, sets, kernel, max_points, without)
 
     from testctl.execute import Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary

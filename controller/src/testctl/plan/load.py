@@ -50,6 +50,7 @@ def load_plan(
     registry: Registry | None = None,
     topologies: Path | None = None,
     paper: bool | None = None,
+    without: Sequence[str] = (),
 ) -> Plan:
     """The plan of a file (a path, or text of one line) or of the text itself (bytes, or several lines).
 
@@ -59,6 +60,7 @@ def load_plan(
     registry    the parameters there are; None: those of the agents
     topologies  where the topology files are; None: topology_dir()
     paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
+    without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
 
     Raises PlanError with every problem and its place.
     """
@@ -75,7 +77,7 @@ def load_plan(
     names = read_names(fields.found.get("groups"), topology, flows, problems)
     parameters = Parameters(registry or default_registry())
     bed = testbed if testbed in ("lab", "netns") else "inventory"
-    assignments = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems)
+    assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)
     plan = Plan(
         name=name,
         file=file,
@@ -93,6 +95,7 @@ def load_plan(
         seed=fields.integer("seed", 0, MOST_SEED, 1),
         excludes=(),
         figures=plain(fields.found.get("figures")),
+        left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
     )
     problems.check()  # conditions of tuples that could not be read would only add noise
     reader = Reader(assignments, names, parameters, problems)

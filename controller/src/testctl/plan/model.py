@@ -196,6 +196,7 @@ class Plan:
     expectations: tuple[Expectation, ...] = ()
     points: tuple[Point, ...] = ()
     figures: Plain = field(default_factory=Plain)
+    left_out: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:

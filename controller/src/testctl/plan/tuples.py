@@ -12,7 +12,7 @@ from testctl_agent.spec.types import Value, ValueType
 from testctl.plan.document import Node, Scalar, Sequence, parse, what
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
-from testctl.plan.place import Place, Problems, show
+from testctl.plan.place import Place, Problems, show, suggest
 from testctl.plan.registry import Parameters, printed
 from testctl.plan.targets import Aim, aims_of, rank
 
@@ -32,11 +32,22 @@ class Written:
 
 
 def read_tuples(
-    node: Node | None, overrides: Iterable[str], names: Names, parameters: Parameters, testbed: str, problems: Problems
-) -> tuple[Assignment, ...]:
-    """The assignments of a plan, in its order; what --set adds comes last."""
+    node: Node | None,
+    overrides: Iterable[str],
+    names: Names,
+    parameters: Parameters,
+    testbed: str,
+    problems: Problems,
+    without: Iterable[str] = (),
+) -> tuple[tuple[Assignment, ...], tuple[Assignment, ...]]:
+    """The assignments of a plan, in its order, and those left out; what --set adds comes last.
+
+    without: ENTITY.PARAM words, the tuples to leave out
+    """
     written = _from_file(node, problems)
     from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems))]
+    left_out = _left_out(from_file, without, problems)
+    from_file = [a for a in from_file if a not in left_out]
     added = []
     for word in overrides:
         w = _from_override(word, problems)
@@ -49,7 +60,20 @@ def read_tuples(
                 from_file[index] = new
                 added.remove(new)
                 break
-    return _resolve([*from_file, *added], names, problems)
+    return _resolve([*from_file, *added], names, problems), left_out
+
+
+def _left_out(assignments: list[Assignment], without: Iterable[str], problems: Problems) -> tuple[Assignment, ...]:
+    """The tuples that --without names, each as it is written."""
+    found: list[Assignment] = []
+    for word in without:
+        mine = [a for a in assignments if a.key == word]
+        if not mine:
+            keys = [a.key for a in assignments]
+            hint = suggest(word, keys) or f"; there are {', '.join(keys)}"
+            problems.add(Place(f"--without {show(word)}"), f"want ENTITY.PARAM of a tuple of the plan{hint}")
+        found += mine
+    return tuple(found)
 
 
 def _from_file(node: Node | None, problems: Problems) -> list[Written]:

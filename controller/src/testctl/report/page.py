@@ -19,6 +19,7 @@ from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.payload import as_script, payload
 from testctl.report.response import responses
 from testctl.report.series import Series, read_series
+from testctl.report.statement import lines
 from testctl.report.style import (
     ACK,
     DATA,
@@ -50,6 +51,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         plan=run.summary.get("plan", run.name.partition("-")[2] or run.name),
         about=run.summary.get("about", ""),
         counts=_counts(run),
+        statement=lines(run.summary),
         claims=claim_rows(claims_of(run)),
         expectations=_expectations(run),
         reproduce=run.summary.get("reproduce", "testctl run PLAN"),

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from testctl.metrics.response import reno_window
+from testctl.report import statement
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
 from testctl.report.fates import lines
@@ -50,6 +51,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
         console.print(claims_table(claims))
         for line in reasons(claims):
             console.print(line, soft_wrap=True)
+    for about, sentence in statement.lines(run.summary):
+        console.print(Text.assemble((f"{about:<9}", "bold"), sentence), soft_wrap=True)
     console.print(_counts(run), soft_wrap=True)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
     report = run.path / REPORT

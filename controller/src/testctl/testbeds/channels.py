@@ -21,6 +21,8 @@ CONNECT_S = 5.0
 TOKEN = "testctl-lease"
 """The metadata in which a call bears its lease."""
 MESSAGE_BYTES = 64 << 20
+NO_METHOD = "Method not found!"
+"""What gRPC says for an agent that is older than the call."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ def open_channel(station: Station, keys: Keys) -> grpc.Channel:
         ("grpc.use_local_subchannel_pool", 1),
     ]
     return grpc.secure_channel(station.listen, credentials, options)
+
+
+def can_not(error: grpc.RpcError) -> bool:
+    """Whether an agent said that its station can't have what was asked, and not that it knows no such call."""
+    return error.code() is grpc.StatusCode.UNIMPLEMENTED and said_by(error) != NO_METHOD
 
 
 def explain(who: str, error: grpc.RpcError | ValueError) -> str:

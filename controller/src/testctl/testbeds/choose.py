@@ -25,12 +25,16 @@ def check_name(testbed: str) -> None:
         )
 
 
-def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None, jobs: int) -> Bed:
+def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1) -> Bed:
     """The testbed, ready for these points.  Raises PlanError, TestbedError."""
     if testbed == "lab":
         from testctl.testbeds.lab import LabTestbed
 
         return LabTestbed.for_points(points, wall_limit_s)
+    if testbed == "netns":
+        from testctl.testbeds.netns import NetnsTestbed
+
+        return NetnsTestbed.for_points(points, wall_limit_s)
     from testctl.testbeds.inventory import InventoryTestbed
 
     if jobs > 1:

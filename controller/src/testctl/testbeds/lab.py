@@ -51,7 +51,7 @@ class LabTestbed:
                 raise TestbedError(f"kernel {name} is not built; build it with: testctl lab build {name}")
             found[name] = kernel
         runs = any(backend_of(point) == "ebpf" for point in points)
-        return cls(found, _code(), testbed_object.compiled() if runs else None, wall_limit_s)
+        return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
@@ -68,7 +68,7 @@ class LabTestbed:
         return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
 
 
-def _code() -> str:
+def code_hash() -> str:
     """Hash of the agents, tgen and the lab's first process."""
     digest = hashlib.sha256()
     root = paths.root()

@@ -73,11 +73,12 @@ def _device(owner: str, other: str, wiring: Wiring) -> str:
     return HOST_DEVICE if owner in wiring.hosts else other
 
 
-def links(wiring: Wiring) -> str:
-    """For `ip -batch`: the namespaces, and a veth pair a link."""
-    lines = [f"netns add {name}" for name in (*wiring.hosts, *wiring.switches)]
+def links(wiring: Wiring, prefix: str = "") -> str:
+    """For `ip -batch`: the namespaces, whose names begin with `prefix`, and a veth pair a link."""
+    lines = [f"netns add {prefix}{name}" for name in (*wiring.hosts, *wiring.switches)]
     lines += [
-        f"link add {_device(a, b, wiring)} netns {a} type veth peer name {_device(b, a, wiring)} netns {b}"
+        f"link add {_device(a, b, wiring)} netns {prefix}{a} type veth "
+        f"peer name {_device(b, a, wiring)} netns {prefix}{b}"
         for a, b in wiring.links
     ]
     return "\n".join(lines) + "\n"
@@ -120,26 +121,31 @@ def forwarding(wiring: Wiring, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(wiring: Wiring, backend: str, run: Callable[[Sequence[str], str], str]) -> None:
-    """Make the network for switches with this back end; `run` takes a program's words and its standard input."""
-    run(["ip", "-batch", "-"], links(wiring))
+def build(wiring: Wiring, backend: str, run: Callable[[Sequence[str], str], str], prefix: str = "") -> None:
+    """Make the network for switches with this back end; `run` takes a program's words and its standard input.
+
+    prefix: what the names of the namespaces begin with
+    """
+    run(["ip", "-batch", "-"], links(wiring, prefix))
     for name in wiring.hosts:
-        _quiet(name, run)
-        run(["ip", "-n", name, "-batch", "-"], host(wiring, name))
+        space = prefix + name
+        _quiet(space, run)
+        run(["ip", "-n", space, "-batch", "-"], host(wiring, name))
         # A NIC with TSO: the stack hands over up to 64 KB, the wire sees packets.
-        run(["ip", "netns", "exec", name, "ethtool", "-K", HOST_DEVICE, "tso", "off", "gso", "on", "gro", "off"], "")
+        run(["ip", "netns", "exec", space, "ethtool", "-K", HOST_DEVICE, "tso", "off", "gso", "on", "gro", "off"], "")
     for name in wiring.switches:
-        _quiet(name, run)
+        space = prefix + name
+        _quiet(space, run)
         if backend in BRIDGED:
-            run(["ip", "-n", name, "-batch", "-"], switch(wiring, name))
-            run(["bridge", "-n", name, "-batch", "-"], forwarding(wiring, name))
+            run(["ip", "-n", space, "-batch", "-"], switch(wiring, name))
+            run(["bridge", "-n", space, "-batch", "-"], forwarding(wiring, name))
         else:
-            run(["ip", "-n", name, "-batch", "-"], bare_switch(wiring, name))
+            run(["ip", "-n", space, "-batch", "-"], bare_switch(wiring, name))
         for port in wiring.neighbours(name):
-            run(["ip", "netns", "exec", name, "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off"], "")
+            run(["ip", "netns", "exec", space, "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off"], "")
 
 
-def _quiet(name: str, run: Callable[[Sequence[str], str], str]) -> None:
+def _quiet(space: str, run: Callable[[Sequence[str], str], str]) -> None:
     """No IPv6 in a namespace before its devices are up, so that no router or neighbour is solicited."""
     files = [f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6" for which in ("all", "default")]
-    run(["ip", "netns", "exec", name, "tee", *files], "1")
+    run(["ip", "netns", "exec", space, "tee", *files], "1")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
@@ -51,6 +51,8 @@ def _words_of(name: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise Unavailable(said_by(error)) from error
         raise TestbedError(f"agent {name}: {said_by(error)}") from error
 
 
@@ -103,7 +105,8 @@ class PointRun:
 
     `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
     every way out goes through Restore on all agents.  It raises Skip when a parameter
-    can't be had, TestbedError when the testbed failed.
+    can't be had, TestbedError when the testbed failed.  A value that can't be had is a Skip too, but
+    not in virtual time: a lab is built for its plans, and lacks nothing that they may ask for.
 
     hold    called when every generator has been started and waits for its time; it may let the
             traffic pass with nothing else running, and returns at the latest when it is over
@@ -181,6 +184,7 @@ class PointRun:
         wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
         for name, collectors in self._point["collect"].items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
+        lacking: dict[str, list[str]] = {}
         for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
             missing = {(c.entity, c.parameter): c.missing for c in said.capabilities if c.missing}
             self.outcome["entities"][name] = {"kind": said.kind}
@@ -188,11 +192,19 @@ class PointRun:
             self.outcome["notes"] |= {f"{name}: {key}": text for key, text in said.notes.items()}
             for what in wanted[name]:
                 if what in missing:
-                    raise Skip(f"{what[0]}, {what[1]}: {missing[what]}")
+                    lacking.setdefault(missing[what], []).append(", ".join(what))
+        if lacking:
+            raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
     def _apply(self) -> None:
         requests = {name: pb.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
-        for name, reply in self._agents.all("Apply", requests).items():
+        try:
+            replies = self._agents.all("Apply", requests)
+        except Unavailable as error:
+            if self._t0_ns:
+                raise
+            raise Skip(str(error)) from error
+        for name, reply in replies.items():
             entity = self.outcome["entities"][name]
             for when, settings in (("before", reply.before), ("after", reply.after)):
                 entity[when] = {_named(name, s): from_wire(s.value) for s in settings}

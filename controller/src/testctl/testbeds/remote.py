@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.testbeds.channels import CONNECT_S, TOKEN, explain, open_channel, read_keys, write_checked
+from testctl.testbeds.channels import CONNECT_S, TOKEN, can_not, explain, open_channel, read_keys, write_checked
 from testctl.testbeds.placement import Placement
-from testctl.testbeds.point import CALL_S, Agents
+from testctl.testbeds.point import CALL_S, Agents, said_by
 from testctl.testbeds.rack import Rack
 
 LEASE_NS = 20 * 10**9
@@ -81,6 +81,8 @@ class RemoteAgents(Agents):
         try:
             reply = self._ask(name, method, self._outward(name, request), timeout_s)
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
+            if isinstance(error, grpc.RpcError) and can_not(error):
+                raise Unavailable(said_by(error)) from error
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, method, "ended")
         return self._inward(name, reply)

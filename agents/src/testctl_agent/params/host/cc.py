@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The congestion control of a host: the default of its namespace, so that receivers have it too."""
+"""The congestion control of a host: the default of its namespace, so that receivers have it too.
+
+What the kernel has not is had as BPF where there is a program of that name, and what it has but does not allow
+in namespaces is allowed, both for as long as some host uses it (testctl_agent/cc/shared.py).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from testctl_agent.params.entity import Entity
+from testctl_agent.spec.errors import ProgramError, TestbedError, Unavailable
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Text, Value
 
@@ -26,16 +31,47 @@ def read(entity: Entity, name: str) -> Value:
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
+    wanted = str(value)
     available = _file(entity, "available_").read_text().split()
-    if value not in available:
-        raise entity.refuse(name, value, f"this kernel has {', '.join(sorted(available))}")
+    if wanted in available and _written(entity, name, wanted):
+        return _give_back(wanted)
+
+    from testctl_agent.cc import shared
+
+    if wanted not in available and shared.source_of(wanted) is None:
+        have = ", ".join(sorted(available))
+        raise entity.lacks(name, value, f"this kernel has {have}, and there is no BPF program of that name")
     try:
-        _file(entity, "").write_text(f"{value}\n")
-    except PermissionError as error:
-        hint = "not allowed in this namespace: add it to net.ipv4.tcp_allowed_congestion_control of the first one"
-        raise entity.refuse(name, value, hint) from error
+        shared.borrow(wanted)
+        if not _written(entity, name, wanted):
+            shared.allow(wanted)
+            if not _written(entity, name, wanted):
+                raise entity.refuse(name, value, "not allowed in this namespace")
+    except Unavailable as error:
+        raise entity.lacks(name, value, error) from error
+    except (ProgramError, TestbedError) as error:
+        raise entity.refuse(name, value, error) from error
+    _give_back(wanted)
+
+
+def _written(entity: Entity, name: str, wanted: str) -> bool:
+    """Set it; False when this namespace may not have it."""
+    try:
+        _file(entity, "").write_text(f"{wanted}\n")
+    except PermissionError:
+        return False
     except OSError as error:
-        raise entity.refuse(name, value, error.strerror) from error
+        raise entity.refuse(name, wanted, error.strerror) from error
+    return True
+
+
+def _give_back(kept: str) -> None:
+    """All that this process borrowed for values before this one."""
+    from testctl_agent.cc import shared
+
+    for other in shared.held():
+        if other != kept:
+            shared.give_back(other)
 
 
 def needs(entity: Entity, name: str) -> str:

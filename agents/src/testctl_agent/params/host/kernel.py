@@ -25,7 +25,7 @@ def read(entity: Entity, name: str) -> Value:
 def apply(entity: Entity, name: str, value: Value) -> None:
     running = read(entity, name)
     if value != running:
-        raise entity.refuse(name, value, f"got {running} (running: {os.uname().release})")
+        raise entity.lacks(name, value, f"got {running} (running: {os.uname().release})")
 
 
 def needs(entity: Entity, name: str) -> str:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion controls that hosts of one machine borrow: registered as BPF, or allowed in namespaces.
+
+Both are of the whole kernel: a registered one is there for every namespace, and which of the kernel's own may be
+a namespace's default, net.ipv4.tcp_allowed_congestion_control, only the first namespace says.  So what one host
+needs is shared, and goes with its last user:
+
+    /run/testctl/cc/gate   locked by who borrows or gives back
+    /run/testctl/cc/NAME   locked, shared, by every user for as long as it uses NAME; says what was done for it
+
+A lock ends with its process, however that ends.  Who finds a NAME that nobody has locked takes back what was
+done for it: sweep(), at the start of every run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from testctl_agent.cc.compile import BPF, compiled
+from testctl_agent.cc.struct_ops import available, register
+from testctl_agent.namespace import join
+from testctl_agent.p4.libbpf import unregister_struct_ops
+from testctl_agent.spec.errors import TestbedError, Unavailable
+
+STATE = Path("/run/testctl/cc")
+SOURCES = "TESTCTL_CC"
+"""Names a directory of tcp_NAME.c (lab/cc), beside those that agents bring along."""
+
+_OWN = Path(__file__).parent / "bpf"
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+_FIRST = Path("/proc/1/ns/net")
+_MOST = 4096  # bytes of a file
+_held: dict[str, int] = {}
+"""Name → the open, locked file of each that this process uses."""
+
+
+def source_of(name: str) -> Path | None:
+    """The file that is compiled to BPF for a congestion control; None where there is none."""
+    given = os.environ.get(SOURCES)
+    for folder in (_OWN, *([Path(given)] if given else [])):
+        path = folder / f"tcp_{name}.c"
+        if path.is_file() and (folder == _OWN or "TESTCTL_CC" in path.read_text(encoding="utf-8")):
+            return path
+    return None
+
+
+def fingerprint(given: Path) -> str:
+    """Hash of all that is compiled to BPF, with the sources of a directory."""
+    digest = hashlib.sha256()
+    for path in sorted(one for folder in (_OWN, given) for one in folder.glob("*.[ch]")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def borrow(name: str, state: Path = STATE) -> None:
+    """Have it registered, by the kernel or as BPF, until give_back().
+
+    Raises Unavailable when the kernel has it not and can't have it as BPF, ProgramError, TestbedError.
+    """
+    if name in _held:
+        return
+    with _gate(state):
+        _sweep(state)
+        file = state / name
+        said = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        done = _register(name, said)
+        lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _remember(lock, said | done)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        _held[name] = lock
+
+
+def allow(name: str, state: Path = STATE) -> None:
+    """Let every namespace have as its default what this process has borrowed.  Raises Unavailable."""
+    lock = _held[name]
+    with _gate(state):
+        said = json.loads(os.pread(lock, _MOST, 0))
+        try:
+            if name not in _allowed():
+                _remember(lock, said | {"allowed": True})
+                _allow(name, True)
+        except OSError as error:
+            raise Unavailable(
+                "not allowed in namespaces: add it to net.ipv4.tcp_allowed_congestion_control of the first one "
+                f"({error.strerror})"
+            ) from error
+
+
+def give_back(name: str, state: Path = STATE) -> None:
+    """This process uses it no longer; its last user takes back what was done for it."""
+    lock = _held.pop(name, None)
+    if lock is None:
+        return
+    with _gate(state):
+        os.close(lock)
+        _sweep(state)
+
+
+def held() -> list[str]:
+    return list(_held)
+
+
+def sweep(state: Path = STATE) -> list[str]:
+    """Take back what nobody uses; its names."""
+    if not state.is_dir() or os.geteuid() != 0:
+        return []
+    with _gate(state):
+        return _sweep(state)
+
+
+def _sweep(state: Path) -> list[str]:
+    taken = []
+    for file in sorted(state.iterdir()):
+        if file.name == "gate":
+            continue
+        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        _take_back(file, lock)
+        taken.append(file.name)
+    return taken
+
+
+def _take_back(file: Path, lock: int) -> None:
+    said = json.loads(os.pread(lock, _MOST, 0) or b"{}")
+    if said.get("allowed"):
+        with suppress(OSError):  # it is gone, and with it that it was allowed
+            _allow(file.name, False)
+    if said.get("source"):
+        unregister_struct_ops(file.name)
+    file.unlink()
+    os.close(lock)
+
+
+def _register(name: str, said: dict[str, str]) -> dict[str, str]:
+    """Register it if nobody did; what is remembered of that."""
+    source = source_of(name)
+    if name in available():
+        if source and said.get("source") and said["source"] != _key(source):
+            raise TestbedError(f"{name}: another version of {source} is in use by a run that goes on; wait for its end")
+        return {}
+    if source is None:
+        have = ", ".join(sorted(available()))
+        raise Unavailable(f"this kernel has {have}, and there is no BPF program for {name}")
+    key = _key(source)
+    try:
+        register(source)
+    except TestbedError as error:
+        raise Unavailable(str(error)) from error
+    return {"source": key}
+
+
+def _key(source: Path) -> str:
+    return hashlib.sha256(compiled(source, BPF).read_bytes()).hexdigest()[:16]
+
+
+def _remember(lock: int, said: Mapping[str, object]) -> None:
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps(said).encode(), 0)
+
+
+@contextmanager
+def _gate(state: Path) -> Iterator[None]:
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (state / "gate").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _in_first(what: str | None) -> str:
+    """Read, or write and read, the list of what is allowed: the first namespace alone has it."""
+    got: list[str] = []
+    failed: list[OSError] = []
+
+    def there() -> None:
+        try:
+            join(_FIRST)
+            if what is not None:
+                _ALLOWED.write_text(what, encoding="ascii")
+            got.append(_ALLOWED.read_text(encoding="ascii"))
+        except OSError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=there)  # only a thread moves there, and ends there
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return got[0]
+
+
+def _allowed() -> list[str]:
+    return _in_first(None).split()
+
+
+def _allow(name: str, wanted: bool) -> None:
+    others = [one for one in _allowed() if one != name]
+    _in_first(" ".join([*others, *([name] if wanted else [])]))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl aa."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from testctl.cli.runs import AsJson, KernelName, PlanFile, Sets, Without, load
+
+
+def aa(
+    file: PlanFile,
+    testbed: Annotated[str, typer.Option("--testbed", metavar="netns", help="where the point runs")] = "netns",
+    jobs: Annotated[str, typer.Option("--jobs", "-j", metavar="N,…", help="how many at once, beside alone")] = "1,2",
+    repeat: Annotated[int, typer.Option("--repeat", min=2, max=1000, help="rounds of each")] = 5,
+    point: Annotated[str, typer.Option("--point", metavar="ID", help="which point (default: the first)")] = "",
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="a primary metric (default: throughput and the expected ones)")
+    ] = None,
+    factor: Annotated[float, typer.Option("--factor", min=1.0, help="how much more than alone it may spread")] = 2.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="of the bootstrap samples")] = 1,
+    sets: Sets = None,
+    kernel: KernelName = None,
+    without: Without = None,
+    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """A/A check: run one point again and again, and say what the noise is and how many may run at once."""
+    plan = load(file, testbed, sets, kernel, 10_000, without)
+
+    from testctl.aa import check_of, run_check
+    from testctl.report import Progress
+    from testctl.testbeds.choose import choose
+
+    check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    bed = choose(testbed, [check.point])
+    progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
+    try:
+        said, place = run_check(plan, bed, check, results, progress)
+    except KeyboardInterrupt:
+        print("interrupted; nothing is kept", file=sys.stderr)
+        sys.exit(130)
+    if as_json:
+        print(json.dumps(said, indent=1))
+    else:
+        _print(said, place)
+
+
+def _print(said: dict[str, Any], place: Path) -> None:
+    print(f"alone, {said['repeat']} times:")
+    for name, one in said["alone"].items():
+        low, high = one["cv_95"]
+        print(f"  {name}: mean {one['mean']:.6g}, varies by {one['cv']:.2%} (95 %: {low:.2%} to {high:.2%})")
+    for jobs, level in said["beside"].items():
+        verdict = ("yes" if level["may"] else "no") + ("" if level["sure"] else ", but the interval leaves it open")
+        print(f"{jobs} at once: {verdict}: {level['why']}")
+    print(f"at most {said['most_at_once']} at once\nnoise  {place / 'noise.json'}")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(aa)

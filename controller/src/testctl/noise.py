@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The noise of a testbed in wall-clock time, as the A/A check wrote it down: noise.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+FILE = "noise.json"
+NEEDED = ("machine", "testbed", "plan", "started", "repeat", "alone", "most_at_once")
+
+
+def machine() -> dict[str, Any]:
+    """What tells one machine, as far as noise goes, from another."""
+    return {"node": platform.node(), "kernel": platform.release(), "processors": os.cpu_count() or 1}
+
+
+def newest(results: Path, testbed: str) -> dict[str, Any] | None:
+    """The newest noise of this machine and testbed below a directory of results; None when there is none.
+
+    A file that can't be read is passed over.
+    """
+    found: dict[str, Any] | None = None
+    for path in results.glob(f"*/{FILE}"):
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if not isinstance(said, dict) or any(name not in said for name in NEEDED):
+            continue
+        mine = (said["machine"], said["testbed"]) == (machine(), testbed)
+        if mine and (found is None or said["started"] > found["started"]):
+            found = said
+    return found

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab's topologies as network namespaces of the running kernel, in wall-clock time; needs root.
+
+Nothing is left: the names of namespaces carry their owner, and a run first removes what owners that were killed
+left (netns_names.py).  What is of the whole kernel and not of a namespace, registered congestion controls, is
+kept by the agents (testctl_agent/cc/shared.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.cc import shared
+from testctl_agent.p4 import testbed_object
+from testctl_agent.spec.errors import TestbedError
+
+from testctl import paths
+from testctl.plan import Point
+from testctl.run import Process, run, start, wait
+from testctl.testbeds import network, point
+from testctl.testbeds.job import backend_of, job
+from testctl.testbeds.lab import code_hash
+from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
+
+READY_S = 30.0
+END_S = 10.0
+POLL_S = 0.02
+WORDS = 15  # lines
+_serial = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class NetnsTestbed:
+    """Makes a point's network afresh, with an agent in each namespace.  Picklable: workers get a copy.
+
+    code     hash of what runs beside the kernel
+    program  the switch's program, compiled; None when no point runs it
+    """
+
+    code: str
+    program: Path | None = None
+
+    @classmethod
+    def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> NetnsTestbed:
+        """Compiles the switch's program where a point runs it, and removes what killed runs left.
+
+        Raises TestbedError for who isn't root, or when wall_limit_s is given: time is the wall clock's here, and
+        a point's length is the plan's to say.  ProgramError.
+        """
+        if os.geteuid() != 0:
+            raise TestbedError(
+                "--testbed netns makes network namespaces and devices, which only root may: "
+                "run it as root (sudo), or take --testbed lab, which needs no root"
+            )
+        if wall_limit_s is not None:
+            raise TestbedError(
+                "--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration"
+            )
+        sweep()
+        shared.sweep()
+        runs = any(backend_of(point) == "ebpf" for point in points)
+        return cls(code_hash(), testbed_object.compiled() if runs else None)
+
+    def code_key(self, point: Point) -> str:
+        """What besides the point and chance determines its records."""
+        key = [platform.node(), platform.release(), self.code, shared.fingerprint(paths.lab() / "cc")]
+        if self.program is not None and backend_of(point) == "ebpf":
+            key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
+        return "-".join(["netns", *key])
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what was asked, the outcome); raw files lie below workdir."""
+        asked = job(point) | {"kernel": platform.release()}
+        if reason := other_kernel(point):
+            return asked, {"skip": reason}
+        with _home() as (home, prefix):
+            return asked, self._outcome(asked, workdir.resolve(), home, prefix)
+
+    def _outcome(self, asked: dict[str, Any], workdir: Path, home: Path, prefix: str) -> dict[str, Any]:
+        topology = asked["topology"]
+        wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
+        if missing := _no_bridge(asked["backend"], wiring, prefix):
+            return {"skip": missing}
+        network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text), prefix)
+        told = _agents(wiring, asked, workdir, home, prefix)
+        addresses = {one["config"]["name"]: one["address"] for one in told}
+        spec = {"ready": str(home / "ready"), "agents": told}
+        with _launched(spec, home, self._environment(home)):
+            agents = point.Agents(addresses)
+            try:
+                return point.outcome_of(point.PointRun(asked, agents, attest=True))
+            finally:
+                agents.close()
+
+    def _environment(self, home: Path) -> dict[str, str]:
+        kept = ("HOME", "TESTCTL_CACHE", "XDG_CACHE_HOME", "TESTCTL_TGEN")
+        return {
+            **{name: os.environ[name] for name in kept if name in os.environ},
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "TMPDIR": str(home),
+            shared.SOURCES: str(paths.lab() / "cc"),
+            **({testbed_object.GIVEN: str(self.program)} if self.program else {}),
+        }
+
+
+def other_kernel(point: Point) -> str:
+    """Why a point that asks for a kernel can't run on this one; "" when it can."""
+    release = platform.release()
+    version = ".".join(release.split("-")[0].split(".")[:2])
+    for host in point.topology["hosts"]:
+        wanted = point.settings.get(host, {}).get("kernel")
+        if wanted not in (None, version, release):
+            return f"{host}, kernel: want {wanted}; this testbed runs {version} ({release}), see --kernel {version}"
+    return ""
+
+
+def _agents(
+    wiring: network.Wiring, asked: Mapping[str, Any], workdir: Path, home: Path, prefix: str
+) -> list[dict[str, Any]]:
+    """What the launcher is told of each agent."""
+    found = []
+    for name in (*wiring.hosts, *wiring.switches):
+        is_host = name in wiring.hosts
+        kernel = asked["settings"].get(name, {}).get("kernel")
+        config = {
+            "name": name,
+            "kind": "host" if is_host else "switch",
+            "devices": {name: network.HOST_DEVICE} if is_host else wiring.ports(name),
+            "workdir": str(workdir / name),
+            "journal": str(home / f"{name}.journal"),
+            "backend": asked["backend"],
+            "notes": {"kernel": kernel} if kernel else {},
+            "forwarding": {} if is_host else wiring.stations(name),
+        }
+        found.append({"config": config, "namespace": prefix + name, "address": f"unix:{home}/{name}.sock"})
+    return found
+
+
+def _no_bridge(backend: str, wiring: network.Wiring, prefix: str) -> str:
+    """Why the network of a bridging back end can't be made here; "" when it can, or none is wanted."""
+    if backend not in network.BRIDGED:
+        return ""
+    try:
+        run(["ip", "-batch", "-"], stdin=f"netns add {prefix}try\n")
+        run(["ip", "-n", f"{prefix}try", "link", "add", network.BRIDGE, "type", "bridge"])
+    except TestbedError:
+        return f"{', '.join(wiring.switches)}: back end {backend} forwards by a bridge, which this kernel has not"
+    return ""
+
+
+@contextmanager
+def _home() -> Iterator[tuple[Path, str]]:
+    """A directory for sockets and journals, and the prefix of the namespaces; all of it is gone afterwards."""
+    pid = os.getpid()
+    owner = Owner(pid, start_time(pid) or 0)
+    sweep()
+    name = f"{owner.name}-{next(_serial)}"
+    home = HOMES / name
+    home.mkdir(parents=True, mode=0o700)
+    try:
+        yield home, f"{name}-"
+    finally:
+        for path in NAMED.glob(f"{name}-*"):
+            remove(path)
+        remove(home)
+
+
+@contextmanager
+def _launched(spec: dict[str, Any], home: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """The agents, listening; killed with all they started afterwards.  TestbedError with their words."""
+    file, log = home / "agents.json", home / "agents.log"
+    file.write_text(json.dumps(spec), encoding="utf-8")
+    process = start([sys.executable, "-m", "testctl_agent.launcher", str(file)], log=log, env=environment)
+    try:
+        _await_ready(process, Path(spec["ready"]), log)
+        yield
+    finally:
+        _end(process)
+        shared.sweep()
+
+
+def _end(process: Process) -> None:
+    """The launcher ends when none of its processes is left."""
+    process.terminate()
+    if not wait(process, END_S):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _await_ready(process: Process, ready: Path, log: Path) -> None:
+    deadline = time.monotonic() + READY_S
+    while not ready.exists():
+        ended = process.poll() is not None
+        if ended or time.monotonic() > deadline:
+            said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
+            what = "the agents ended" if ended else f"the agents did not listen within {READY_S:g} s"
+            raise TestbedError(f"{what}: " + ("\n  ".join(said) or "they said nothing"))
+        time.sleep(POLL_S)
