@@ -177,7 +177,7 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
                 reply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
                 stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
             except grpc.RpcError as error:
-                if error.code() is grpc.StatusCode.FAILED_PRECONDITION and time.monotonic() < until:
+                if error.code() is grpc.StatusCode.ABORTED and time.monotonic() < until:  # leased
                     time.sleep(1)
                     continue
                 return False, explain(who, error)
