@@ -40,7 +40,7 @@ def test_loopback_passes_what_it_can(tmp_path: Path, port: int) -> None:
     assert (found["passes"], found["largest"], found["why"]) == (True, 9000, "")
     assert not server.poll()
     server.stop()
-    assert server.result()["answered"] == 3
+    assert server.result()["answered"] >= 3
 
 
 def test_another_seed_or_peer_is_not_answered(tmp_path: Path, port: int) -> None:

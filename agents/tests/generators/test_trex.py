@@ -135,7 +135,8 @@ def test_it_is_stopped(tmp_path: Path) -> None:
     with peer(stl(get_port_status={"state": "TX"})) as server:
         task = trex.task(options(server, duration=3600 * 10**9), tmp_path)
         task.start()
-        assert not task.wait(0.3)
+        while "start_traffic" not in server.methods:
+            assert not task.wait(0.01)
         task.stop()
         assert task.result()["trex"]["packets_sent"] == 1000
     assert server.methods.count("stop_traffic") == 1

@@ -36,7 +36,7 @@ _SO_TIMESTAMPNS = 35
 _PACKET = struct.Struct("!4sB3xQIQQ")
 _MAGIC, _REQUEST, _ANSWER = b"tclk", 1, 2
 _TIMESPEC = struct.Struct("@ll")
-_LOOK_S = 0.05
+_LOOK_S, _ANSWER_S = 0.05, 1.0
 
 
 def files(options: Mapping[str, Value]) -> list[str]:
@@ -91,8 +91,8 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
 
 
 def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1: int) -> Exchange | None:
-    """The exchange that an answer ends; None when none comes within the socket's timeout."""
-    end = time.monotonic() + _LOOK_S
+    """The exchange that an answer ends; None when none comes within a second."""
+    end = time.monotonic() + _ANSWER_S
     while (left := end - time.monotonic()) > 0:
         sock.settimeout(left)
         try:
