@@ -118,7 +118,7 @@ def test_until_it_is_stopped(tmp_path: Path, port: int) -> None:
     assert not asking.wait(0.1)
     asking.stop()
     server.stop()
-    assert asking.result()["samples"] > 1
+    assert asking.result()["samples"] >= 1
 
 
 def test_errors_say_who(tmp_path: Path, port: int) -> None:

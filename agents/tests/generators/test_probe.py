@@ -40,7 +40,7 @@ def test_loopback_passes_what_it_can(tmp_path: Path, port: int) -> None:
     assert (found["passes"], found["largest"], found["why"]) == (True, 9000, "")
     assert not server.poll()
     server.stop()
-    assert server.result()["answered"] == 3
+    assert server.result()["answered"] >= 3
 
 
 def test_another_seed_or_peer_is_not_answered(tmp_path: Path, port: int) -> None:
@@ -65,6 +65,8 @@ def test_what_can_not_be(tmp_path: Path, port: int) -> None:
         TestbedError, match=r"can't be at 203\.0\.113\.213, UDP port 7407: Cannot assign requested address"
     ):
         probe.task({"side": "server", "address": "203.0.113.213"}, tmp_path).start()
+    with pytest.raises(TestbedError, match=r"UDP port 70000: .*must be 0-65535"):
+        probe.task({"side": "server", "address": HERE, "port": 70000}, tmp_path).start()
     with pytest.raises(TestbedError, match="want an IP address; got 'alpha'"):
         probe.task({"side": "server", "address": "alpha"}, tmp_path).start()
 

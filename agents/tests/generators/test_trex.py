@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl_agent.generators import _trex_astf, _trex_rpc, _trex_stl, trex
+from testctl_agent.generators._options import defaults
 from testctl_agent.generators._trex_load import Load
 from testctl_agent.generators._trex_rpc import RpcError, decode, encode
 from testctl_agent.spec.errors import TestbedError
@@ -134,7 +135,8 @@ def test_it_is_stopped(tmp_path: Path) -> None:
     with peer(stl(get_port_status={"state": "TX"})) as server:
         task = trex.task(options(server, duration=3600 * 10**9), tmp_path)
         task.start()
-        assert not task.wait(0.3)
+        while "start_traffic" not in server.methods:
+            assert not task.wait(0.01)
         task.stop()
         assert task.result()["trex"]["packets_sent"] == 1000
     assert server.methods.count("stop_traffic") == 1
@@ -245,19 +247,29 @@ def test_fragments_are_the_profile(text: str) -> None:
 
 
 def test_what_it_can_not_do() -> None:
-    assert trex.refuses({"rate": 10**9}) == []
-    assert trex.refuses({"bytes": 5, "cc": "cubic"}) == [
-        "bytes: TRex has no such setting", "cc: TRex has no such setting", "rate: TRex has to be told one",
+    assert trex.refuses(defaults() | {"rate": 10**9}) == []
+    assert trex.refuses({"bytes": 5, "cc": "cubic", "write_size": 9}) == [
+        "cc: TRex has no such setting", "rate: TRex has to be told one", "write_size: a load of kind astf has none",
     ]  # fmt: skip
+    assert trex.refuses({"bytes": 5, "rate": 5, "trex_kind": "stl"}) == ["bytes: a load of kind stl has none"]
     asked = {"side": "client", "address": "48.0.0.1", "bind": "16.0.0.1", "rate": 10**9}
-    with pytest.raises(TestbedError, match="want packet_bytes from 64 to 9216; got 20"):
-        trex.load(asked | {"packet_bytes": 20})
+    with pytest.raises(TestbedError, match="want IP packets of 64 to 9216 bytes; got 38"):
+        trex.load(asked | {"write_size": 10})
     with pytest.raises(TestbedError, match="sink: want an IPv4 address; got 'beta'"):
         trex.load(asked | {"address": "beta"})
     with pytest.raises(TestbedError, match="trex_kind: want one of stl, astf; got udp"):
         trex.load(asked | {"trex_kind": "udp"})
-    with pytest.raises(TestbedError, match="want flow_bytes from 1 to 1000000000"):
-        trex.load(asked | {"trex_kind": "astf", "flow_bytes": 2 * 10**9})
+    with pytest.raises(TestbedError, match="want bytes from 1 to 1000000000; got 2000000000"):
+        trex.load(asked | {"bytes": 2 * 10**9})
+
+
+def test_a_flows_words_are_the_loads() -> None:
+    asked = defaults() | {"side": "client", "address": "48.0.0.1", "bind": "16.0.0.1", "rate": 10**9}
+    assert trex.load(asked).packet_bytes == 1500
+    assert trex.load(asked).duration_s == 10.0
+    assert trex.load(asked | {"write_size": 100, "duration": 2 * 10**9}).packet_bytes == 128
+    assert trex.load(asked | {"packet_bytes": 9000}).packet_bytes == 9000
+    assert trex.load(asked | {"bytes": 5000}).flow_bytes == 5000
 
 
 def test_counters_that_are_not_there() -> None:

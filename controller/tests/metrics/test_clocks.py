@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from testctl.metrics import Number, analyse
+from testctl.metrics.core.latencies import certain_latencies
+from testctl.metrics.core.queues import under_way
+from testctl.metrics.core.view import view
 from testctl.records import load_raw
 from testctl.records.synthetic import bulk, write_point
 
@@ -54,6 +57,21 @@ def test_arrivals_before_departures_are_matched_within_the_error(tmp_path: Path)
     found = values(tmp_path, -5_010_000, clocks(0, 20_000))
     assert found["packets_lost"] == 0
     assert math.isnan(float(found["latency_mean_us"]))  # -10 us, which may be wrong by 20 us
+
+
+def test_a_latency_below_the_error_is_not_drawn(tmp_path: Path) -> None:
+    for error_ns, drawn in ((20_000, 2000), (6_000_000, 0)):
+        values(tmp_path / str(error_ns), 0, clocks(0, error_ns))
+        left, latency_ns = certain_latencies(view(load_raw(tmp_path / str(error_ns)), "bulk"))
+        assert (len(left), len(latency_ns)) == (drawn, drawn)
+
+
+def test_what_is_under_way_is_seen_by_one_clock(tmp_path: Path) -> None:
+    values(tmp_path / "one", 0, None)
+    values(tmp_path / "two", 3_000_000, clocks(3_000_000, 20_000))
+    one, two = (under_way(view(load_raw(tmp_path / name), "bulk")) for name in ("one", "two"))
+    assert (one[0] == two[0]).all()
+    assert (one[1] == two[1]).all()
 
 
 @pytest.mark.parametrize("known", [clocks(0, 5_000_002), {"sender": {"offset_ns": 0, "error_ns": 1, "source": "ptp"}}])

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from testctl_agent.collect._clock_estimate import Exchange, estimate
 from testctl_agent.collect._clock_state import clock_state
-from testctl_agent.generators._datagrams import bound
+from testctl_agent.generators._datagrams import bound, token_of
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -36,7 +36,7 @@ _SO_TIMESTAMPNS = 35
 _PACKET = struct.Struct("!4sB3xQIQQ")
 _MAGIC, _REQUEST, _ANSWER = b"tclk", 1, 2
 _TIMESPEC = struct.Struct("@ll")
-_LOOK_S = 0.05
+_LOOK_S, _ANSWER_S = 0.05, 1.0
 
 
 def files(options: Mapping[str, Value]) -> list[str]:
@@ -74,7 +74,7 @@ def receive(sock: socket.socket) -> tuple[bytes, int, tuple[str, int]]:
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The server: each request back with its two times, until it is stopped."""
-    token, peer, answered = int(options.get("seed", 0)), str(options.get("peer", "")), 0
+    token, peer, answered = token_of(options), str(options.get("peer", "")), 0
     sock.settimeout(_LOOK_S)
     running.ready.set()
     while not running.stop.is_set():
@@ -91,8 +91,8 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
 
 
 def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1: int) -> Exchange | None:
-    """The exchange that an answer ends; None when none comes within the socket's timeout."""
-    end = time.monotonic() + _LOOK_S
+    """The exchange that an answer ends; None when none comes within a second."""
+    end = time.monotonic() + _ANSWER_S
     while (left := end - time.monotonic()) > 0:
         sock.settimeout(left)
         try:
@@ -108,7 +108,7 @@ def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1
 def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The client: a request every interval, then what they tell."""
     to = str(need(options, "address", NAME)), int(options.get("port", PORT))
-    token, count = int(options.get("seed", 0)), int(options.get("count", COUNT))
+    token, count = token_of(options), int(options.get("count", COUNT))
     interval_s = int(options.get("interval_ns", INTERVAL_NS)) / 1e9
     exchanges: list[Exchange] = []
     running.ready.set()

@@ -6,12 +6,19 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+from collections.abc import Mapping
 
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.types import Value
 
 HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}
 """Bytes of the IP (without options) and UDP headers."""
 _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _IPV6_DONTFRAG, _PROBE = 10, 23, 62, 3
+
+
+def token_of(options: Mapping[str, Value]) -> int:
+    """What both ends put into their packets, so that no other's are taken for theirs: the seed, in 64 bits."""
+    return int(options.get("seed", 0)) % 2**64
 
 
 def bound(address: str, port: int, who: str) -> socket.socket:
@@ -23,9 +30,10 @@ def bound(address: str, port: int, who: str) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:
         sock.bind((address, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         sock.close()
-        raise TestbedError(f"{who}: can't be at {address}, UDP port {port}: {error.strerror}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise TestbedError(f"{who}: can't be at {address}, UDP port {port}: {why}") from error
     return sock
 
 

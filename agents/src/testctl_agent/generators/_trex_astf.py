@@ -77,7 +77,7 @@ def fragments(text: str) -> Iterator[dict[str, Any]]:
 def check(load: Load) -> None:
     """TestbedError for a load that no profile can be."""
     if not 1 <= load.flow_bytes <= 10**9:
-        raise TestbedError(f"trex: want flow_bytes from 1 to 1000000000; got {load.flow_bytes}")
+        raise TestbedError(f"trex: want bytes from 1 to 1000000000; got {load.flow_bytes}")
     for name in ("source", "sink"):
         try:
             ipaddress.IPv4Address(getattr(load, name))

@@ -16,7 +16,7 @@ from testctl_agent.spec.errors import TestbedError
 API = ("STL", 5, 1)
 STREAM, LATENCY_STREAM = 1, 2
 _ETHERNET, _IP, _UDP = 14, 20, 8
-_LEAST = 64
+_LEAST, _MOST = 64, 9216
 """Bytes of an IP packet; a stream with latency writes 16 of its own into the payload."""
 
 
@@ -61,8 +61,8 @@ def streams(load: Load) -> dict[int, dict[str, Any]]:
 
 def check(load: Load) -> None:
     """TestbedError for a load that no packet can be."""
-    if not _LEAST <= load.packet_bytes <= 9216:
-        raise TestbedError(f"trex: want packet_bytes from {_LEAST} to 9216; got {load.packet_bytes}")
+    if not _LEAST <= load.packet_bytes <= _MOST:
+        raise TestbedError(f"trex: want IP packets of {_LEAST} to {_MOST} bytes; got {load.packet_bytes}")
     for name in ("source", "sink"):
         try:
             ipaddress.IPv4Address(getattr(load, name))

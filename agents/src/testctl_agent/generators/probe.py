@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent.generators._datagrams import HEADERS, bound, never_fragment, sent
+from testctl_agent.generators._datagrams import HEADERS, bound, never_fragment, sent, token_of
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -31,7 +31,7 @@ LEAST, MOST = 128, 65535
 _REQUEST, _ANSWER, _TOO_LARGE = 1, 2, 3
 _HEAD = struct.Struct("!4sBxHQI")
 _MAGIC = b"tprb"
-_LOOK_S, _LEAST_WAIT_S = 0.05, 0.05
+_LOOK_S, _LEAST_WAIT_S = 0.05, 0.1
 
 
 def missing() -> str | None:
@@ -78,7 +78,7 @@ def largest(passes: Callable[[int], bool], least: int, most: int) -> int:
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The server: one answer to each request, of the size that it asks for, until it is stopped."""
-    token, peer, answered = int(options.get("seed", 0)), str(options.get("peer", "")), 0
+    token, peer, answered = token_of(options), str(options.get("peer", "")), 0
     headers = HEADERS[sock.family]
     sock.settimeout(_LOOK_S)
     running.ready.set()
@@ -142,9 +142,7 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
     """The client: first whether anything passes, then the size asked for, then the largest."""
     address, port, size = str(need(options, "address", NAME)), int(options.get("port", PORT)), _size(options)
     timeout_s = int(options.get("timeout_ns", 10**9)) / 1e9
-    client = _Client(
-        sock, (address, port), int(options.get("seed", 0)), int(options.get("tries", 3)), timeout_s, running
-    )
+    client = _Client(sock, (address, port), token_of(options), int(options.get("tries", 3)), timeout_s, running)
     running.ready.set()
     begun = time.monotonic()
     if not client.passes(LEAST, LEAST):

@@ -6,11 +6,14 @@ Never run against a TRex server: the requests are those of its RPC server specif
 owns its ports, and is both ends of the traffic; so the server's side of a flow does nothing.  TRex's TCP is its
 own, not the kernel's: it is load, not what is tested.
 
-Options beside a flow's (address, bind, server_port, client_port, start_ns, duration, rate):
-    trex_kind     stl or astf            trex_server, trex_rpc_port   127.0.0.1, 4501
-    packet_bytes  of a whole IP packet   trex_port    the number of the port that sends
-    flow_bytes    ASTF: bytes of each connection
+Of a flow's options it takes rate and duration; write_size is the payload of a UDP packet, and bytes what each
+of ASTF's connections carries, as many a second as the rate needs.  Beside them:
+
+    trex_kind     stl or astf; otherwise astf for a flow with bytes
+    packet_bytes  of a whole IP packet, instead of write_size
     latency_pps   stamped packets a second; 0: latency is not measured
+    trex_server, trex_rpc_port   127.0.0.1, 4501
+    trex_port     the number of the port that sends
     trex_force    on: take ports that another user has
 """
 
@@ -22,10 +25,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from testctl_agent.generators import _trex_astf, _trex_stl
-from testctl_agent.generators._options import asked, duration_ns, need
+from testctl_agent.generators._options import asked, need
 from testctl_agent.generators._trex_load import Load
 from testctl_agent.generators._trex_rpc import PORT, Client
 from testctl_agent.generators._trex_rpc import missing as rpc_missing
+from testctl_agent.params.flow.duration import OTHERWISE
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.task import Result
@@ -34,9 +38,11 @@ from testctl_agent.thread_task import Running, ThreadTask
 NAME = "trex"
 KINDS = ("stl", "astf")
 _NEVER = (
-    "bytes", "pattern", "verify", "lowat", "notsent_lowat", "keepalive", "blocking", "nodelay", "cc", "send_buffer",
+    "pattern", "verify", "lowat", "notsent_lowat", "keepalive", "blocking", "nodelay", "cc", "send_buffer",
     "receive_buffer", "user_timeout", "burst", "parallel", "reverse",
 )  # fmt: skip
+_HEADERS = 28
+"""Bytes of IPv4's and UDP's headers."""
 _LOOK_S, _UNDER_WAY_S, _LATE_S = 0.1, 0.2, 10.0
 _READY_S = 120.0
 """Loading and building an ASTF profile takes its time."""
@@ -68,6 +74,9 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
     reasons = [f"{name}: TRex has no such setting" for name in _NEVER if asked(options, name)]
     if not asked(options, "rate"):
         reasons.append("rate: TRex has to be told one")
+    other = "write_size" if _kind(options) == "astf" else "bytes"
+    if asked(options, other):
+        reasons.append(f"{other}: a load of kind {_kind(options)} has none")
     return reasons
 
 
@@ -75,26 +84,26 @@ def load(options: Mapping[str, Value]) -> Load:
     """What the options ask for; TestbedError for what can't be."""
     if reasons := refuses(options):
         raise TestbedError(f"{NAME}: {'; '.join(reasons)}")
-    default = Load(0, 0.0, "", "", 0, 0)
+    payload = int(options["write_size"]) if asked(options, "write_size") else Load.packet_bytes - _HEADERS
     found = Load(
         rate=int(options["rate"]),
-        duration_s=duration_ns(options) / 1e9,
+        duration_s=int(options.get("duration") or OTHERWISE) / 1e9,
         source=str(need(options, "bind", NAME)),
         sink=str(need(options, "address", NAME)),
         source_port=int(options.get("client_port", 1024)),
         sink_port=int(options.get("server_port", 80)),
+        packet_bytes=int(options.get("packet_bytes") or payload + _HEADERS),
+        flow_bytes=int(options.get("bytes") or Load.flow_bytes),
+        latency_pps=int(options.get("latency_pps") or 0),
         send_port=int(options.get("trex_port", 0)),
         force=options.get("trex_force") in (True, "on"),
-        packet_bytes=int(options.get("packet_bytes") or default.packet_bytes),
-        flow_bytes=int(options.get("flow_bytes") or default.flow_bytes),
-        latency_pps=int(options.get("latency_pps") or 0),
     )
     (_trex_astf if _kind(options) == "astf" else _trex_stl).check(found)
     return found
 
 
 def _kind(options: Mapping[str, Value]) -> str:
-    kind = str(options.get("trex_kind", "stl"))
+    kind = str(options.get("trex_kind") or ("astf" if options.get("bytes") else "stl"))
     if kind not in KINDS:
         raise TestbedError(f"{NAME}: trex_kind: want one of {', '.join(KINDS)}; got {kind}")
     return kind

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from testctl.metrics.core.bins import dense_bins
-from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.latencies import certain_latencies
 from testctl.metrics.core.passages import passages
 from testctl.metrics.core.queues import own_queue
 from testctl.metrics.core.rtts import round_trips
@@ -106,7 +106,7 @@ def read_series(point: RunPoint) -> Series | None:
         flow = view(records, name)
         if not len(flow.at_sink):
             continue
-        _, latency = latencies(flow)
+        _, latency = certain_latencies(flow)
         rates.append(FlowRate(name, flow.at_sink["time_ns"], flow.at_sink["wire_bytes"], np.sort(latency)))
         lanes += [_lane(flow, int(conn)) for conn in np.unique(flow.at_sink["conn"])]
         time_ns, queued = own_queue(flow)

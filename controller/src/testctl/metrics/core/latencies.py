@@ -24,6 +24,15 @@ def latencies(flow: FlowView) -> tuple[Ints, Ints]:
     return left, latency_ns if clocks is None else latency_ns - clocks.offset_ns
 
 
+def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:
+    """`latencies`, to be shown as a whole: none when the clocks' error exceeds the median."""
+    left, latency_ns = latencies(flow)
+    clocks = apart(flow)
+    if clocks is None or not len(left) or clocks.error_ns <= float(np.median(latency_ns)):
+        return left, latency_ns
+    return left[:0], latency_ns[:0]
+
+
 def lost_packets(flow: FlowView) -> Bools:
     """Which entries of `wire(flow)` never arrived.
 

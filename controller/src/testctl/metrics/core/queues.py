@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Ints
 
@@ -38,11 +39,12 @@ def own_queue(flow: FlowView) -> tuple[Ints, Ints]:
 def under_way(flow: FlowView) -> tuple[Ints, Ints]:
     """(time_ns, wire bytes) that had left the sender and not reached the receiver, at every change.
 
-    Lost packets stay in the number.  Empty without both captures.
+    Lost packets stay in the number.  By the sender's clock.  Empty without both captures.
     """
     if not len(flow.out) or not len(flow.into):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    time_ns = np.concatenate([flow.out["time_ns"], flow.into["time_ns"]])
+    clocks = apart(flow)
+    time_ns = np.concatenate([flow.out["time_ns"], flow.into["time_ns"] - (clocks.offset_ns if clocks else 0)])
     change = np.concatenate([flow.out["wire_bytes"], -flow.into["wire_bytes"]]).astype(np.int64)
     order = np.argsort(time_ns, kind="stable")
     return time_ns[order], np.cumsum(change[order])

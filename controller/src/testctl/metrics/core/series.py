@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from testctl.metrics.core.bins import dense_bins
-from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.latencies import certain_latencies
 from testctl.metrics.core.passages import data_passages
 from testctl.metrics.core.queues import own_queue, under_way
 from testctl.metrics.core.rtts import round_trips
@@ -64,7 +64,7 @@ def rtt(flow: FlowView, bin_ns: int) -> pa.Table:
 
 def latency(flow: FlowView, bin_ns: int) -> pa.Table:
     """time_ns (of departure), latency_us, latency_us_max: mean and largest of each bin."""
-    left, latency_ns = latencies(flow)
+    left, latency_ns = certain_latencies(flow)
     return _binned("latency_us", left, latency_ns, bin_ns, 1e3)
 
 
