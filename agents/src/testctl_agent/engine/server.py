@@ -33,6 +33,14 @@ from testctl_agent.wire.values import from_wire, options_from_wire, to_wire
 
 CHUNK_BYTES = 1 << 20
 STOP_S = 30.0
+_FAR = (
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+)
+"""A peer on another machine may vanish without a word; what it waits for must not be held for ever."""
 
 
 @dataclass
@@ -84,6 +92,16 @@ def _lease(grant: Grant) -> pb.Lease:
     return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
 
 
+def _chunks(path: Path) -> Iterator[pb.Chunk]:
+    """A file's bytes, then their digest."""
+    digest = hashlib.sha256()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        while data := file.read(CHUNK_BYTES):
+            digest.update(data)
+            yield pb.Chunk(data=data)
+    yield pb.Chunk(sha256=digest.hexdigest())
+
+
 class Service(rpc.AgentServicer):
     """The calls of wire/agent.proto; errors are raised, and the Guard before them makes refusals of them.
 
@@ -95,13 +113,13 @@ class Service(rpc.AgentServicer):
         self._state = state
         self._most = most or Limits()
         self._changing = threading.Lock()
-        self._waits = threading.BoundedSemaphore(self._most.waits) if self._most.waits else None
+        self._long = threading.BoundedSemaphore(self._most.long_calls) if self._most.long_calls else None
         self._number = 0
         self.leases: Leases | None = None
         self._tasks = self._new_tasks(state.workdir)
 
     def _new_tasks(self, folder: Path) -> Tasks:
-        devices = frozenset(self._state.devices) if self._most.tasks else frozenset()
+        devices = self._state.devices if self._most.tasks else ()
         return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
     def lend(self, dirty: str = "") -> Leases:
@@ -171,20 +189,20 @@ class Service(rpc.AgentServicer):
 
     def Wait(self, request: pb.WaitRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
         task = self._tasks.get(request.task)
-        with self._a_wait():
+        with self._a_long_call():
             task.wait(min(max(request.timeout_ns, 0), limits.WAIT_NS) / 1e9)
         return self._status(task)
 
     @contextmanager
-    def _a_wait(self) -> Iterator[None]:
-        """One of the waits there may be at a time.  Raises Full."""
-        if self._waits is not None and not self._waits.acquire(blocking=False):
-            raise Full(f"{self._state.name}: want at most {self._most.waits} calls of Wait at a time")
+    def _a_long_call(self) -> Iterator[None]:
+        """One of those there may be at a time.  Raises Full."""
+        if self._long is not None and not self._long.acquire(blocking=False):
+            raise Full(f"{self._state.name}: want at most {self._most.long_calls} calls of Wait and Fetch at a time")
         try:
             yield
         finally:
-            if self._waits is not None:
-                self._waits.release()
+            if self._long is not None:
+                self._long.release()
 
     def Stop(self, request: pb.StopRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
         task = self._tasks.get(request.task)
@@ -197,12 +215,8 @@ class Service(rpc.AgentServicer):
         if request.file not in tasks.get(request.task).files():
             what = limits.shown(request.file)
             raise TestbedError(f"{self._state.name}: task {request.task!r} has no file {what}")
-        digest = hashlib.sha256()
-        with os.fdopen(os.open(tasks.folder / request.task / request.file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            while data := file.read(CHUNK_BYTES):
-                digest.update(data)
-                yield pb.Chunk(data=data)
-        yield pb.Chunk(sha256=digest.hexdigest())
+        with self._a_long_call():
+            yield from _chunks(tasks.folder / request.task / request.file)
 
     def _lent(self) -> Leases:
         if self.leases is None:
@@ -252,6 +266,7 @@ def serve(
     options = [
         ("grpc.max_receive_message_length", (most or Limits()).message_bytes),
         ("grpc.so_reuseport", 0),
+        *(_FAR if credentials else ()),
     ]
     guard = Guard(state.who, controllers, service.leases)
     server = grpc.server(ThreadPoolExecutor(threads), interceptors=[guard], options=options)

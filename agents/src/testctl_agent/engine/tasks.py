@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,10 +28,13 @@ class Tasks:
     """Every task since the start, or since the last `forget`.
 
     folder   where they write: a task's files lie in a directory of its name
-    devices  those that an option `device` or `devices` may name; none: any
+    devices  those that an option `device` or `devices` may name, and names when it is not given;
+             none: any
     """
 
-    def __init__(self, who: str, new_task: TaskFactory, folder: Path, most: Limits, devices: frozenset[str]) -> None:
+    def __init__(
+        self, who: str, new_task: TaskFactory, folder: Path, most: Limits, devices: Sequence[str] = ()
+    ) -> None:
         self._who = who
         self._new_task = new_task
         self.folder = folder
@@ -48,7 +51,7 @@ class Tasks:
         """
         limits.task_name(self._who, task)
         limits.options(f"{self._who}, task {task}", options)
-        self._check_devices(task, options)
+        options = self._with_devices(task, options)
         with self._change:
             if task in self._tasks:
                 raise TestbedError(f"{self._who}: task {task!r} was started before")
@@ -78,13 +81,18 @@ class Tasks:
             raise Full(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
         limits.room(self._who, self.folder, self._most.work_bytes)
 
-    def _check_devices(self, task: str, options: Mapping[str, Value]) -> None:
-        named = f"{options.get('device', '')},{options.get('devices', '')}".split(",")
-        if self._devices and (others := {name for name in named if name} - self._devices):
+    def _with_devices(self, task: str, options: Mapping[str, Value]) -> Mapping[str, Value]:
+        """The options with the entity's devices where they name none.  Raises BadRequest for another's."""
+        if not self._devices:
+            return options
+        own = {"device": self._devices[0], "devices": ",".join(self._devices)}
+        given = {**own, **{name: value for name, value in options.items() if value != ""}}
+        if others := set(f"{given['device']},{given['devices']}".split(",")) - set(self._devices):
             raise BadRequest(
                 f"{self._who}, task {task}: want devices of {', '.join(sorted(self._devices))}; "
                 f"got {limits.shown(', '.join(sorted(others)))}"
             )
+        return given
 
     def get(self, name: str) -> Task:
         """A task by its name; TestbedError when there is none."""
