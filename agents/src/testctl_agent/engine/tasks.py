@@ -6,14 +6,15 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.refusal import BadRequest, Full
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.task import Task
 
@@ -43,6 +44,7 @@ class Tasks:
         self._change = threading.Lock()
         self._tasks: dict[str, Task] = {}
         self._over: set[str] = set()  # could not be started
+        self._alone: dict[str, threading.Lock] = {}
 
     def start(self, task: str, kind: str, name: str, options: Mapping[str, Value]) -> Task:
         """Start a generator or a collector; it is known, and can be stopped, even when that fails.
@@ -57,9 +59,11 @@ class Tasks:
                 raise TestbedError(f"{self._who}: task {task!r} was started before")
             self._check_room()
             made = self._make(task, kind, name, options)
+            alone = self._alone[task] = threading.Lock()
             self._tasks[task] = made
         try:
-            made.start()
+            with alone:
+                made.start()
         except BaseException:
             self._over.add(task)
             raise
@@ -102,6 +106,13 @@ class Tasks:
             raise TestbedError(f"{self._who}: no task {limits.shown(name)}; there are: {have}")
         return task
 
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Task]:
+        """A task that no other call stops or takes the result of meanwhile; TestbedError when there is none."""
+        task = self.get(name)
+        with self._alone.get(name, nullcontext()):
+            yield task
+
     def stop_all(self) -> None:
         """Ask every task that still runs to end, and wait for that; what fails is logged."""
         running = [(name, task) for name, task in self._tasks.items() if not task.poll()]
@@ -112,11 +123,12 @@ class Tasks:
     def _stop(self, name: str, task: Task) -> None:
         try:
             task.stop()
-        except (TestctlError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 -- one that can't be stopped must not keep the rest from being restored
             _log.error("%s, task %s: not stopped: %s", self._who, name, error)
 
     def forget(self) -> None:
         """Remove all files; the names can be used again."""
         self._tasks.clear()
+        self._alone.clear()
         self._over.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
