@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from testctl_agent.engine import leftovers
+from testctl_agent.engine.config import LONG_CALLS
 from testctl_agent.engine.journal import Entry, Journal
 from testctl_agent.main import main
 from testctl_agent.wire import agent_pb2 as pb
@@ -31,6 +35,42 @@ def test_a_life(tmp_path: Path) -> None:
         assert daemon.end() == 0
         assert "everything is restored" in daemon.log
     assert (tmp_path / "work" / "count" / "counters_after.json").exists()
+
+
+def test_a_switch(tmp_path: Path) -> None:
+    ports = {"s1:alpha": "lo"}
+    path = written(tmp_path, name="s1", kind="switch", devices=ports, backend="fake", lease=True)
+    with running(path) as daemon, calling(f"unix:{tmp_path}/alpha.sock") as caller:
+        words = "switch s1: Apply wants a lease; got none (Acquire gives one)"
+        assert caller.refused("Apply") == (grpc.StatusCode.FAILED_PRECONDITION, words)
+        caller.acquire()
+        rate = pb.Setting(entity="s1:alpha", parameter="rate", value=pb.Value(integer=10**9))
+        assert caller.call("Apply", pb.ApplyRequest(settings=[rate])).after[0].value.integer == 10**9
+        assert caller.call("Release").restored[0].value.text == "none"
+        assert daemon.end() == 0
+
+
+def test_a_task_gets_its_entity_s_devices_and_no_others(tmp_path: Path) -> None:
+    with running(written(tmp_path)), calling(f"unix:{tmp_path}/alpha.sock") as caller:
+        caller.start("count", "collector", "counters")
+        found = json.loads((tmp_path / "work" / "count" / "counters_before.json").read_text())
+        assert set(found["device"]) == {"lo"}
+        with pytest.raises(grpc.RpcError, match=r"alpha, task more: want devices of lo; got 'any'"):
+            caller.start("more", "collector", "counters", device="any")
+
+
+def test_long_calls_leave_threads_to_others(serving: Callable[..., Any], tmp_path: Path, rig: ExitStack) -> None:
+    _, found = serving()
+    caller = rig.enter_context(calling(found.listen))
+    caller.start("sample", "collector", "tcp_info")
+    wait = pb.WaitRequest(task="sample", timeout_ns=10**18)
+    calls = [caller.stub.Wait.future(wait) for _ in range(LONG_CALLS + 1)]
+    until(lambda: any(call.done() for call in calls))
+    (refused,) = [call for call in calls if call.done()]
+    assert refused.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refused.details() == f"alpha: want at most {LONG_CALLS} calls of Wait and Fetch at a time"
+    caller.call("Stop", pb.StopRequest(task="sample"))
+    assert sum(call.result().ended for call in calls if call is not refused) == LONG_CALLS
 
 
 def test_the_service_manager_is_told(tmp_path: Path) -> None:
@@ -138,3 +178,8 @@ def test_only_programs_of_tasks_are_ended(tmp_path: Path) -> None:
 def test_killed_at_any_moment_the_next_agent_restores_all(in_namespace: Callable[..., str]) -> None:
     said = in_namespace(Path(__file__).with_name("root_crash.py"), timeout_s=300.0)
     assert said.endswith("all is as before\n"), said
+
+
+@pytest.mark.root
+def test_the_documented_capabilities_are_enough(in_namespace: Callable[..., str]) -> None:
+    assert "enough: CAP_" in in_namespace(Path(__file__).with_name("root_capabilities.py"))

@@ -31,13 +31,13 @@ class Limits:
     message_bytes  of one request
     tasks          that run at a time; 0: any number
     work_bytes     in the working directory when a task is started; 0: any
-    waits          calls that wait for a task at a time, so that others find a thread; 0: any
+    long_calls     of Wait and Fetch at a time, so that others find a thread; 0: any
     """
 
     message_bytes: int = MESSAGE_BYTES
     tasks: int = 0
     work_bytes: int = 0
-    waits: int = 0
+    long_calls: int = 0
 
 
 def shown(text: str) -> str:
