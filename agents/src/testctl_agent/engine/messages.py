@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,8 +34,9 @@ def capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
 
 
 def lease(grant: Grant) -> pb.Lease:
-    """A lease, for its holder: with the token."""
-    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
+    """A lease, for its holder: with the token, and this host's clock."""
+    lifetime_ns = int(grant.lifetime_s * 1e9)
+    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=lifetime_ns, time_ns=time.time_ns())
 
 
 def chunks(path: Path) -> Iterator[pb.Chunk]:

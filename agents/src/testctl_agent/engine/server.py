@@ -6,38 +6,23 @@ from __future__ import annotations
 import json
 import platform
 import threading
-<<<<<<< HEAD
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-=======
 from collections.abc import Iterator, Sequence
->>>>>>> dbecf2fc0390adae1cd01adfc0bb473d731a6109
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 
-<<<<<<< HEAD
-from testctl_agent.engine import limits
-from testctl_agent.engine.apply import Engine, Setting
-=======
-from testctl_agent import __version__
 from testctl_agent.engine import limits, messages
 from testctl_agent.engine.apply import Setting
->>>>>>> dbecf2fc0390adae1cd01adfc0bb473d731a6109
 from testctl_agent.engine.attest import attest
 from testctl_agent.engine.guard import Guard, token_of
 from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.refusal import Full, NotHere
-<<<<<<< HEAD
-from testctl_agent.engine.tasks import TaskFactory, Tasks
-from testctl_agent.identity import version
-=======
 from testctl_agent.engine.state import AgentState
 from testctl_agent.engine.tasks import Tasks
->>>>>>> dbecf2fc0390adae1cd01adfc0bb473d731a6109
+from testctl_agent.identity import version
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.task import Task
 from testctl_agent.wire import agent_pb2 as pb
@@ -45,59 +30,6 @@ from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_from_wire
 
 STOP_S = 30.0
-<<<<<<< HEAD
-
-
-@dataclass
-class AgentState:
-    """What a service serves.
-
-    parameters  for Describe: every parameter each entity could have
-    collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
-    workdir     where tasks write; a task's files lie in a directory of its name
-    close       called last, when everything is restored
-    """
-
-    name: str
-    kind: str
-    engine: Engine
-    workdir: Path
-    new_task: TaskFactory
-    parameters: Callable[[str], list[str]]
-    notes: Mapping[str, str] = field(default_factory=dict)
-    close: Callable[[], None] = lambda: None
-    collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
-
-    @property
-    def who(self) -> str:
-        """As errors name it: "host alpha"."""
-        return f"{self.kind} {self.name}"
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Every device of its entities."""
-        return tuple(dict.fromkeys(d for entity in self.engine.entities.values() for d in entity.devices))
-
-
-def _setting(setting: Setting) -> pb.Setting:
-    return pb.Setting(entity=setting.entity, parameter=setting.parameter, value=to_wire(setting.value))
-
-
-def _capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
-    """What a parameter is, or why it can't be set; one that can't be read can't be set."""
-    missing = engine.missing(entity, parameter)
-    try:
-        value = None if missing else to_wire(engine.read(entity, parameter))
-    except (TestctlError, OSError) as error:
-        missing, value = str(error), None
-    return pb.Capability(parameter=parameter, entity=entity, missing=missing, value=value)
-
-
-def _lease(grant: Grant) -> pb.Lease:
-    return pb.Lease(
-        token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9), time_ns=time.time_ns()
-    )
-=======
 _FAR = (
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -106,7 +38,6 @@ _FAR = (
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
 )
 """A peer on another machine may vanish without a word; what it waits for must not be held for ever."""
->>>>>>> dbecf2fc0390adae1cd01adfc0bb473d731a6109
 
 
 class Service(rpc.AgentServicer):
