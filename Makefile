@@ -5,7 +5,8 @@ JOBS ?= $(shell nproc)
 PLAN ?= plans/dctcp_htb.yaml
 BIN := .venv/bin
 
-.PHONY: help setup run papers test check bench gen p4 format clean
+
+.PHONY: help setup run papers rack test check bench gen p4 format clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -19,6 +20,10 @@ run: setup ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
 papers: ## Run the papers' experiments and print the scorecard: published, ours, difference, why
 	@tools/setup 6.12 6.1
 	@$(BIN)/testctl papers --jobs $(JOBS)
+
+rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, take all away again (root)
+	@tools/setup
+	@tools/rack-trial
 
 test: ## All tests: unit, lab and, as root, namespace tests
 	@tools/setup --test 6.12 6.1

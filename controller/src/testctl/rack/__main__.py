@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/rack up, down, status."""
+"""tools/rack up, down, status, changes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 from testctl.rack import inventory, leftovers, network, rooms
+from testctl.rack.changes import changes
 from testctl.rack.plan import MANAGEMENT, Rack, plan
 from testctl.rack.room import OVERLAID
 from testctl.run import run
@@ -22,7 +23,7 @@ BEFORE = "before.json"
 
 def main() -> None:
     words = argparse.ArgumentParser(prog="tools/rack", description="A rack of network namespaces on this machine.")
-    words.add_argument("do", choices=["up", "down", "status"])
+    words.add_argument("do", choices=["up", "down", "status", "changes"])
     words.add_argument("--state", type=Path, default=Path(".rack"), help="directory of all its files (.rack)")
     words.add_argument("--hosts", type=int, default=2, help="how many hosts (2); there is one switch")
     words.add_argument("--management", default=MANAGEMENT, help=f"network of the SSH servers ({MANAGEMENT})")
@@ -36,6 +37,8 @@ def main() -> None:
                 up(plan(state, given.hosts, given.management))
             case "down":
                 down(state)
+            case "changes":
+                print("\n".join(changes(state)))
             case "status":
                 sys.exit(status(state))
     except TestctlError as error:

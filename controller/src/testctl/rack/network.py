@@ -44,7 +44,7 @@ def _inside(room: Room, *words: str) -> None:
 
 
 def _quiet(room: Room, device: str) -> None:
-    """No IPv6 on a device: nothing in the test network that nobody sent."""
+    """No IPv6 on a device: no packet in the test network that nobody sent, no address that comes later."""
     setting = f"net.ipv6.conf.{device}.disable_ipv6=1"
     run(["ip", "netns", "exec", room.namespace, "sysctl", "-qw", setting])
 
@@ -53,6 +53,7 @@ def _management(room: Room, prefix: int) -> None:
     outside = PREFIX + room.name
     run(["ip", "link", "add", outside, "type", "veth", "peer", "name", "mgmt", "netns", room.namespace])
     run(["ip", "link", "set", outside, "master", BRIDGE, "up"])
+    _quiet(room, "mgmt")
     _inside(room, "link", "set", "lo", "up")
     _inside(room, "addr", "add", f"{room.management}/{prefix}", "dev", "mgmt")
     _inside(room, "link", "set", "mgmt", "up")
@@ -76,6 +77,11 @@ def down() -> None:
     for device in devices():
         if device in devices():  # a cable's other end goes with the first
             run(["ip", "link", "del", device])
+
+
+def namespace(room: str) -> str:
+    """The network namespace of a room, by the room's name."""
+    return PREFIX + room
 
 
 def namespaces() -> list[str]:
