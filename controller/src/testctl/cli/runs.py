@@ -89,7 +89,7 @@ def run(
 
     from testctl.execute import Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary
-    from testctl.testbeds.choose import choose
+    from testctl.testbeds.choose import choose, interrupted
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     bed = choose(testbed, chosen.points, wall_limit)
@@ -98,6 +98,7 @@ def run(
     try:
         done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
     except KeyboardInterrupt:
+        interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(130)
     if as_json:

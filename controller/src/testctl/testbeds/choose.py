@@ -29,3 +29,11 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
 
         return NetnsTestbed.for_points(points, wall_limit_s)
     raise PlanError(f"--testbed: want one of {', '.join(NAMES)}; got {testbed!r}")
+
+
+def interrupted(bed: Bed) -> None:
+    """After the workers were killed: what they had made goes, where it does not go with them."""
+    from testctl.testbeds import netns
+
+    if isinstance(bed, netns.NetnsTestbed):
+        netns.clean()
