@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collector that a host can't have: an agent says why, and the point is skipped with that."""
+"""What a host can't have, a collector or a value: an agent says why, and the point is skipped with that."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from testctl.testbeds.point import LEAD_NS, Agents, PointRun, Skip
 from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events
+from testctl_agent.spec.errors import Unavailable
 
 
 @pytest.fixture
@@ -43,3 +44,11 @@ def test_who_does_not_want_it_is_not_skipped(agents: Agents, monkeypatch: pytest
     monkeypatch.setattr(tcp_events, "missing", lambda: "this kernel has no BTF")
     run = PointRun(point(), agents, t0_ns=time.time_ns() + 5 * LEAD_NS)
     assert run.run()["error"] is None
+
+
+def test_a_value_that_can_not_be_had_is_skipped_but_not_in_a_lab(agents: Agents) -> None:
+    asked = point() | {"state": {"sender": {"kernel": "0.1"}}}
+    with pytest.raises(Skip, match=r"^host sender, kernel: want 0\.1; got "):
+        PointRun(asked, agents).run()
+    with pytest.raises(Unavailable, match=r"^host sender, kernel: want 0\.1; got "):
+        PointRun(asked, agents, t0_ns=1).run()

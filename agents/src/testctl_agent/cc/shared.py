@@ -27,7 +27,7 @@ from testctl_agent.cc.compile import BPF, compiled
 from testctl_agent.cc.struct_ops import available, register
 from testctl_agent.namespace import join
 from testctl_agent.p4.libbpf import unregister_struct_ops
-from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 
 STATE = Path("/run/testctl/cc")
 SOURCES = "TESTCTL_CC"
@@ -36,7 +36,7 @@ SOURCES = "TESTCTL_CC"
 _OWN = Path(__file__).parent / "bpf"
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _FIRST = Path("/proc/1/ns/net")
-_MOST = 4096  # bytes of a file
+_BYTES = 256  # of a file
 _held: dict[str, int] = {}
 """Name → the open, locked file of each that this process uses."""
 
@@ -69,10 +69,14 @@ def borrow(name: str, state: Path = STATE) -> None:
     with _gate(state):
         _sweep(state)
         file = state / name
-        said = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        done = _register(name, said)
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        _remember(lock, said | done)
+        try:
+            _register(name, lock)
+        except TestctlError:
+            if not _said(lock):
+                file.unlink()
+            os.close(lock)
+            raise
         fcntl.flock(lock, fcntl.LOCK_SH)
         _held[name] = lock
 
@@ -81,7 +85,7 @@ def allow(name: str, state: Path = STATE) -> None:
     """Let every namespace have as its default what this process has borrowed.  Raises Unavailable."""
     lock = _held[name]
     with _gate(state):
-        said = json.loads(os.pread(lock, _MOST, 0))
+        said = _said(lock)
         try:
             if name not in _allowed():
                 _remember(lock, said | {"allowed": True})
@@ -107,6 +111,11 @@ def held() -> list[str]:
     return list(_held)
 
 
+def there(state: Path = STATE) -> list[str]:
+    """What is borrowed by any process, or was by one that is gone."""
+    return sorted(path.name for path in state.glob("*") if path.name != "gate")
+
+
 def sweep(state: Path = STATE) -> list[str]:
     """Take back what nobody uses; its names."""
     if not state.is_dir() or os.geteuid() != 0:
@@ -117,9 +126,8 @@ def sweep(state: Path = STATE) -> list[str]:
 
 def _sweep(state: Path) -> list[str]:
     taken = []
-    for file in sorted(state.iterdir()):
-        if file.name == "gate":
-            continue
+    for name in there(state):
+        file = state / name
         lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,12 +135,12 @@ def _sweep(state: Path) -> list[str]:
             os.close(lock)
             continue
         _take_back(file, lock)
-        taken.append(file.name)
+        taken.append(name)
     return taken
 
 
 def _take_back(file: Path, lock: int) -> None:
-    said = json.loads(os.pread(lock, _MOST, 0) or b"{}")
+    said = _said(lock)
     if said.get("allowed"):
         with suppress(OSError):  # it is gone, and with it that it was allowed
             _allow(file.name, False)
@@ -142,31 +150,37 @@ def _take_back(file: Path, lock: int) -> None:
     os.close(lock)
 
 
-def _register(name: str, said: dict[str, str]) -> dict[str, str]:
-    """Register it if nobody did; what is remembered of that."""
-    source = source_of(name)
+def _register(name: str, lock: int) -> None:
+    """Register it if nobody did; it is written down before."""
+    said, source = _said(lock), source_of(name)
     if name in available():
-        if source and said.get("source") and said["source"] != _key(source):
+        if source and said.get("source") not in (None, _key(source)):
             raise TestbedError(f"{name}: another version of {source} is in use by a run that goes on; wait for its end")
-        return {}
+        return
     if source is None:
         have = ", ".join(sorted(available()))
         raise Unavailable(f"this kernel has {have}, and there is no BPF program for {name}")
-    key = _key(source)
+    _remember(lock, {"source": _key(source)})
     try:
         register(source)
     except TestbedError as error:
+        _remember(lock, {})
         raise Unavailable(str(error)) from error
-    return {"source": key}
 
 
 def _key(source: Path) -> str:
     return hashlib.sha256(compiled(source, BPF).read_bytes()).hexdigest()[:16]
 
 
+def _said(lock: int) -> dict[str, object]:
+    """What was done for the users of a file."""
+    said: dict[str, object] = json.loads(os.pread(lock, _BYTES, 0) or b"{}")
+    return said
+
+
 def _remember(lock: int, said: Mapping[str, object]) -> None:
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, json.dumps(said).encode(), 0)
+    """In one write, which a kill does not cut."""
+    os.pwrite(lock, json.dumps(said).encode().ljust(_BYTES), 0)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def aa(
 
     from testctl.aa import check_of, run_check
     from testctl.report import Progress
-    from testctl.testbeds.choose import choose
+    from testctl.testbeds.choose import choose, interrupted
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -46,6 +46,7 @@ def aa(
     try:
         said, place = run_check(plan, bed, check, results, progress)
     except KeyboardInterrupt:
+        interrupted(bed)
         print("interrupted; nothing is kept", file=sys.stderr)
         sys.exit(130)
     if as_json:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import check_name, choose
+from testctl.testbeds.choose import check_name, choose, interrupted
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
@@ -94,6 +94,7 @@ def run(
     try:
         done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
     except KeyboardInterrupt:
+        interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(130)
     if as_json:

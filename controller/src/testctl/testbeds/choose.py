@@ -40,3 +40,11 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
     if jobs > 1:
         raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs 1, got {jobs}")
     return InventoryTestbed.for_points(points, Path(testbed))
+
+
+def interrupted(bed: Bed) -> None:
+    """After the workers were killed: what they had made goes, where it does not go with them."""
+    from testctl.testbeds import netns
+
+    if isinstance(bed, netns.NetnsTestbed):
+        netns.clean()

@@ -38,6 +38,7 @@ READY_S = 30.0
 END_S = 10.0
 POLL_S = 0.02
 WORDS = 15  # lines
+CLEAN_TRIES = 10
 _serial = itertools.count(1)
 
 
@@ -56,8 +57,8 @@ class NetnsTestbed:
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> NetnsTestbed:
         """Compiles the switch's program where a point runs it, and removes what killed runs left.
 
-        Raises TestbedError for who isn't root, or when wall_limit_s is given: time is the wall clock's here, and
-        a point's length is the plan's to say.  ProgramError.
+        Raises TestbedError for who isn't root, PlanError when wall_limit_s is given: time is the wall clock's here,
+        and a point's length is the plan's to say.  ProgramError.
         """
         if os.geteuid() != 0:
             raise TestbedError(
@@ -113,6 +114,16 @@ class NetnsTestbed:
             shared.SOURCES: str(paths.lab() / "cc"),
             **({testbed_object.GIVEN: str(self.program)} if self.program else {}),
         }
+
+
+def clean() -> None:
+    """Remove what this process's own workers left when they were killed; what they started ends a moment later."""
+    for _ in range(CLEAN_TRIES):
+        sweep()
+        shared.sweep()
+        if not shared.there():
+            return
+        time.sleep(0.1)
 
 
 def other_kernel(point: Point) -> str:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion controls that several processes use: registered once, gone with the last, however it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl_agent.cc import shared
+from testctl_agent.cc.struct_ops import available, lacks
+from testctl_agent.spec.errors import Unavailable
+
+from agents.tests.cc.sources import SOURCES
+
+USER = """
+import sys
+from testctl_agent.cc import shared
+from pathlib import Path
+shared.borrow("dctcp_bug", Path(sys.argv[1]))
+print("has it", flush=True)
+if sys.stdin.readline() == "give back\\n":
+    shared.give_back("dctcp_bug", Path(sys.argv[1]))
+"""
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(lacks()), reason=lacks() or "-")]
+
+
+def user(state: Path) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", USER, str(state)], stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "has it\n"
+    return process
+
+
+def test_the_last_user_takes_it_away(tmp_path: Path) -> None:
+    if "dctcp_bug" in available():
+        pytest.skip("somebody has registered dctcp_bug")
+    with user(tmp_path) as one, user(tmp_path) as other:
+        one.communicate("give back\n")
+        assert "dctcp_bug" in available()
+        assert shared.sweep(tmp_path) == []
+        other.kill()
+        other.wait()
+    assert "dctcp_bug" in available()  # nobody uses it, and nobody has looked
+    assert shared.sweep(tmp_path) == ["dctcp_bug"]
+    assert "dctcp_bug" not in available()
+    assert [path.name for path in tmp_path.iterdir()] == ["gate"]
+
+
+def test_what_there_is_no_program_of(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"this kernel has .*, and there is no BPF program for nosuch"):
+        shared.borrow("nosuch", tmp_path)
+
+
+def test_a_source_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(shared.SOURCES, str(SOURCES[0].parent))
+    found = [shared.source_of(name) for name in ("dctcp_bug", "areno", "nosuch")]
+    assert [path and path.parent.name for path in found] == ["bpf", "cc", None]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuples that a user leaves out, and what the report says of them."""
+
+from __future__ import annotations
+
+import pytest
+from testctl.plan import load_plan
+from testctl.report.statement import lines
+from testctl.statement import command_of
+from testctl_agent.spec.errors import PlanError
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, cubic]
+  - [switch, rate, [1gbit, 2gbit]]
+  - [bulk, duration, 1s]
+expect:
+  - {name: fast, metric: goodput_bps, min: 1, when: {hosts.cc: cubic}}
+"""
+
+
+def test_it_is_not_set_and_remembered() -> None:
+    plan = load_plan(PLAN, testbed="netns", without=["switch.rate"])
+    assert len(plan.points) == 1
+    assert "rate" not in plan.points[0].settings.get("switch:receiver", {})
+    assert plan.left_out == (("switch", "rate", "1gbit, 2gbit"),)
+    assert command_of(plan) == "testctl run plan.yaml --testbed netns --without switch.rate"
+    assert command_of(load_plan(PLAN)) == ""
+
+
+def test_what_is_no_tuple_can_not_be_left_out() -> None:
+    with pytest.raises(PlanError, match=r"--without switch.rat: want ENTITY.PARAM of a tuple.*mean switch.rate\?"):
+        load_plan(PLAN, without=["switch.rat"])
+
+
+def test_what_an_expectation_is_about_can_not_be_left_out() -> None:
+    with pytest.raises(PlanError, match=r"hosts.cc"):
+        load_plan(PLAN, without=["hosts.cc"])
+
+
+def test_the_statement_of_a_run() -> None:
+    skipped = [{"verdict": "skip", "reason": "no fq"}, {"verdict": "skip", "reason": "no fq"}, {"verdict": "pass"}]
+    said = dict(lines({"testbed": "netns", "jobs": 2, "points": skipped, "left_out": [["switch", "rate", "1gbit"]],
+                       "noise": None}))  # fmt: skip
+    assert said["skipped"] == "2 points: no fq"
+    assert said["left out"] == "switch, rate, 1gbit: by --without switch.rate, so it was not set"
+    assert "not measured on this machine" in said["noise"]
+    assert lines({"points": []}) == []

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl run --testbed netns` from end to end: nothing outside of its namespaces changes, nothing is left."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.metrics import throughput_bins
+from testctl.records import Records
+from testctl.results import Run, load_run
+from testctl.testbeds.netns_names import HOMES, NAMED, Owner, owner_of
+from testctl_agent import qdisc
+from testctl_agent.cc.struct_ops import available, lacks
+
+root = pytest.mark.root
+VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])
+PLAN = """
+about: short flows
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, cubic]
+  - [sender, htb_rate, 50mbit]
+  - [bulk, bytes, 200kB]
+expect:
+  - {name: all arrives, metric: payload_bytes, equals: 200000}
+"""
+LIST = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+
+def write(where: Path, *tuples: str) -> Path:
+    """The plan, with more tuples."""
+    lines = "".join(f"  - {one}\n" for one in tuples)
+    (where / "short.yaml").write_text(PLAN.replace("expect:", f"{lines}expect:"), encoding="utf-8")
+    return where / "short.yaml"
+
+
+def argv(file: Path, *words: str, command: str = "run") -> list[str]:
+    return [sys.executable, "-m", "testctl.cli.main", command, str(file), "--testbed", "netns", *words]
+
+
+def call(file: Path, *words: str, code: int = 0, command: str = "run") -> str:
+    """Run it in the plan's directory; what it said."""
+    done = subprocess.run(
+        argv(file, *words, command=command), cwd=file.parent, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def run(file: Path, *words: str, code: int = 0) -> Run:
+    call(file, "--out", "run", *words, code=code)
+    return load_run(file.parent / "run")
+
+
+def first_namespace() -> dict[str, Any]:
+    """What of the first namespace a run could change: devices, addresses, routes, qdiscs, TCP's settings.
+
+    Devices whose other end is in somebody else's namespace come and go with their owners.
+    """
+    shown: dict[str, Any] = {}
+    links = ip("-o", "link")
+    foreign = {line.split()[1].partition("@")[0] for line in links if "link-netns" in line}
+    for words in ("-o link", "-o address", "route show table all", "rule"):
+        shown[words] = [line for line in ip(*words.split()) if not foreign & set(re.split(r"[\s@:]+", line))]
+    shown["ours"] = [line for line in links if "link-netns testctl-" in line]
+    for path in sorted(Path("/proc/sys/net").glob("*/*")):
+        if path.is_file() and os.access(path, os.R_OK):
+            with suppress(OSError):
+                shown[str(path)] = path.read_text(encoding="utf-8", errors="replace")
+    return shown
+
+
+def ip(*words: str) -> list[str]:
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def left(pid: int) -> list[str]:
+    """Names of namespaces and directories that processes below a run made and that are dead or its own."""
+    names = [path.name for path in (*NAMED.glob("testctl-*"), *HOMES.glob("testctl-*"))]
+    return [name for name in names if (owner := owner_of(name)) and (owner.pid == pid or not owner.alive())]
+
+
+@root
+def test_two_pairs_at_once(tmp_path: Path) -> None:
+    """One with what the kernel has, one with BPF; the bins sum to the wire; the first namespace is as before."""
+    before, had = first_namespace(), available()
+    names = ["cubic", *(["dctcp_bug"] if not lacks() else ["reno"])]
+    one = run(write(tmp_path), "--set", f"hosts.cc={','.join(names)}", "--set", "hosts.tcp_ecn=1", "--jobs", "2")
+    assert [point.verdict for point in one.points] == ["pass", "pass"]
+    assert (first_namespace(), available()) == (before, had)
+    assert not left(0)
+    for point in one.points:
+        assert point.outcome["kernel"] == platform.release()
+        records = Records.load(point.path)
+        for bin_ns in (1_000, 1_000_000, 7_654_321):
+            _, sums = throughput_bins(records.packets, "bulk", bin_ns, where="receiver")
+            assert int(sums.sum()) == records.counters["receiver"]["device"]["eth0"]["rx_bytes"]
+
+
+@root
+def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    one = run(write(tmp_path), "--set", f"hosts.kernel=['5.99', '{VERSION}']", "--set", "hosts.cc=nosuch")
+    assert {point.verdict for point in one.points} == {"skip"}
+    other, missing = sorted((point.reason for point in one.points), key=lambda reason: "nosuch" in reason)
+    assert f"kernel: want 5.99; this testbed runs {VERSION} ({platform.release()})" in other
+    assert re.search(r"cc: want nosuch; this kernel has .*, and there is no BPF program of that name", missing)
+
+
+@root
+@pytest.mark.skipif(not qdisc.missing("fq") if os.geteuid() == 0 else True, reason="this kernel has fq")
+def test_a_tuple_that_can_not_be_had_is_left_out_by_choice(tmp_path: Path) -> None:
+    file = write(tmp_path, "[switch, rate, 1gbit]", "[switch, delay, 5us]")
+    said = call(file, "--out", "skipped")
+    assert "switch:sender, rate and switch:sender, delay" in said
+    assert "this kernel has no fq qdisc" in said
+    one = run(file, "--without", "switch.rate", "--without", "switch.delay")
+    assert one.points[0].verdict == "pass"
+    assert one.summary["left_out"] == [["switch", "rate", "1gbit"], ["switch", "delay", "5us"]]
+    assert "--without switch.rate" in one.summary["reproduce"]
+    page = (one.path / "report.html").read_text(encoding="utf-8")
+    assert "switch, rate, 1gbit: by --without switch.rate, so it was not set" in page
+    assert "not measured on this machine" in page
+
+
+@root
+def test_a_killed_run_leaves_nothing_after_the_next(tmp_path: Path) -> None:
+    allowed, before = LIST.read_text(encoding="ascii"), available()
+    file = write(tmp_path)
+    words = ("--set", "bulk.bytes=1GB", "--set", "hosts.cc=dctcp", "--out", "killed")
+    killed = subprocess.Popen(argv(file, *words), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not list(tmp_path.glob("killed.in-progress/.work/*/raw/*/bulk-client")):
+        time.sleep(0.05)
+    workers = children(killed.pid)
+    mine = {path for path in NAMED.glob("testctl-*") if (owner := owner_of(path.name)) and owner.pid in workers}
+    assert len(mine) == 3
+    inodes = {path.stat().st_ino for path in mine}
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    while processes_in(inodes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes_in(inodes)  # nothing runs on, though the names are there
+    assert run(file).points[0].verdict == "pass"
+    assert not [path for path in mine if path.exists()]
+    assert not left(killed.pid)
+    assert (LIST.read_text(encoding="ascii"), available()) == (allowed, before)
+
+
+def children(pid: int) -> set[int]:
+    """The processes below one."""
+    found: set[int] = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == pid:
+            found |= {int(path.parent.name), *children(int(path.parent.name))}
+    return found
+
+
+def processes_in(inodes: set[int]) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            if path.stat().st_ino in inodes:
+                found.append(path.parts[2])
+        except OSError:
+            continue
+    return found
+
+
+@root
+def test_the_noise_is_measured_and_stated(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    text = call(file, "--repeat", "2", "--jobs", "2", "--metric", "payload_bytes", command="aa")
+    assert "bulk payload_bytes: mean 200000, varies by 0.00%" in text
+    assert "2 at once: yes: bulk payload_bytes spreads 1.00 times as much as alone" in text
+    one = call(file)
+    assert "bulk payload_bytes varies by 0.00% of its mean" in one
+    assert "at most 2 at once" in one
+
+
+@root
+def test_who_is_not_root_is_told_what_to_do(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    nobody = ["unshare", "--user"]
+    done = subprocess.run([*nobody, *argv(file)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "--testbed netns makes network namespaces" in done.stderr
+    assert "run it as root (sudo), or take --testbed lab" in done.stderr
+
+
+def test_an_owner_is_alive_by_its_start_too() -> None:
+    me = Owner(os.getpid(), 1)
+    assert not me.alive()
+    assert owner_of("testctl-12-345-1-sender") == Owner(12, 345)
+    assert owner_of("rack-alpha") is None
