@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -33,9 +33,7 @@ _log = logging.getLogger(__name__)
 def run(config: DaemonConfig) -> None:
     """Serve until SIGTERM or SIGINT.  Raises TestctlError when it can't start, or not restore at the end."""
     os.umask(0o077)
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    asked = _ends()
     agent = config.agent
     with _alone(agent.journal):
         _make(agent.workdir)
@@ -48,11 +46,28 @@ def run(config: DaemonConfig) -> None:
             state.close()
             raise
         _say_ready()
-        ended.wait()
+        os.read(asked, 1)
         _notify("STOPPING=1")
         server.stop(None).wait()
         service.close()
         _log.info("%s: everything is restored", state.who)
+
+
+def _ends() -> int:
+    """A pipe that can be read once SIGTERM or SIGINT has come.
+
+    A handler runs in the midst of whatever the main thread does, so it takes no lock.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+
+    def tell(*_: object) -> None:
+        with suppress(BlockingIOError):
+            os.write(writing, b"e")
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, tell)
+    return reading
 
 
 @contextmanager
