@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
@@ -56,17 +56,14 @@ def run(config: DaemonConfig) -> None:
 def _ends() -> int:
     """A pipe that can be read once SIGTERM or SIGINT has come.
 
-    A handler runs in the midst of whatever the main thread does, so it takes no lock.
+    It is written by the handler in C: one in Python runs between two steps of the main thread, and a
+    signal that comes as that begins to wait would wait with it.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-
-    def tell(*_: object) -> None:
-        with suppress(BlockingIOError):
-            os.write(writing, b"e")
-
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, tell)
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     return reading
 
 
