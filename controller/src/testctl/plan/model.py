@@ -176,6 +176,7 @@ class Plan:
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws, as written; it is for the report to read
+    left_out   (entity, parameter, values) of the tuples that --without left out
     """
 
     name: str

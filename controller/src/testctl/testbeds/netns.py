@@ -66,9 +66,7 @@ class NetnsTestbed:
                 "run it as root (sudo), or take --testbed lab, which needs no root"
             )
         if wall_limit_s is not None:
-            raise TestbedError(
-                "--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration"
-            )
+            raise PlanError("--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration")
         sweep()
         shared.sweep()
         runs = any(backend_of(point) == "ebpf" for point in points)
