@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a room has that the machine has not: files, processes, users of its devices.  For comparing before with after."""
+"""What a room has that the machine has not: files, processes, settings of its network."""
 
 from __future__ import annotations
 

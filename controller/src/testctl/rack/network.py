@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from testctl_agent.spec.errors import TestbedError
 
 from testctl.rack.plan import BRIDGE, PREFIX, Rack, Room
 from testctl.run import run
+
+_GONE_S = 10.0
 
 
 def up(rack: Rack) -> None:
@@ -71,12 +74,18 @@ def _cable(host: Room, switch: Room) -> None:
 
 
 def down() -> None:
-    """Remove every namespace and device of a rack; those that are gone already are no error."""
-    for namespace in namespaces():
-        run(["ip", "netns", "del", namespace])
-    for device in devices():
-        if device in devices():  # a cable's other end goes with the first
-            run(["ip", "link", "del", device])
+    """Remove every namespace and device of a rack; those that are gone already are no error.  Raises TestbedError."""
+    for name in namespaces():
+        run(["ip", "netns", "del", name])
+    end = time.monotonic() + _GONE_S
+    while there := devices():
+        try:
+            run(["ip", "link", "del", there[0]])
+        except TestbedError:
+            # A namespace takes the other end of its cable with it, when the kernel comes to that.
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def namespace(room: str) -> str:
