@@ -39,7 +39,7 @@ def serving(tmp_path: Path, rig: ExitStack) -> Serving:
         if found.lease:
             threading.Thread(target=service.lend().run, daemon=True).start()
         server, _ = serve(
-            state, found.listen, service=service, most=found.limits,
+            state, found.listen, config.THREADS, service=service, most=found.limits,
             credentials=tls.credentials(state.who, state.name, found.tls) if found.tls else None,
             controllers=frozenset(found.tls.controllers) if found.tls else None,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from testctl_agent.wire import agent_pb2_grpc as rpc
 
 START_S = 60.0
 CALL_S = 60.0
+_SHARED = ("congestion controls", "sysctl net.ipv4.tcp_allowed_congestion_control")
 
 
 def written(folder: Path, **changes: Any) -> Path:
@@ -137,7 +138,9 @@ class Caller:
         return self.call("Start", pb.StartRequest(task=task, kind=kind, name=name, options=wire))
 
     def facts(self) -> dict[str, str]:
-        return dict(self.call("Attest").facts)
+        """The attestation without what the whole machine shares: others may register a congestion control."""
+        facts = dict(self.call("Attest").facts)
+        return {name: text for name, text in facts.items() if name not in _SHARED}
 
     def refused(self, method: str, request: Any = None) -> tuple[grpc.StatusCode, str]:
         """(status, words) of a call that has to be refused."""

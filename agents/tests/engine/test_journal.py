@@ -129,3 +129,21 @@ def test_a_journal_that_can_t_be_made_refuses_the_change(tmp_path: Path) -> None
 @pytest.mark.root
 def test_a_full_disk_refuses_the_change_and_leaves_the_journal_whole(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_full_disk.py")).endswith("nothing was changed\n")
+
+
+def test_what_could_not_be_changed_need_not_be_restored(tmp_path: Path) -> None:
+    """A value that can't be set, not even to what it is, leaves no debt behind."""
+    world = World(start())
+    mine = engine(world, tmp_path / "j")
+    world_step = world.step
+
+    def read_only(what: str) -> None:
+        world_step(what)
+        if what == "apply x.b":
+            raise ApplyError("host x, b: read-only")
+
+    world.step = read_only  # type: ignore[method-assign]
+    with pytest.raises(ApplyError, match=r"^host x, b: read-only$"):
+        mine.apply([Setting("x", "a", 2), Setting("x", "b", 2)])
+    assert world.state == start()
+    assert not (tmp_path / "j").exists()

@@ -132,7 +132,10 @@ class Engine:
         old = parameter.read(entity, name)
         if old != setting.value:
             self._write_down(who, Entry(entity.name, name, old))
-            parameter.apply(entity, name, setting.value)
+            try:
+                parameter.apply(entity, name, setting.value)
+            except OSError as error:
+                raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {error}") from error
         got = parameter.read(entity, name)
         if got != setting.value:
             raise ApplyError(f"{who}: want {shown(setting.value)}; read back {shown(got)}")
@@ -172,7 +175,11 @@ class Engine:
         if isinstance(entry, Unreadable):
             raise self._journal.odd(entry)
         entity, parameter = self._at(entry)
-        parameter.apply(entity, entry.parameter, entry.value)
+        try:
+            parameter.apply(entity, entry.parameter, entry.value)
+        except (TestctlError, OSError):  # nothing was changed, perhaps because nothing can be
+            if parameter.read(entity, entry.parameter) != entry.value:
+                raise
         got = parameter.read(entity, entry.parameter)
         if got != entry.value:
             raise ApplyError(f"want {shown(entry.value)}; read back {shown(got)}")

@@ -13,7 +13,7 @@ from typing import Any
 from testctl_agent import collect, generators
 from testctl_agent.engine.apply import Engine, Parameter
 from testctl_agent.engine.journal import Journal
-from testctl_agent.engine.server import AgentState
+from testctl_agent.engine.state import AgentState
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import TestbedError

@@ -17,8 +17,8 @@ from testctl_agent.engine.limits import MESSAGE_BYTES, Limits
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import backend as backends
 
-THREADS, WAITS = 32, 16
-DEFAULT_LIMITS = Limits(MESSAGE_BYTES, tasks=64, work_bytes=20 * 10**9, waits=WAITS)
+THREADS, LONG_CALLS = 32, 16
+DEFAULT_LIMITS = Limits(MESSAGE_BYTES, tasks=64, work_bytes=20 * 10**9, long_calls=LONG_CALLS)
 _KEYS = frozenset({"name", "kind", "devices", "listen", "workdir", "journal", "backend", "forwarding", "tls", "lease",
                    "limits"})  # fmt: skip
 _TLS_KEYS = frozenset({"authority", "certificate", "key", "controllers"})

@@ -23,7 +23,8 @@ import grpc
 from testctl_agent.engine import leftovers, tls
 from testctl_agent.engine.assemble import prepare
 from testctl_agent.engine.config import THREADS, DaemonConfig
-from testctl_agent.engine.server import AgentState, Service, serve
+from testctl_agent.engine.server import Service, serve
+from testctl_agent.engine.state import AgentState
 from testctl_agent.spec.errors import ApplyError, TestbedError
 
 _log = logging.getLogger(__name__)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from testctl_agent.engine.refusal import BadRequest, Full
@@ -18,6 +19,7 @@ _WORD_CHARS = 100
 _OPTIONS = 200
 _TEXT_CHARS = 100_000
 """A word of a program's command has at most 128 KiB on Linux (MAX_ARG_STRLEN)."""
+_ADDRESSES = ("address", "bind")
 _SETTING_CHARS = 1 << 20
 _SHOWN_CHARS = 60
 
@@ -29,13 +31,13 @@ class Limits:
     message_bytes  of one request
     tasks          that run at a time; 0: any number
     work_bytes     in the working directory when a task is started; 0: any
-    waits          calls that wait for a task at a time, so that others find a thread; 0: any
+    long_calls     of Wait and Fetch at a time, so that others find a thread; 0: any
     """
 
     message_bytes: int = MESSAGE_BYTES
     tasks: int = 0
     work_bytes: int = 0
-    waits: int = 0
+    long_calls: int = 0
 
 
 def shown(text: str) -> str:
@@ -58,7 +60,17 @@ def options(who: str, given: Mapping[str, Value]) -> Mapping[str, Value]:
         if len(name) > _WORD_CHARS or not name.isidentifier():
             raise BadRequest(f"{who}: an option's name is a word; got {shown(name)}")
         text(f"{who}, option {name}", value, _TEXT_CHARS)
+        if name in _ADDRESSES and value:
+            address(f"{who}, option {name}", value)
     return given
+
+
+def address(who: str, value: Value) -> None:
+    """That a value is an IP address: a name would have to be looked up, somewhere.  Raises BadRequest."""
+    try:
+        ip_address(str(value))
+    except ValueError as error:
+        raise BadRequest(f"{who}: want an IP address; got {shown(str(value))}") from error
 
 
 def setting(who: str, entity: str, parameter: str, value: Value) -> None:

@@ -3,85 +3,41 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 
 from testctl_agent import __version__
-from testctl_agent.engine import limits
-from testctl_agent.engine.apply import Engine, Setting
+from testctl_agent.engine import limits, messages
+from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
 from testctl_agent.engine.guard import Guard, token_of
-from testctl_agent.engine.lease import Grant, Leases
+from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.refusal import Full, NotHere
-from testctl_agent.engine.tasks import TaskFactory, Tasks
+from testctl_agent.engine.state import AgentState
+from testctl_agent.engine.tasks import Tasks
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.task import Task
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
-from testctl_agent.wire.values import from_wire, options_from_wire, to_wire
+from testctl_agent.wire.values import from_wire, options_from_wire
 
-CHUNK_BYTES = 1 << 20
 STOP_S = 30.0
-
-
-@dataclass
-class AgentState:
-    """What a service serves.
-
-    parameters  for Describe: every parameter each entity could have
-    collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
-    workdir     where tasks write; a task's files lie in a directory of its name
-    close       called last, when everything is restored
-    """
-
-    name: str
-    kind: str
-    engine: Engine
-    workdir: Path
-    new_task: TaskFactory
-    parameters: Callable[[str], list[str]]
-    notes: Mapping[str, str] = field(default_factory=dict)
-    close: Callable[[], None] = lambda: None
-    collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
-
-    @property
-    def who(self) -> str:
-        """As errors name it: "host alpha"."""
-        return f"{self.kind} {self.name}"
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Every device of its entities."""
-        return tuple(dict.fromkeys(d for entity in self.engine.entities.values() for d in entity.devices))
-
-
-def _setting(setting: Setting) -> pb.Setting:
-    return pb.Setting(entity=setting.entity, parameter=setting.parameter, value=to_wire(setting.value))
-
-
-def _capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
-    """What a parameter is, or why it can't be set; one that can't be read can't be set."""
-    missing = engine.missing(entity, parameter)
-    try:
-        value = None if missing else to_wire(engine.read(entity, parameter))
-    except (TestctlError, OSError) as error:
-        missing, value = str(error), None
-    return pb.Capability(parameter=parameter, entity=entity, missing=missing, value=value)
-
-
-def _lease(grant: Grant) -> pb.Lease:
-    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
+_FAR = (
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+)
+"""A peer on another machine may vanish without a word; what it waits for must not be held for ever."""
 
 
 class Service(rpc.AgentServicer):
@@ -95,13 +51,13 @@ class Service(rpc.AgentServicer):
         self._state = state
         self._most = most or Limits()
         self._changing = threading.Lock()
-        self._waits = threading.BoundedSemaphore(self._most.waits) if self._most.waits else None
+        self._long = threading.BoundedSemaphore(self._most.long_calls) if self._most.long_calls else None
         self._number = 0
         self.leases: Leases | None = None
         self._tasks = self._new_tasks(state.workdir)
 
     def _new_tasks(self, folder: Path) -> Tasks:
-        devices = frozenset(self._state.devices) if self._most.tasks else frozenset()
+        devices = self._state.devices if self._most.tasks else ()
         return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
     def lend(self, dirty: str = "") -> Leases:
@@ -127,7 +83,7 @@ class Service(rpc.AgentServicer):
         capabilities = []
         for entity in engine.entities.values():
             for parameter in self._state.parameters(entity.kind):
-                capabilities.append(_capability(engine, entity.name, parameter))
+                capabilities.append(messages.capability(engine, entity.name, parameter))
         for collector, missing in self._state.collectors(self._state.kind).items():
             capabilities.append(pb.Capability(parameter=collector, entity=self._state.name, missing=missing))
         return pb.Description(
@@ -148,12 +104,12 @@ class Service(rpc.AgentServicer):
             limits.setting(self._state.name, one.entity, one.parameter, one.value)
         with self._changing:
             before, after = self._state.engine.apply(settings)
-        return pb.ApplyReply(before=map(_setting, before), after=map(_setting, after))
+        return pb.ApplyReply(before=map(messages.setting, before), after=map(messages.setting, after))
 
     def Restore(self, request: pb.RestoreRequest, context: grpc.ServicerContext) -> pb.RestoreReply:
         with self._changing:
             restored = self._state.engine.restore()
-        return pb.RestoreReply(restored=map(_setting, restored))
+        return pb.RestoreReply(restored=map(messages.setting, restored))
 
     def Start(self, request: pb.StartRequest, context: grpc.ServicerContext) -> pb.StartReply:
         task = self._tasks.start(request.task, request.kind, request.name, options_from_wire(request.options))
@@ -170,39 +126,36 @@ class Service(rpc.AgentServicer):
         return status
 
     def Wait(self, request: pb.WaitRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
-        task = self._tasks.get(request.task)
-        with self._a_wait():
-            task.wait(min(max(request.timeout_ns, 0), limits.WAIT_NS) / 1e9)
-        return self._status(task)
+        tasks = self._tasks
+        with self._a_long_call():
+            tasks.get(request.task).wait(min(max(request.timeout_ns, 0), limits.WAIT_NS) / 1e9)
+        with tasks.alone(request.task) as task:
+            return self._status(task)
 
     @contextmanager
-    def _a_wait(self) -> Iterator[None]:
-        """One of the waits there may be at a time.  Raises Full."""
-        if self._waits is not None and not self._waits.acquire(blocking=False):
-            raise Full(f"{self._state.name}: want at most {self._most.waits} calls of Wait at a time")
+    def _a_long_call(self) -> Iterator[None]:
+        """One of those there may be at a time.  Raises Full."""
+        if self._long is not None and not self._long.acquire(blocking=False):
+            raise Full(f"{self._state.name}: want at most {self._most.long_calls} calls of Wait and Fetch at a time")
         try:
             yield
         finally:
-            if self._waits is not None:
-                self._waits.release()
+            if self._long is not None:
+                self._long.release()
 
     def Stop(self, request: pb.StopRequest, context: grpc.ServicerContext) -> pb.TaskStatus:
-        task = self._tasks.get(request.task)
-        task.stop()
-        task.wait(STOP_S)
-        return self._status(task)
+        with self._tasks.alone(request.task) as task:
+            task.stop()
+            task.wait(STOP_S)
+            return self._status(task)
 
     def Fetch(self, request: pb.FetchRequest, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:
         tasks = self._tasks
         if request.file not in tasks.get(request.task).files():
             what = limits.shown(request.file)
             raise TestbedError(f"{self._state.name}: task {request.task!r} has no file {what}")
-        digest = hashlib.sha256()
-        with os.fdopen(os.open(tasks.folder / request.task / request.file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            while data := file.read(CHUNK_BYTES):
-                digest.update(data)
-                yield pb.Chunk(data=data)
-        yield pb.Chunk(sha256=digest.hexdigest())
+        with self._a_long_call():
+            yield from messages.chunks(tasks.folder / request.task / request.file)
 
     def _lent(self) -> Leases:
         if self.leases is None:
@@ -210,14 +163,14 @@ class Service(rpc.AgentServicer):
         return self.leases
 
     def Acquire(self, request: pb.AcquireRequest, context: grpc.ServicerContext) -> pb.Lease:
-        return _lease(self._lent().acquire(request.holder, request.lifetime_ns / 1e9))
+        return messages.lease(self._lent().acquire(request.holder, request.lifetime_ns / 1e9))
 
     def Renew(self, request: pb.RenewRequest, context: grpc.ServicerContext) -> pb.Lease:
-        return _lease(self._lent().renew(token_of(context)))
+        return messages.lease(self._lent().renew(token_of(context)))
 
     def Release(self, request: pb.ReleaseRequest, context: grpc.ServicerContext) -> pb.ReleaseReply:
         restored = self._lent().release(token_of(context))
-        return pb.ReleaseReply(restored=map(_setting, restored))
+        return pb.ReleaseReply(restored=map(messages.setting, restored))
 
     def close(self) -> None:
         """Stop what still runs, restore what is still changed, and take down the back end."""
@@ -252,6 +205,7 @@ def serve(
     options = [
         ("grpc.max_receive_message_length", (most or Limits()).message_bytes),
         ("grpc.so_reuseport", 0),
+        *(_FAR if credentials else ()),
     ]
     guard = Guard(state.who, controllers, service.leases)
     server = grpc.server(ThreadPoolExecutor(threads), interceptors=[guard], options=options)

@@ -6,14 +6,15 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.refusal import BadRequest, Full
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.task import Task
 
@@ -28,10 +29,13 @@ class Tasks:
     """Every task since the start, or since the last `forget`.
 
     folder   where they write: a task's files lie in a directory of its name
-    devices  those that an option `device` or `devices` may name; none: any
+    devices  those that an option `device` or `devices` may name, and names when it is not given;
+             none: any
     """
 
-    def __init__(self, who: str, new_task: TaskFactory, folder: Path, most: Limits, devices: frozenset[str]) -> None:
+    def __init__(
+        self, who: str, new_task: TaskFactory, folder: Path, most: Limits, devices: Sequence[str] = ()
+    ) -> None:
         self._who = who
         self._new_task = new_task
         self.folder = folder
@@ -40,6 +44,7 @@ class Tasks:
         self._change = threading.Lock()
         self._tasks: dict[str, Task] = {}
         self._over: set[str] = set()  # could not be started
+        self._alone: dict[str, threading.Lock] = {}
 
     def start(self, task: str, kind: str, name: str, options: Mapping[str, Value]) -> Task:
         """Start a generator or a collector; it is known, and can be stopped, even when that fails.
@@ -48,15 +53,17 @@ class Tasks:
         """
         limits.task_name(self._who, task)
         limits.options(f"{self._who}, task {task}", options)
-        self._check_devices(task, options)
+        options = self._with_devices(task, options)
         with self._change:
             if task in self._tasks:
                 raise TestbedError(f"{self._who}: task {task!r} was started before")
             self._check_room()
             made = self._make(task, kind, name, options)
+            alone = self._alone[task] = threading.Lock()
             self._tasks[task] = made
         try:
-            made.start()
+            with alone:
+                made.start()
         except BaseException:
             self._over.add(task)
             raise
@@ -78,13 +85,18 @@ class Tasks:
             raise Full(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
         limits.room(self._who, self.folder, self._most.work_bytes)
 
-    def _check_devices(self, task: str, options: Mapping[str, Value]) -> None:
-        named = f"{options.get('device', '')},{options.get('devices', '')}".split(",")
-        if self._devices and (others := {name for name in named if name} - self._devices):
+    def _with_devices(self, task: str, options: Mapping[str, Value]) -> Mapping[str, Value]:
+        """The options with the entity's devices where they name none.  Raises BadRequest for another's."""
+        if not self._devices:
+            return options
+        own = {"device": self._devices[0], "devices": ",".join(self._devices)}
+        given = {**own, **{name: value for name, value in options.items() if value != ""}}
+        if others := set(f"{given['device']},{given['devices']}".split(",")) - set(self._devices):
             raise BadRequest(
                 f"{self._who}, task {task}: want devices of {', '.join(sorted(self._devices))}; "
                 f"got {limits.shown(', '.join(sorted(others)))}"
             )
+        return given
 
     def get(self, name: str) -> Task:
         """A task by its name; TestbedError when there is none."""
@@ -93,6 +105,13 @@ class Tasks:
             have = ", ".join(sorted(self._tasks)) or "none"
             raise TestbedError(f"{self._who}: no task {limits.shown(name)}; there are: {have}")
         return task
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Task]:
+        """A task that no other call stops or takes the result of meanwhile; TestbedError when there is none."""
+        task = self.get(name)
+        with self._alone.get(name, nullcontext()):
+            yield task
 
     def stop_all(self) -> None:
         """Ask every task that still runs to end, and wait for that; what fails is logged."""
@@ -104,11 +123,12 @@ class Tasks:
     def _stop(self, name: str, task: Task) -> None:
         try:
             task.stop()
-        except (TestctlError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 -- one that can't be stopped must not keep the rest from being restored
             _log.error("%s, task %s: not stopped: %s", self._who, name, error)
 
     def forget(self) -> None:
         """Remove all files; the names can be used again."""
         self._tasks.clear()
+        self._alone.clear()
         self._over.clear()
         shutil.rmtree(self.folder, ignore_errors=True)

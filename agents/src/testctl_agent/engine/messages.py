@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent answers with, as messages of wire/agent.proto."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from testctl_agent.engine.apply import Engine, Setting
+from testctl_agent.engine.lease import Grant
+from testctl_agent.spec.errors import TestctlError
+from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.values import to_wire
+
+CHUNK_BYTES = 1 << 20
+
+
+def setting(setting: Setting) -> pb.Setting:
+    """A parameter and its value."""
+    return pb.Setting(entity=setting.entity, parameter=setting.parameter, value=to_wire(setting.value))
+
+
+def capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
+    """What a parameter is, or why it can't be set; one that can't be read can't be set."""
+    missing = engine.missing(entity, parameter)
+    try:
+        value = None if missing else to_wire(engine.read(entity, parameter))
+    except (TestctlError, OSError) as error:
+        missing, value = str(error), None
+    return pb.Capability(parameter=parameter, entity=entity, missing=missing, value=value)
+
+
+def lease(grant: Grant) -> pb.Lease:
+    """A lease, for its holder: with the token."""
+    return pb.Lease(token=grant.token, holder=grant.holder, lifetime_ns=int(grant.lifetime_s * 1e9))
+
+
+def chunks(path: Path) -> Iterator[pb.Chunk]:
+    """A file's bytes, then their digest."""
+    digest = hashlib.sha256()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        while data := file.read(CHUNK_BYTES):
+            digest.update(data)
+            yield pb.Chunk(data=data)
+    yield pb.Chunk(sha256=digest.hexdigest())

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a service is made of, whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testctl_agent.engine.apply import Engine
+from testctl_agent.engine.tasks import TaskFactory
+
+
+@dataclass
+class AgentState:
+    """What a service serves.
+
+    parameters  for Describe: every parameter each entity could have
+    collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
+    workdir     where tasks write; a task's files lie in a directory of its name
+    close       called last, when everything is restored
+    """
+
+    name: str
+    kind: str
+    engine: Engine
+    workdir: Path
+    new_task: TaskFactory
+    parameters: Callable[[str], list[str]]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    close: Callable[[], None] = lambda: None
+    collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
+
+    @property
+    def who(self) -> str:
+        """As errors name it: "host alpha"."""
+        return f"{self.kind} {self.name}"
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Every device of its entities."""
+        return tuple(dict.fromkeys(d for entity in self.engine.entities.values() for d in entity.devices))
