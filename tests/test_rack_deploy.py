@@ -18,7 +18,7 @@ from testctl import keys
 from testctl_agent.wire import agent_pb2, agent_pb2_grpc
 
 ROOT = Path(__file__).parents[1]
-MANAGEMENT = "198.18.77.0/24"  # not the default: a rack that runs already is none of ours
+MANAGEMENT = "198.18.77.0/24"  # of those for tests of networks; not the default
 pytestmark = pytest.mark.root
 
 

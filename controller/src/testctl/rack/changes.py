@@ -20,6 +20,12 @@ _BACKUPS = {
 }
 """useradd and userdel leave them, with what was there before."""
 
+_SHARED = {
+    f"net.ipv4.{name}"
+    for name in ("tcp_allowed_congestion_control", "tcp_available_congestion_control", "tcp_fastopen_key", "tcp_mem")
+}
+"""Sysctls that all namespaces have in common, so that they say nothing of a room; and a secret."""
+
 
 def changes(state: Path) -> list[str]:
     """One line each, sorted: "alpha: file /etc/hosts", "s1: process …", "s1: qdisc clsact dev p1".
@@ -80,5 +86,5 @@ def _network(name: str) -> Iterator[str]:
     for line in run(["tc", "-n", network.namespace(name), "qdisc", "show"]).splitlines():
         yield f"qdisc {line.strip()}"
     for line in run([*inside, "sysctl", "-a", "--pattern", r"^net\.ipv4\.tcp_"]).splitlines():
-        if "fastopen_key" not in line:
+        if line.partition(" ")[0] not in _SHARED:
             yield f"sysctl {line.strip()}"

@@ -16,8 +16,8 @@ from testctl.run import run
 _GONE_S = 10.0
 
 
-def up(rack: Rack) -> None:
-    """Make all; TestbedError where one exists already or can't be made."""
+def refuse(rack: Rack) -> None:
+    """TestbedError where a rack is up already, or its management network is another's."""
     if there := [*namespaces(), *devices()]:
         raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down)")
     if taken := _routes(rack.management):
@@ -25,6 +25,10 @@ def up(rack: Rack) -> None:
             f"rack: want a management network that this machine does not reach yet; got {rack.management}, "
             f"but there is {', '.join(taken)} (--management says another)"
         )
+
+
+def up(rack: Rack) -> None:
+    """Make all; TestbedError for what can't be made."""
     bridge = f"{rack.management[1]}/{rack.management.prefixlen}"
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
     run(["ip", "addr", "add", bridge, "dev", BRIDGE])
