@@ -58,13 +58,18 @@ class Announcement:
 
 
 def wait_for(process: Process, timeout_s: float) -> bool:
-    """Sleep until a program has ended (one wake-up, no polling); whether it has."""
+    """Sleep until a program has ended (one wake-up, no polling); whether it has.  Several threads may."""
     if process.poll() is None:
-        handle = os.pidfd_open(process.pid)
+        try:
+            handle = os.pidfd_open(process.pid)
+        except ProcessLookupError:  # another thread has just seen its end
+            process.wait()
+            return True
         try:
             poller = select.poll()
             poller.register(handle, select.POLLIN)
-            poller.poll(max(timeout_s, 0.0) * 1000)
+            if poller.poll(max(timeout_s, 0.0) * 1000):
+                process.wait()  # which has ended; poll() says nothing while another thread asks
         finally:
             os.close(handle)
     return process.poll() is not None

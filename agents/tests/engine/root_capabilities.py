@@ -44,7 +44,7 @@ def agent(folder: Path, capabilities: list[str]) -> tuple[Daemon, str]:
     folder.mkdir()
     words = ",".join(["-all", *(f"+{name.removeprefix('CAP_').lower()}" for name in capabilities)])
     path = written(folder, devices={"alpha": "eth0"}, lease=True)
-    before = ["setpriv", "--no-new-privs", f"--bounding-set={words}", f"--inh-caps={words}"]
+    before = ["setpriv", "--pdeathsig=KILL", "--no-new-privs", f"--bounding-set={words}", f"--inh-caps={words}"]
     return Daemon(path, before=before), f"unix:{folder}/alpha.sock"
 
 

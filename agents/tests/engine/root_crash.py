@@ -22,6 +22,7 @@ from agents.tests.engine.daemons import Caller, Daemon, calling, written
 
 KILLS, IN_THE_MIDST, MOST_KILLS = 30, 5, 300
 """So many at least, so many of them between an Apply and its Restore, and no more than that."""
+DIES_TOO = ["setpriv", "--pdeathsig=KILL"]
 VALUES: dict[str, int | str] = {
     "mtu": 1400, "tcp_sack": 0, "tcp_rmem": "4096 8192 16384", "tcp_ecn": 1, "initcwnd": 20, "gro_flush": 20_000,
     "htb_rate": 10**8, "htb_buffer": 50_000, "cc": "reno",
@@ -65,7 +66,7 @@ def main() -> None:
         folder = Path(name)
         path = written(folder, devices={"alpha": "eth0"}, lease=True)
         address = f"unix:{folder}/alpha.sock"
-        daemon = Daemon(path)
+        daemon = Daemon(path, before=DIES_TOO)
         with calling(address) as caller:
             before = caller.facts()
             round_s = measured(caller)
@@ -82,7 +83,7 @@ def main() -> None:
             kills += 1
             journals += (folder / "journal.jsonl").exists()
             changed += Path("/proc/sys/net/ipv4/tcp_sack").read_text() == "0\n"
-            daemon = Daemon(path)
+            daemon = Daemon(path, before=DIES_TOO)
             with calling(address) as caller:
                 after = caller.facts()
             assert after == before, {k: (before.get(k), v) for k, v in after.items() if before.get(k) != v}

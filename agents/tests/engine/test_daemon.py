@@ -183,3 +183,11 @@ def test_killed_at_any_moment_the_next_agent_restores_all(in_namespace: Callable
 @pytest.mark.root
 def test_the_documented_capabilities_are_enough(in_namespace: Callable[..., str]) -> None:
     assert "enough: CAP_" in in_namespace(Path(__file__).with_name("root_capabilities.py"))
+
+
+def test_it_ends_however_early_it_is_asked_to(tmp_path: Path) -> None:
+    """A signal that comes just as the agent begins to wait for one is not waited for again."""
+    path = written(tmp_path, lease=True)
+    for _ in range(20):
+        with running(path) as daemon:
+            assert daemon.end() == 0

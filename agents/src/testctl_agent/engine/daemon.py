@@ -33,9 +33,7 @@ _log = logging.getLogger(__name__)
 def run(config: DaemonConfig) -> None:
     """Serve until SIGTERM or SIGINT.  Raises TestctlError when it can't start, or not restore at the end."""
     os.umask(0o077)
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    asked = _ends()
     agent = config.agent
     with _alone(agent.journal):
         _make(agent.workdir)
@@ -48,11 +46,25 @@ def run(config: DaemonConfig) -> None:
             state.close()
             raise
         _say_ready()
-        ended.wait()
+        os.read(asked, 1)
         _notify("STOPPING=1")
         server.stop(None).wait()
         service.close()
         _log.info("%s: everything is restored", state.who)
+
+
+def _ends() -> int:
+    """A pipe that can be read once SIGTERM or SIGINT has come.
+
+    It is written by the handler in C: one in Python runs between two steps of the main thread, and a
+    signal that comes as that begins to wait would wait with it.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    return reading
 
 
 @contextmanager
