@@ -13,7 +13,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.rack.plan import BRIDGE, PREFIX, Rack, Room
 from testctl.run import run
 
-_GONE_S = 10.0
+_PATIENCE_S = 10.0
 
 
 def refuse(rack: Rack) -> None:
@@ -38,6 +38,20 @@ def up(rack: Rack) -> None:
         _management(room, rack.management.prefixlen)
     for room in rack.hosts:
         _cable(room, rack.switch)
+    for room in rack.rooms:
+        _settle(room)
+
+
+def _settle(room: Room) -> None:
+    """Wait until the kernel has noticed that both ends of every cable are up, which it looks at once a second."""
+    end = time.monotonic() + _PATIENCE_S
+    while waiting := [one["ifname"] for one in json.loads(run(["ip", "-n", room.namespace, "-json", "link", "show"]))
+                      if one["operstate"] not in ("UP", "UNKNOWN")]:  # fmt: skip
+        if time.monotonic() > end:
+            raise TestbedError(
+                f"rack, {room.name}: want all devices up after {_PATIENCE_S:g} s; got {', '.join(waiting)} down"
+            )
+        time.sleep(0.05)
 
 
 def _routes(network: IPv4Network) -> list[str]:
@@ -81,7 +95,7 @@ def down() -> None:
     """Remove every namespace and device of a rack; those that are gone already are no error.  Raises TestbedError."""
     for name in namespaces():
         run(["ip", "netns", "del", name])
-    end = time.monotonic() + _GONE_S
+    end = time.monotonic() + _PATIENCE_S
     while there := devices():
         try:
             run(["ip", "link", "del", there[0]])
