@@ -22,7 +22,7 @@ papers: ## Run the papers' experiments and print the scorecard: published, ours,
 	@$(BIN)/testctl papers --jobs $(JOBS)
 
 rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, take all away again (root)
-	@tools/setup
+	@tools/setup --rack
 	@tools/rack-trial
 
 test: ## All tests: unit, lab and, as root, namespace tests

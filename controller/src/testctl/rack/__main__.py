@@ -54,15 +54,18 @@ def up(rack: Rack) -> None:
     if any(state.is_relative_to(place) for place in OVERLAID):
         raise PlanError(f"rack: want --state outside of {', '.join(OVERLAID)}, which the rooms overlay; got {state}")
     before = leftovers.seen(state)
-    network.up(rack)
+    network.refuse(rack)
+    complete = False
     try:
+        network.up(rack)
         rooms.furnish(rack)
         (state / BEFORE).write_text(json.dumps(before), encoding="utf-8")
         rooms.open_all(rack)
         folder = inventory.write(rack)
-    except TestctlError:
-        down(state)
-        raise
+        complete = True
+    finally:
+        if not complete:
+            down(state)
     for room in rack.rooms:
         print(f"{room.name:8} {room.kind:7} {room.management:12} {' '.join(room.devices)} {room.address}")
     print(f"inventory: {folder}")
@@ -74,7 +77,9 @@ def down(state: Path) -> None:
     try:
         before = json.loads((state / BEFORE).read_text(encoding="utf-8"))
     except OSError:
-        before = {kind: [] for kind in leftovers.seen(state)}
+        # Not known: what deployments leave counts as having been there.
+        before = {kind: these if kind in ("users", "files") else [] for kind, these in leftovers.seen(state).items()}
+        before["files"] = [name for name in before["files"] if name != str(state)]
     _hang_up(state)
     rooms.close_all(network.namespaces())
     network.down()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a room has that the machine has not: files, processes, users of its devices; to compare before with after."""
+"""What a room has that the machine has not: files, processes, settings of its network."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ _BACKUPS = {
     "/etc/.pwd.lock",
 }
 """useradd and userdel leave them, with what was there before."""
+
+_SHARED = {
+    f"net.ipv4.{name}"
+    for name in ("tcp_allowed_congestion_control", "tcp_available_congestion_control", "tcp_fastopen_key", "tcp_mem")
+}
+"""Sysctls that all namespaces have in common, so that they say nothing of a room; and a secret."""
 
 
 def changes(state: Path) -> list[str]:
@@ -80,5 +86,5 @@ def _network(name: str) -> Iterator[str]:
     for line in run(["tc", "-n", network.namespace(name), "qdisc", "show"]).splitlines():
         yield f"qdisc {line.strip()}"
     for line in run([*inside, "sysctl", "-a", "--pattern", r"^net\.ipv4\.tcp_"]).splitlines():
-        if "fastopen_key" not in line:
+        if line.partition(" ")[0] not in _SHARED:
             yield f"sysctl {line.strip()}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.rack.plan import BRIDGE, PREFIX, Rack, Room
 from testctl.run import run
 
+_PATIENCE_S = 10.0
 
-def up(rack: Rack) -> None:
-    """Make all; TestbedError where one exists already or can't be made."""
+
+def refuse(rack: Rack) -> None:
+    """TestbedError where a rack is up already, or its management network is another's."""
     if there := [*namespaces(), *devices()]:
         raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down)")
     if taken := _routes(rack.management):
@@ -22,6 +25,10 @@ def up(rack: Rack) -> None:
             f"rack: want a management network that this machine does not reach yet; got {rack.management}, "
             f"but there is {', '.join(taken)} (--management says another)"
         )
+
+
+def up(rack: Rack) -> None:
+    """Make all; TestbedError for what can't be made."""
     bridge = f"{rack.management[1]}/{rack.management.prefixlen}"
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
     run(["ip", "addr", "add", bridge, "dev", BRIDGE])
@@ -31,6 +38,20 @@ def up(rack: Rack) -> None:
         _management(room, rack.management.prefixlen)
     for room in rack.hosts:
         _cable(room, rack.switch)
+    for room in rack.rooms:
+        _settle(room)
+
+
+def _settle(room: Room) -> None:
+    """Wait until the kernel has noticed that both ends of every cable are up, which it looks at once a second."""
+    end = time.monotonic() + _PATIENCE_S
+    while waiting := [one["ifname"] for one in json.loads(run(["ip", "-n", room.namespace, "-json", "link", "show"]))
+                      if one["operstate"] not in ("UP", "UNKNOWN")]:  # fmt: skip
+        if time.monotonic() > end:
+            raise TestbedError(
+                f"rack, {room.name}: want all devices up after {_PATIENCE_S:g} s; got {', '.join(waiting)} down"
+            )
+        time.sleep(0.05)
 
 
 def _routes(network: IPv4Network) -> list[str]:
@@ -71,12 +92,18 @@ def _cable(host: Room, switch: Room) -> None:
 
 
 def down() -> None:
-    """Remove every namespace and device of a rack; those that are gone already are no error."""
-    for namespace in namespaces():
-        run(["ip", "netns", "del", namespace])
-    for device in devices():
-        if device in devices():  # a cable's other end goes with the first
-            run(["ip", "link", "del", device])
+    """Remove every namespace and device of a rack; those that are gone already are no error.  Raises TestbedError."""
+    for name in namespaces():
+        run(["ip", "netns", "del", name])
+    end = time.monotonic() + _PATIENCE_S
+    while there := devices():
+        try:
+            run(["ip", "link", "del", there[0]])
+        except TestbedError:
+            # A namespace takes the other end of its cable with it, when the kernel comes to that.
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def namespace(room: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 
 from testctl_agent.cc import shared
 from testctl_agent.p4 import testbed_object
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import paths
 from testctl.plan import Point

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deployment with Ansible over SSH, on a rack of namespaces: what it installs, who may call, what teardown leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+import yaml
+from testctl import keys
+from testctl_agent.wire import agent_pb2, agent_pb2_grpc
+
+ROOT = Path(__file__).parents[1]
+MANAGEMENT = "198.18.77.0/24"  # of those for tests of networks; not the default
+pytestmark = pytest.mark.root
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended and all it said."""
+
+    code: int
+    said: str
+
+
+def run(argv: list[str], timeout_s: float = 300.0) -> Done:
+    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8",
+           "ANSIBLE_NOCOLOR": "1"}  # fmt: skip
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=timeout_s, check=False, env=env, cwd=ROOT,
+    )  # fmt: skip
+    return Done(done.returncode, done.stdout)
+
+
+@dataclass(frozen=True)
+class Rack:
+    """A rack that is up."""
+
+    state: Path
+
+    @property
+    def inventory(self) -> Path:
+        return self.state / "inventory"
+
+    def tool(self, what: str, *words: str) -> Done:
+        return run([sys.executable, "-m", "testctl.rack", what, "--state", str(self.state), *words])
+
+    def play(self, name: str, *words: str) -> Done:
+        program = Path(sys.executable).with_name("ansible-playbook")
+        return run([str(program), "-i", str(self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words])
+
+    def inside(self, name: str, *words: str) -> Done:
+        """A command over SSH on one host, as Ansible reaches it."""
+        ssh = self.state / "ssh"
+        return run(["ssh", "-F", "none", "-o", "IdentitiesOnly=yes", "-i", str(ssh / "id"), "-o",
+                    f"UserKnownHostsFile={ssh / 'known_hosts'}", f"root@{self.address(name)}", *words])  # fmt: skip
+
+    def hosts(self) -> dict[str, dict[str, str]]:
+        groups = yaml.safe_load((self.inventory / "hosts.yaml").read_text(encoding="utf-8"))
+        return {**groups["testctl_hosts"]["hosts"], **groups["testctl_switches"]["hosts"]}
+
+    def address(self, name: str) -> str:
+        return self.hosts()[name]["ansible_host"]
+
+    def changes(self) -> list[str]:
+        done = self.tool("changes")
+        assert done.code == 0, done.said
+        return done.said.splitlines()
+
+    def describe(self, name: str, who: Path, caller: str = "controller", called: str = "") -> agent_pb2.Description:
+        """Ask an agent, with the certificates of a directory; RpcError as gRPC raises it."""
+        credentials = grpc.ssl_channel_credentials(
+            (who / "ca.crt").read_bytes(),
+            (who / f"{caller}.key").read_bytes() if caller else None,
+            (who / f"{caller}.crt").read_bytes() if caller else None,
+        )
+        options = [("grpc.ssl_target_name_override", called or name)]
+        with grpc.secure_channel(self.hosts()[name]["testctl_listen"], credentials, options) as channel:
+            return agent_pb2_grpc.AgentStub(channel).Describe(agent_pb2.DescribeRequest(), timeout=20.0)
+
+
+def recap(said: str) -> dict[str, dict[str, int]]:
+    """The counts of Ansible's closing lines, by host."""
+    lines = said.partition("PLAY RECAP")[2].splitlines()[1:]
+    found = [re.match(r"(\S+)\s+: (.*)", line) for line in lines]
+    return {
+        match[1]: {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", match[2])}
+        for match in found
+        if match
+    }
+
+
+def changed(said: str) -> dict[str, int]:
+    return {name: counts["changed"] for name, counts in recap(said).items()}
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+    """A rack with nothing deployed; afterwards the machine has nothing of it."""
+    rack = Rack(tmp_path_factory.mktemp("rack") / "state")
+    done = rack.tool("up", "--management", MANAGEMENT)
+    if "want no rack on this machine" in done.said:
+        pytest.skip(f"another rack is up: {done.said.strip()}")
+    try:
+        assert done.code == 0, done.said
+        yield rack
+    finally:
+        down = rack.tool("down")
+    assert down.code == 0, down.said
+    assert not rack.state.exists()
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    assert "rack-" not in links
+    assert not list(Path("/run/netns").glob("rack-*"))
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    assert str(rack.state) not in mounts
+    assert "rack-" not in mounts
+
+
+@pytest.fixture(scope="module")
+def before(fresh: Rack) -> list[str]:
+    """What each host is before it is touched."""
+    return fresh.changes()
+
+
+@pytest.fixture(scope="module")
+def rack(fresh: Rack, before: list[str]) -> Rack:
+    """The rack with its agents deployed, twice; after check mode, which changed nothing."""
+    trial = fresh.play("deploy", "--check")
+    assert trial.code == 0, trial.said
+    assert all(changed(trial.said)[name] > 0 for name in fresh.hosts()), "check mode says what would change"
+    assert fresh.changes() == before
+    first = fresh.play("deploy")
+    assert first.code == 0, first.said
+    second = fresh.play("deploy")
+    assert second.code == 0, second.said
+    assert set(changed(second.said).values()) == {0}, second.said
+    return fresh
+
+
+def test_hosts_are_apart(fresh: Rack) -> None:
+    for name in fresh.hosts():
+        assert fresh.inside(name, "hostname").said == f"{name}\n"
+        assert fresh.inside(name, "touch", "/etc/testctl-was-here").code == 0
+        assert not Path("/etc/testctl-was-here").exists()
+        assert fresh.inside(name, "rm", "/etc/testctl-was-here").code == 0
+    assert fresh.inside("alpha", "ls", "/sys/class/net").said.split() == ["eth1", "lo", "mgmt"]
+    assert fresh.inside("s1", "ls", "/sys/class/net").said.split() == ["lo", "mgmt", "p1", "p2"]
+
+
+def test_only_the_racks_key_logs_in(fresh: Rack, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    known = fresh.state / "ssh" / "known_hosts"
+    done = run(["ssh", "-F", "none", "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-i", str(other), "-o",
+                f"UserKnownHostsFile={known}", f"root@{fresh.address('alpha')}", "true"])  # fmt: skip
+    assert done.code == 255
+    assert "Permission denied (publickey)" in done.said
+
+
+def test_a_second_rack_is_refused(fresh: Rack, tmp_path: Path) -> None:
+    done = Rack(tmp_path / "second").tool("up")
+    assert done.code == 3
+    assert "want no rack on this machine; got rack-alpha" in done.said
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_wrong_inventory_is_refused_before_anything_changes(fresh: Rack, before: list[str]) -> None:
+    done = fresh.play("deploy", "-e", "testctl_address=10.20.9.9", "--limit", "controller,alpha")
+    assert done.code == 2
+    assert "alpha: want eth1 up with 10.20.9.9" in " ".join(done.said.split())
+    assert fresh.changes() == before
+
+
+def test_agents_answer_the_controller(rack: Rack) -> None:
+    for name in rack.hosts():
+        found = rack.describe(name, rack.state / "keys")
+        assert (found.name, found.kind) == (name, "switch" if name == "s1" else "host")
+    program = rack.describe("s1", rack.state / "keys").notes["forwarding"]
+    assert "program.o" in program
+
+
+def test_agents_run_as_their_own_user(rack: Rack) -> None:
+    for name in rack.hosts():
+        status = rack.inside(name, "cat /proc/$(pgrep -u testctl -f 'serve --config')/status").said
+        assert re.search(r"^Uid:\s+(\d+)\s+\1\s+\1\s+\1$", status, re.MULTILINE)
+        assert not re.search(r"^Uid:\s+0", status, re.MULTILINE)
+        assert re.search(r"^NoNewPrivs:\s+1$", status, re.MULTILINE)
+        sets = {
+            match[1]: int(match[2], 16) for match in re.finditer(r"^Cap(\w+):\s+([0-9a-f]+)$", status, re.MULTILINE)
+        }
+        wanted = sum(1 << number for number in (12, 13, 21))  # net_admin net_raw sys_admin
+        assert sets["Eff"] == sets["Bnd"] == wanted
+
+
+@pytest.mark.parametrize("caller", ["", "alpha"])
+def test_who_is_not_the_controller_is_refused(rack: Rack, caller: str) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        rack.describe("alpha", rack.state / "keys", caller)
+    assert error.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.PERMISSION_DENIED)
+
+
+def test_another_authoritys_controller_is_refused(rack: Rack, tmp_path: Path) -> None:
+    keys.make(tmp_path, ["alpha"])
+    (tmp_path / "ca.crt").write_bytes((rack.state / "keys" / "ca.crt").read_bytes())
+    with pytest.raises(grpc.RpcError) as error:
+        rack.describe("alpha", tmp_path)
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_an_agent_can_not_pass_for_another(rack: Rack) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        rack.describe("alpha", rack.state / "keys", called="beta")
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_an_agent_that_fails_is_started_again(rack: Rack) -> None:
+    pid = rack.inside("beta", "pgrep -u testctl -f 'serve --config'").said.strip()
+    assert rack.inside("beta", f"kill -KILL {pid}").code == 0
+    waits = "until n=$(pgrep -u testctl -f 'serve --config') && [ $n != " + pid + " ]; do sleep 0.1; done"
+    assert rack.inside("beta", f'timeout 30 sh -c "{waits.replace("$", chr(92) + "$")}"').code == 0
+
+
+def test_a_half_deployed_rack_is_named(rack: Rack) -> None:
+    assert rack.play("check").code == 0
+    assert rack.inside("alpha", "sv", "-w", "20", "force-stop", "/etc/testctl/service").code == 0
+    assert rack.inside("beta", "mv", "/etc/testctl/agent.json", "/etc/testctl/away").code == 0
+    done = rack.play("check")
+    said = " ".join(done.said.split())
+    assert done.code == 2
+    assert "2 of 3 agents do not answer: alpha: the agent is deployed but does not listen" in said
+    assert "beta: no agent is deployed" in said
+    assert rack.inside("beta", "mv", "/etc/testctl/away", "/etc/testctl/agent.json").code == 0
+
+
+def test_deploying_again_starts_what_was_stopped(rack: Rack) -> None:
+    """After the test above, which stopped alpha's agent."""
+    done = rack.play("deploy", "--limit", "controller,alpha")
+    assert done.code == 0, done.said
+    assert changed(done.said)["alpha"] == 1
+    assert rack.describe("alpha", rack.state / "keys").name == "alpha"
+
+
+def test_teardown_leaves_every_host_as_it_was(rack: Rack, before: list[str]) -> None:
+    done = rack.play("teardown")
+    assert done.code == 0, done.said
+    assert rack.changes() == before
+    again = rack.play("teardown")
+    assert again.code == 0, again.said
+    assert set(changed(again.said).values()) == {0}

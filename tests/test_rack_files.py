@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a deployment can be seen without root: a rack's plan and inventory, pinned packages, the systemd unit."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import jinja2
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from testctl import wheelhouse
+from testctl.rack import inventory, leftovers
+from testctl.rack.plan import plan
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+ROOT = Path(__file__).parents[1]
+ROLE = ROOT / "playbooks" / "roles" / "agent"
+
+
+@given(hosts=st.integers(2, 16))
+def test_nothing_in_a_rack_is_there_twice(hosts: int) -> None:
+    rack = plan(Path("/state"), hosts)
+    assert len(rack.hosts) == hosts
+    for what in ("name", "management", "namespace"):
+        assert len({getattr(room, what) for room in rack.rooms}) == hosts + 1
+    for what in ("address", "mac"):
+        assert len({getattr(room, what) for room in rack.hosts}) == hosts
+    assert len({port for room in rack.hosts for port in room.devices.values()}) == hosts
+    assert all(len(room.namespace) <= 15 for room in rack.rooms), "it is a device's name too"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "management", "words"),
+    [
+        (1, "198.51.100.0/24", "want 2 to 16 hosts; got 1"),
+        (17, "198.51.100.0/24", "want 2 to 16 hosts; got 17"),
+        (2, "198.51.100.1/24", "want --management such as"),
+        (2, "198.51.100.0/28", "want --management of at least 32 addresses"),
+    ],
+)
+def test_a_rack_that_can_not_be(hosts: int, management: str, words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        plan(Path("/state"), hosts, management)
+
+
+def test_the_inventory_has_what_the_example_has(tmp_path: Path) -> None:
+    folder = inventory.write(plan(tmp_path, 3))
+    made = yaml.safe_load((folder / "hosts.yaml").read_text(encoding="utf-8"))
+    example = yaml.safe_load((ROOT / "inventory" / "rack-example" / "hosts.yaml").read_text(encoding="utf-8"))
+    for group in ("testctl_hosts", "testctl_switches"):
+        words = [set(one) for groups in (made, example) for one in groups[group]["hosts"].values()]
+        assert all(one == words[0] for one in words)
+    assert set(made["testctl_switches"]["hosts"]["s1"]["testctl_ports"]) == set(made["testctl_hosts"]["hosts"])
+    keys = yaml.safe_load((folder / "group_vars" / "all.yaml").read_text(encoding="utf-8"))["testctl_keys"]
+    assert sorted(path.name for path in (folder / keys).glob("*.crt")) == [
+        "alpha.crt", "beta.crt", "ca.crt", "controller.crt", "gamma.crt", "s1.crt",
+    ]  # fmt: skip
+
+
+def test_what_differs_is_named_with_its_sign() -> None:
+    before = {"devices": ["a", "b"], "mounts": []}
+    assert leftovers.differences(before, before) == []
+    assert leftovers.differences(before, {"devices": ["b", "c"], "mounts": []}) == ["devices: + c", "devices: - a"]
+
+
+def test_what_the_agent_needs_is_pinned() -> None:
+    needs = wheelhouse.needs(wheelhouse.AGENT)
+    assert {"grpcio", "protobuf"} <= needs
+    assert "p4runtime" not in needs, "an extra"
+    pinned = wheelhouse.pins((ROOT / "constraints.txt").read_text(encoding="utf-8"), needs)
+    starts = [line.partition("==")[0] for line in pinned.splitlines() if "==" in line]
+    assert starts == sorted(needs)
+    assert pinned.count("--hash=") >= len(starts)
+
+
+def test_a_package_that_is_not_pinned_is_named() -> None:
+    text = "a==1 \\\n    --hash=sha256:00\nb-c==2 \\\n    --hash=sha256:11 \\\n    --hash=sha256:22\n"
+    assert wheelhouse.pins(text, ["b-c"]) == "b-c==2 \\\n    --hash=sha256:11 \\\n    --hash=sha256:22\n"
+    with pytest.raises(TestbedError, match=r"want d, which testctl-agent needs; got none"):
+        wheelhouse.pins(text, ["a", "d"])
+
+
+def test_the_systemd_unit_is_well_formed(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    known = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    template = jinja2.Template((ROLE / "templates" / "unit.service.j2").read_text(encoding="utf-8"))
+    unit = tmp_path / "testctl-agent.service"
+    text = template.render({**known, "agent_home": str(tmp_path), "inventory_hostname": "alpha"})
+    unit.write_text(text + "\n", encoding="utf-8")
+    program = tmp_path / "venv" / "bin" / "testctl-agent"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    done = subprocess.run([analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "User=testctl\n" in text
+    assert "AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW" in text
