@@ -24,9 +24,9 @@ from testctl.testbeds.placement import Placement
 from testctl.testbeds.point import CALL_S, Agents, said_by
 from testctl.testbeds.rack import Rack
 
-LEASE_NS = 20 * 10**9
-RENEW_S = 4.0
-LOST_S = 12.0
+LEASE_NS = 10 * 10**9
+RENEW_S = 2.5
+LOST_S = 7.0
 DEVICE_OPTIONS = ("device", "devices")
 CALLS = "TESTCTL_CALLS"
 """The environment's name of a file to which every call is appended as it begins and ends."""
