@@ -46,7 +46,8 @@ def in_namespace() -> Callable[..., str]:
 
     def run(script: Path, *words: str, timeout_s: float = 120.0) -> str:
         argv = ["unshare", "--net", "--mount", sys.executable, str(script), *words]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False)
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, env=env, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

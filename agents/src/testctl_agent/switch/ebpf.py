@@ -39,6 +39,7 @@ class EbpfBackend:
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
         self._thresholds: dict[str, int] = {}
         self._missing: str | None = None
+        self._counting = ""
         for device in ports:
             ebpf_ports.detach(device)
         self._loaded = testbed_object.load()
@@ -49,8 +50,9 @@ class EbpfBackend:
                 self._map.write(number, Port(index))
                 self._loaded.set_port_of(index, number)
             self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
-            for device in ports:
+            for device, number in self._numbers.items():
                 ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
+                self._counting = self._counting or ebpf_ports.one_after_the_other(device, number)
         except TestctlError:
             self.close()
             raise
@@ -137,6 +139,7 @@ class EbpfBackend:
             "forwarding": f"the P4 program testbed, {testbed_object.compiled().name}, translated to eBPF",
             "rate": self.can("rate") or "exact; packets leave at the kernel's next timer tick of their nanosecond",
             "flooding": self._flooding(),
+            "counting": self._counting or "exact; a port's packets come one after the other",
             "buffer": f"at most {MOST_BYTES} bytes; without a rate nothing waits and it has no effect",
             "ecn_threshold": f"at most {MOST_DEPTH} bytes: enq_qdepth has 19 bits",
         }

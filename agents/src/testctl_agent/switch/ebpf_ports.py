@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
+from pathlib import Path
 
 from testctl_agent import netlink, qdisc
 from testctl_agent.bpf import load
@@ -101,8 +102,35 @@ def counters(device: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str:
+    """Have one processor take all packets of a port, since the program's registers have no lock.
+
+    Receive packet steering does that for a veth, whose packets come on whatever processor sent them, and for a NIC
+    with several queues.  Returns why it can't be had; "" when it is, or there is one processor.
+    """
+    files = sorted((root / "sys/class/net" / device / "queues").glob("rx-*/rps_cpus"))
+    processors = os.cpu_count() or 1
+    if not files or processors == 1:
+        return ""
+    try:
+        for path in files:
+            path.write_text(f"{1 << (number - 1) % processors:x}", encoding="ascii")
+    except OSError as error:
+        return f"{path}: {error.strerror}: packets that come on two processors at once may be counted as one"
+    return ""
+
+
+def as_they_come(device: str, root: Path = Path("/")) -> None:
+    """Undo one_after_the_other."""
+    for path in (root / "sys/class/net" / device / "queues").glob("rx-*/rps_cpus"):
+        with suppress(OSError):  # who may not write it has not written it before
+            path.write_text("0", encoding="ascii")
+
+
 def detach(device: str) -> None:
     """Take program and clock off the device, if they are there."""
+    if ingress.program(device, FILTER) is not None:
+        as_they_come(device)
     ingress.detach(device, FILTER)
     if has_clock(device):
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)

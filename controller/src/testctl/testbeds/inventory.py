@@ -23,6 +23,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.plan import Point
 from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, new_stub, open_channel, read_keys
 from testctl.testbeds.job import job
+from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point import PointRun, outcome_of
 from testctl.testbeds.rack import Rack, Station, read_rack
@@ -75,9 +76,16 @@ class InventoryTestbed:
                 for file in files:
                     agents.fetch(agent, task, file, workdir / agent / task / file)
 
-            outcome = outcome_of(PointRun(asked, agents, fetch=fetch, attest=True))
+            paths = Paths(asked, agents)
+
+            def before() -> None:
+                paths.probe()
+                paths.compare_clocks()
+
+            after = paths.compare_clocks
+            outcome = outcome_of(PointRun(asked, agents, fetch=fetch, before=before, after=after, attest=True))
             outcome["placement"] = placement.to_json()
-            outcome["clocks"] = agents.clocks()
+            outcome["clocks"] = paths.clocks()
             outcome["drift"] = [*outcome.get("drift", []), *agents.clock_steps(CLOCK_NS)]
         return asked, _lab_names(outcome, placement)
 

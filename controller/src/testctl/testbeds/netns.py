@@ -33,6 +33,7 @@ from testctl.testbeds import network, point
 from testctl.testbeds.job import backend_of, job
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
+from testctl.testbeds.paths import Paths
 
 READY_S = 30.0
 END_S = 10.0
@@ -99,7 +100,8 @@ class NetnsTestbed:
         with _launched(spec, home, self._environment(home)):
             agents = point.Agents(addresses)
             try:
-                return point.outcome_of(point.PointRun(asked, agents, attest=True))
+                paths = Paths(asked, agents)
+                return point.outcome_of(point.PointRun(asked, agents, before=paths.probe, attest=True))
             finally:
                 agents.close()
 

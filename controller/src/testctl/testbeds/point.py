@@ -112,6 +112,8 @@ class PointRun:
             traffic pass with nothing else running, and returns at the latest when it is over
     fetch   called with agent, task and the names of its files when a task has ended, for agents that
             do not write where the controller reads
+    before, after
+            called when everything is set, before the first collector starts and after the last has ended
     attest  compare what every entity is before and after; what drifted is in the outcome's "drift"
     """
 
@@ -123,6 +125,8 @@ class PointRun:
         t0_ns: int | None = None,
         hold: Callable[[], None] = lambda: None,
         fetch: Callable[[str, str, Sequence[str]], None] = lambda agent, task, files: None,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
         attest: bool = False,
     ) -> None:
         self._point = point
@@ -130,6 +134,7 @@ class PointRun:
         self._t0_ns = t0_ns
         self._hold = hold
         self._fetch = fetch
+        self._before, self._after = before, after
         self._attesting = attest
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
         addresses = dict(point["topology"]["hosts"])
@@ -140,10 +145,12 @@ class PointRun:
         self._describe()
         try:
             self._apply()
+            self._before()
             t0_ns = self._settle_t0()
             self._collect(t0_ns)
             self._traffic(t0_ns)
             self._end_collectors()
+            self._after()
         except BaseException as failure:
             self._undo(failure, before)
             raise

@@ -162,13 +162,6 @@ class RemoteAgents(Agents):
         moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
         self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
 
-    def clocks(self) -> dict[str, dict[str, Any]]:
-        """What each station's clock was ahead of the controller's when its lease began, and the error of that."""
-        return {
-            name: {"offset_ns": offset_ns, "error_ns": error_ns, "source": "lease"}
-            for name, (offset_ns, error_ns) in sorted(self.clocks_ns.items())
-        }
-
     def clock_steps(self, most_ns: int) -> list[str]:
         """The stations whose clock moved against the controller's by more than that, in words."""
         for name in sorted(self._tokens.keys() - self._lost.keys()):
