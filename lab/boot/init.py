@@ -33,9 +33,6 @@ from testctl_agent.spec.errors import TestctlError
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")
 FORGET = Path("/sys/module/testctl_sched/parameters/forget")
-WRITING = {"dirty_background_bytes": 16 << 20, "dirty_bytes": 512 << 20, "dirty_writeback_centisecs": 0}
-"""When captures are written out: the kernel's own limits are shares of the memory that is free, so that what was there
-before would decide it, and a process that is made to wait reads the clock."""
 RB_POWER_OFF = 0x4321FEDC
 SETTLE_NS = 2 * 10**7
 """Before the traffic: the last instant at which anything but generators and collectors runs."""
@@ -61,8 +58,6 @@ def prepare() -> None:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
         Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
-    for name, value in WRITING.items():
-        Path(f"/proc/sys/vm/{name}").write_text(str(value), encoding="ascii")
 
 
 def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
@@ -139,7 +134,6 @@ class Controller:
         """
         t0_ns = self._spec["t0_ns"]
         sleep_until(t0_ns - SETTLE_NS)
-        os.sync()
         running = [os.pidfd_open(pid) for pid in generators()]
         SEED.write_text(str(self._spec["seed"]), encoding="ascii")
         FORGET.write_text("1", encoding="ascii")
