@@ -27,7 +27,10 @@ GRACE_NS = 60 * 10**9
 """How long after a flow's nominal end it may still be draining."""
 
 LEAD_NS = 10**8
-"""How long before the traffic everything is ready."""
+"""How long before the traffic everything is ready but the clients of its flows."""
+
+CLIENT_NS = 2 * 10**8
+"""How much sooner for each client beyond the first: they are started one after the other."""
 
 LATE_NS = 10**6
 """By how much a flow may begin after its time where time is virtual; else it is another experiment."""
@@ -236,9 +239,12 @@ class PointRun:
                 turn_ns += 1 if interval_ns else 0
 
     def _settle_t0(self) -> int:
-        t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
+        t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9 - LEAD_NS + self._lead_ns()
         self.outcome["t0_ns"] = t0_ns
         return t0_ns
+
+    def _lead_ns(self) -> int:
+        return LEAD_NS + CLIENT_NS * (len(self._point["flows"]) - 1)
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point["flows"]
@@ -252,7 +258,7 @@ class PointRun:
                 flow["generator"],
                 self._options(flow, t0_ns, "server"),
             )
-        late_ns = time.time_ns() - (t0_ns - LEAD_NS)
+        late_ns = time.time_ns() - (t0_ns - self._lead_ns())
         if late_ns > 0:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
