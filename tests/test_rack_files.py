@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl import wheelhouse
 from testctl.rack import inventory, leftovers
+from testctl.rack.__main__ import down
 from testctl.rack.plan import plan
 from testctl_agent.spec.errors import PlanError, TestbedError
 
@@ -65,6 +66,15 @@ def test_what_differs_is_named_with_its_sign() -> None:
     before = {"devices": ["a", "b"], "mounts": []}
     assert leftovers.differences(before, before) == []
     assert leftovers.differences(before, {"devices": ["b", "c"], "mounts": []}) == ["devices: + c", "devices: - a"]
+
+
+@pytest.mark.parametrize("made", [["notes.txt"], ["ssh", "notes.txt"], ["rooms", ".bashrc"]])
+def test_only_a_racks_directory_is_removed(tmp_path: Path, made: list[str]) -> None:
+    for name in made:
+        (tmp_path / name).touch()
+    with pytest.raises(PlanError, match=r"want --state with the directory of a rack; got .*, which is none"):
+        down(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(made)
 
 
 def test_what_the_agent_needs_is_pinned() -> None:

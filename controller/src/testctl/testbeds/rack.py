@@ -54,6 +54,10 @@ class Station:
     ports: Mapping[str, str] = field(default_factory=dict)
     entity: str = ""
 
+    def __str__(self) -> str:
+        """As errors name it: "host alpha (192.0.2.11:7400)"."""
+        return f"{self.kind} {self.name} ({self.listen})"
+
 
 @dataclass(frozen=True)
 class Rack:
