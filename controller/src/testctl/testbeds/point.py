@@ -108,7 +108,7 @@ def owner(entity: str) -> str:
 class PointRun:
     """The life of one point.
 
-    `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
+    `run()` returns the outcome (see results/README.md) and never leaves an entity changed:
     every way out goes through Restore on all agents.  It raises Skip when a parameter
     can't be had, TestbedError when the testbed failed.  A value that can't be had is a Skip too, but
     not in virtual time: a lab is built for its plans, and lacks nothing that they may ask for.

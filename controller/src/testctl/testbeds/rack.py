@@ -75,6 +75,12 @@ class Rack:
         return b in self.stations[a].ports or a in self.stations[b].ports
 
 
+def ansible(program: str) -> str | None:
+    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
+    beside = Path(sys.executable).with_name(program)
+    return str(beside) if beside.exists() else shutil.which(program)
+
+
 def read_rack(path: Path) -> Rack:
     """The rack of an inventory (a directory or a file).
 
@@ -84,10 +90,9 @@ def read_rack(path: Path) -> Rack:
         raise PlanError(
             f"--testbed {path}: want lab, netns, or an Ansible inventory; there is no such file or directory"
         )
-    beside = Path(sys.executable).with_name("ansible-inventory")
-    program = str(beside) if beside.exists() else shutil.which("ansible-inventory")
+    program = ansible("ansible-inventory")
     if program is None:
-        raise PlanError(f"--testbed {path}: ansible-inventory is not there: pip install 'testctl[rack]'")
+        raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
         listed = json.loads(run([program, "-i", str(path), "--list"]))
     except ValueError as error:
