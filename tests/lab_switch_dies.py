@@ -23,7 +23,7 @@ def main() -> None:
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     topology = asked["topology"]
-    wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
+    wiring = network.Wiring.of(topology)
     network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text))
     addresses, pids = init.agents(wiring, Path("/run/raw"), asked)
     switch = pids[list(addresses).index(topology["switches"][0])]

@@ -196,7 +196,7 @@ def test_agents_run_as_their_own_user(rack: Rack) -> None:
         sets = {
             match[1]: int(match[2], 16) for match in re.finditer(r"^Cap(\w+):\s+([0-9a-f]+)$", status, re.MULTILINE)
         }
-        wanted = sum(1 << number for number in (12, 13, 21))  # net_admin net_raw sys_admin
+        wanted = sum(1 << number for number in (1, 12, 13, 21))  # dac_override net_admin net_raw sys_admin
         assert sets["Eff"] == sets["Bnd"] == wanted
 
 

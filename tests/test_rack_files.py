@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl import wheelhouse
 from testctl.rack import inventory, leftovers
+from testctl.rack.__main__ import down
 from testctl.rack.plan import plan
+from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 ROOT = Path(__file__).parents[1]
@@ -67,6 +70,15 @@ def test_what_differs_is_named_with_its_sign() -> None:
     assert leftovers.differences(before, {"devices": ["b", "c"], "mounts": []}) == ["devices: + c", "devices: - a"]
 
 
+@pytest.mark.parametrize("made", [["notes.txt"], ["ssh", "notes.txt"], ["rooms", ".bashrc"]])
+def test_only_a_racks_directory_is_removed(tmp_path: Path, made: list[str]) -> None:
+    for name in made:
+        (tmp_path / name).touch()
+    with pytest.raises(PlanError, match=r"want --state with the directory of a rack; got .*, which is none"):
+        down(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(made)
+
+
 def test_what_the_agent_needs_is_pinned() -> None:
     needs = wheelhouse.needs(wheelhouse.AGENT)
     assert {"grpcio", "protobuf"} <= needs
@@ -100,3 +112,19 @@ def test_the_systemd_unit_is_well_formed(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "User=testctl\n" in text
     assert "AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW" in text
+
+
+def test_the_unit_filters_no_call_that_the_agent_makes() -> None:
+    """adjtimex is among those that ProtectClock filters."""
+    text = (ROLE / "templates" / "unit.service.j2").read_text(encoding="utf-8")
+    set_to = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    assert not {"ProtectClock", "ProtectKernelTunables", "SystemCallFilter"} & set_to.keys()
+    assert str(shared.STATE) == f"/run/{set_to['RuntimeDirectory']}"
+
+
+def test_the_documented_capabilities_are_those_deployed() -> None:
+    """agents/tests/engine/root_capabilities.py runs an agent with those of the document."""
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\| `(CAP_[A-Z_]+)` \|", text, re.MULTILINE)
+    deployed = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["agent_capabilities"]
+    assert [name.lower() for name in documented] == deployed

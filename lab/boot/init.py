@@ -210,7 +210,7 @@ def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     topology = spec["point"]["topology"]
-    wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
+    wiring = network.Wiring.of(topology)
     backend = spec["point"]["backend"]
     network.build(wiring, backend, lambda argv, text: run(argv, stdin=text))
     addresses, pids = agents(wiring, Path(spec["workdir"]), spec["point"])

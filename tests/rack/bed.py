@@ -12,14 +12,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from testctl.rack import inventory, network
 from testctl.rack.plan import Rack, Room, plan
-from testctl.testbeds.channels import new_stub, open_channel, read_keys
+from testctl.testbeds.channels import open_channel, read_keys
+from testctl.testbeds.point import new_stub
 from testctl.testbeds.rack import read_rack
 from testctl_agent.wire import agent_pb2 as pb
 
@@ -194,12 +195,3 @@ def eventually(true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
             return False
         time.sleep(0.1)
     return True
-
-
-def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return [
-        f"{name}: {fact}: {facts.get(fact)} -> {after[name].get(fact)}"
-        for name, facts in before.items()
-        for fact in sorted(facts.keys() | after[name].keys())
-        if facts.get(fact) != after[name].get(fact)
-    ]

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.testbeds.point import drift
 
-from tests.rack.bed import POINTS, Bed, bed, differences, eventually
+from tests.rack.bed import POINTS, Bed, bed, eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 STEPS = (
@@ -43,7 +44,7 @@ def rack(made: Bed) -> Iterator[Bed]:
     shutil.rmtree(made.where / "results", ignore_errors=True)
     made.forget_calls()
     yield made
-    assert differences(before, made.attest()) == []
+    assert drift(before, made.attest()) == []
 
 
 def whole_after(rack: Bed, finished: int | None = None) -> None:
@@ -282,5 +283,5 @@ def test_a_dead_controller_s_changes_go_by_themselves(rack: Bed) -> None:
     assert rack.when("sender Apply ended", process)
     process.kill()
     process.communicate(timeout=30)
-    assert differences(before, rack.attest())
-    assert eventually(lambda: not differences(before, rack.attest()))
+    assert drift(before, rack.attest())
+    assert eventually(lambda: not drift(before, rack.attest()))

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from testctl_agent.run import run
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import Unavailable
 
 BPF_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu")
 """For clang; the folder is that of asm/types.h, which -target bpf does not look in."""
@@ -29,15 +29,15 @@ def cache_dir() -> Path:
 
 @functools.cache
 def compiler(name: str, what: str) -> tuple[str, str]:
-    """A compiler's path and version.  Raises TestbedError when it, or what it needs, is not installed.
+    """A compiler's path and version.  Raises Unavailable when it, or what it needs, is not installed.
 
     what: that which can't be compiled without it, for the error
     """
     found = shutil.which(name)
     if found is None:
-        raise TestbedError(f"{name} is not installed: {what} can't be compiled (Debian: apt install {name})")
+        raise Unavailable(f"{name} is not installed: {what} can't be compiled (Debian: apt install {name})")
     if not Path("/usr/include/linux/bpf.h").exists():
-        raise TestbedError(
+        raise Unavailable(
             f"/usr/include/linux/bpf.h is missing: {what} can't be compiled (Debian: apt install linux-libc-dev)"
         )
     return found, run([found, "--version"]).splitlines()[0]

@@ -143,7 +143,9 @@ class Caller:
     def refused(self, method: str, request: Any = None) -> tuple[grpc.StatusCode, str]:
         """(status, words) of a call that has to be refused."""
         try:
-            self.call(method, request)
+            reply = self.call(method, request)
+            if method == "Fetch":
+                next(reply)  # a stream says what it has to say when it is read
         except grpc.RpcError as error:
             return error.code(), error.details() or ""
         raise AssertionError(f"{method} was not refused")

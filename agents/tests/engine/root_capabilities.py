@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as root in namespaces of its own: an agent with no more capabilities than docs/security.md gives it.
+"""Runs as root in namespaces of its own: an agent of another user, with the capabilities of docs/security.md alone.
 
 Started under `unshare --net --mount`; needs veth, HTB and BPF of the running kernel.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from testctl_agent.wire import agent_pb2 as pb  # noqa: E402
 from agents.tests.engine.daemons import Caller, Daemon, calling, written  # noqa: E402 -- this file is a program
 
 BPF = "CAP_SYS_ADMIN"
+NOBODY = 65534
 VALUES: dict[str, int | str] = {
     "mtu": 1400, "tcp_sack": 0, "tcp_rmem": "4096 8192 16384", "net.core.somaxconn": "5000", "initcwnd": 20,
     "gro_flush": 20_000, "htb_rate": 10**8, "cc": "reno",
@@ -40,12 +43,15 @@ def documented() -> list[str]:
 
 
 def agent(folder: Path, capabilities: list[str]) -> tuple[Daemon, str]:
-    """A daemon with these alone, and its address."""
+    """A daemon with these alone, and its address; not root's, as on a rack."""
     folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    tgen = shutil.copy2(os.environ.get("TESTCTL_TGEN", ROOT / "agents" / "tgen" / "tgen"), folder / "tgen")
     words = ",".join(["-all", *(f"+{name.removeprefix('CAP_').lower()}" for name in capabilities)])
     path = written(folder, devices={"alpha": "eth0"}, lease=True)
-    before = ["setpriv", "--pdeathsig=KILL", "--no-new-privs", f"--bounding-set={words}", f"--inh-caps={words}"]
-    return Daemon(path, before=before), f"unix:{folder}/alpha.sock"
+    user = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--ambient-caps={words}"]
+    before = ["setpriv", "--pdeathsig=KILL", "--no-new-privs", *user, f"--bounding-set={words}", f"--inh-caps={words}"]
+    return Daemon(path, before=before, env={"TESTCTL_TGEN": str(tgen)}), f"unix:{folder}/alpha.sock"
 
 
 def collect(caller: Caller, name: str, **options: int | str) -> None:
@@ -91,6 +97,7 @@ def main() -> None:
     whole = documented()
     assert BPF in whole, whole
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # tgen is found by who the agent is, not by what it may
         for name, capabilities in {"whole": whole, "less": [one for one in whole if one != BPF]}.items():
             daemon, address = agent(Path(folder) / name, capabilities)
             with calling(address) as caller:

@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from testctl_agent.engine import config, tls
+from testctl_agent.engine.guard import requests
 from testctl_agent.engine.server import Service
 from testctl_agent.spec.errors import TestbedError
 
@@ -61,29 +62,51 @@ def test_the_controller_may_call(call_as: Callable[..., Caller], authority: Auth
     controller.call("Restore")
 
 
-@pytest.mark.parametrize("method", ["Describe", "Attest", "Acquire", "Apply", "Restore", "Start", "Release"])
+METHODS = sorted(requests())
+"""Every one that the wire has."""
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_another_of_the_rack_may_call_nothing(
     call_as: Callable[..., Caller], authority: Authority, method: str
 ) -> None:
+    """The certificate of another agent, of this authority and in date."""
     said = call_as(authority.sign("beta")).refused(method)
     assert said == (grpc.StatusCode.PERMISSION_DENIED, "host alpha: want a certificate of controller; got beta")
 
 
-def test_a_certificate_without_a_name(call_as: Callable[..., Caller], authority: Authority) -> None:
-    said = call_as(authority.sign("")).refused("Attest")
+@pytest.mark.parametrize("method", METHODS)
+def test_nor_may_the_agent_itself(call_as: Callable[..., Caller], authority: Authority, method: str) -> None:
+    said = call_as(authority.sign("alpha")).refused(method)
+    assert said == (grpc.StatusCode.PERMISSION_DENIED, "host alpha: want a certificate of controller; got alpha")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nor_a_certificate_without_a_name(call_as: Callable[..., Caller], authority: Authority, method: str) -> None:
+    said = call_as(authority.sign("")).refused(method)
     assert said == (grpc.StatusCode.PERMISSION_DENIED, "host alpha: want a certificate of controller; got none")
 
 
-def test_tls_itself_refuses_others(call_as: Callable[..., Caller], authority: Authority, tmp_path: Path) -> None:
-    stranger = Authority(tmp_path / "others")
-    for shown in (
-        lambda: stranger.sign("controller"),
-        lambda: authority.sign("controller", now() - 3 * DAY, now() - DAY),
-        lambda: authority.sign("controller", now() + DAY, now() + 2 * DAY),
-        lambda: None,
-    ):
-        assert call_as(shown()).refused("Describe")[0] == grpc.StatusCode.UNAVAILABLE
-    assert call_as(authority.sign("controller")).call("Describe").name == "alpha"
+STRANGERS: dict[str, Callable[[Authority, Authority], Signed | None]] = {
+    "none": lambda ours, theirs: None,
+    "another authority's": lambda ours, theirs: theirs.sign("controller"),
+    "expired": lambda ours, theirs: ours.sign("controller", now() - 3 * DAY, now() - DAY),
+    "not yet valid": lambda ours, theirs: ours.sign("controller", now() + DAY, now() + 2 * DAY),
+}
+"""Certificates with which a handshake has to fail, by what is wrong with them."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shown", STRANGERS)
+def test_tls_itself_refuses_others(
+    call_as: Callable[..., Caller], authority: Authority, tmp_path: Path, shown: str, method: str
+) -> None:
+    """And what they are told has nothing of the agent in it."""
+    other = STRANGERS[shown](authority, Authority(tmp_path / "others"))
+    code, words = call_as(other).refused(method)
+    assert code == grpc.StatusCode.UNAVAILABLE
+    assert "alpha" not in words
+    assert call_as(authority.sign("controller")).call("Describe").name == "alpha", "the agent is there"
 
 
 def test_the_controller_refuses_an_agent_of_another_name(
@@ -95,9 +118,10 @@ def test_the_controller_refuses_an_agent_of_another_name(
     assert call_as(controller, trusts=stranger).refused("Describe")[0] == grpc.StatusCode.UNAVAILABLE
 
 
-def test_a_peer_without_tls_is_refused(call_as: Callable[..., Caller], port: int, rig: ExitStack) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_a_peer_without_tls_is_refused(call_as: Callable[..., Caller], port: int, rig: ExitStack, method: str) -> None:
     plain = rig.enter_context(calling(f"127.0.0.1:{port}"))
-    assert plain.refused("Describe")[0] == grpc.StatusCode.UNAVAILABLE
+    assert plain.refused(method)[0] == grpc.StatusCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o777])

@@ -10,7 +10,7 @@ from testctl_agent import toolchain
 from testctl_agent.p4 import compile as compiler
 from testctl_agent.p4 import libbpf
 from testctl_agent.run import run
-from testctl_agent.spec.errors import ProgramError, TestbedError
+from testctl_agent.spec.errors import ProgramError, TestbedError, Unavailable
 
 PROGRAMS = Path(__file__).parent / "programs"
 REFUSED = """
@@ -47,7 +47,7 @@ def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_clang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     toolchain.compiler.cache_clear()
-    with pytest.raises(TestbedError, match=r"^clang is not installed: .*\(Debian: apt install clang\)$"):
+    with pytest.raises(Unavailable, match=r"^clang is not installed: .*\(Debian: apt install clang\)$"):
         compiler.compiled(PROGRAMS / "l2.json")
     toolchain.compiler.cache_clear()
 

@@ -8,12 +8,15 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.toolchain import KERNEL_TYPES
 
 from testctl import paths
 from testctl.lab.source import DEBIAN_SOURCES
 from testctl.testbeds.lab import built
+from testctl.testbeds.rack import ansible
 
 PROGRAMS = {
     "gcc": "build-essential",
@@ -32,6 +35,9 @@ PROGRAMS = {
 }
 """Program → the Debian package that has it."""
 
+RACK_PROGRAMS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server", "runsv": "runit"}
+"""The first two for any rack, the others for one on this machine (make rack); program → Debian package."""
+
 KERNELS = ("6.12", "6.1")
 
 
@@ -48,7 +54,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; never raises for something missing."""
-    return [*_machine(), *_programs(), *_kernels(), *_tgen()]
+    return [*_machine(), *_programs(), *_kernels(), *_tgen(), *_netns(), *_rack()]
 
 
 def _sudo() -> str:
@@ -76,9 +82,13 @@ def _machine() -> list[Finding]:
 
 
 def _programs() -> list[Finding]:
-    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    found = {name: shutil.which(name, path=search) for name in PROGRAMS}
+    found = {name: _where(name) for name in PROGRAMS}
     return [Finding(name, bool(where), where or "not found", _install(PROGRAMS[name])) for name, where in found.items()]
+
+
+def _where(program: str) -> str | None:
+    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return shutil.which(program, path=search)
 
 
 def _kernels() -> list[Finding]:
@@ -101,3 +111,28 @@ def _kernels() -> list[Finding]:
 def _tgen() -> list[Finding]:
     binary = paths.root() / "agents" / "tgen" / "tgen"
     return [Finding("tgen", binary.is_file(), str(binary) if binary.is_file() else "not built", "make -C agents/tgen")]
+
+
+def _netns() -> list[Finding]:
+    """For --testbed netns, beside the programs that the lab wants too."""
+    root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
+    return [
+        Finding("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
+        Finding(
+            "netns: types of the running kernel",
+            types.exists(),
+            str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
+            "boot a kernel with CONFIG_DEBUG_INFO_BTF",
+            optional=True,
+        ),
+    ]
+
+
+def _rack() -> list[Finding]:
+    """For --testbed INVENTORY and its deployment."""
+    found = {name: (ansible(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
+    found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
+    return [
+        Finding(f"rack: {name}", bool(where), where or "not found", mend, optional=True)
+        for name, (where, mend) in found.items()
+    ]

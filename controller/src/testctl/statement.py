@@ -17,7 +17,7 @@ def command_of(plan: Plan) -> str:
     """The command that does it again; "" where the plan alone says it."""
     if plan.testbed == LAB and not plan.left_out:
         return ""
-    words = ["testctl", "run", f"{plan.name}.yaml", "--testbed", plan.testbed]
+    words = ["testctl", "run", plan.file, "--testbed", plan.testbed]
     words += [word for given in plan.overrides for word in ("--set", given)]
     words += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
     return shlex.join(words)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from testctl.plan import load_plan
 from testctl.report.statement import lines
 from testctl.statement import command_of
+from testctl.testbeds.choose import choose
 from testctl_agent.spec.errors import PlanError
 
 PLAN = """
@@ -26,7 +29,7 @@ def test_it_is_not_set_and_remembered() -> None:
     assert len(plan.points) == 1
     assert "rate" not in plan.points[0].settings.get("switch:receiver", {})
     assert plan.left_out == (("switch", "rate", "1gbit, 2gbit"),)
-    assert command_of(plan) == "testctl run plan.yaml --testbed netns --without switch.rate"
+    assert command_of(plan) == "testctl run '<plan>' --testbed netns --without switch.rate"
     assert command_of(load_plan(PLAN)) == ""
 
 
@@ -48,3 +51,20 @@ def test_the_statement_of_a_run() -> None:
     assert said["left out"] == "switch, rate, 1gbit: by --without switch.rate, so it was not set"
     assert "not measured on this machine" in said["noise"]
     assert lines({"points": []}) == []
+
+
+def test_what_is_said_of_a_rack_can_be_done() -> None:
+    said = dict(lines({"testbed": "inventory/mine", "jobs": 1, "points": [], "noise": None}))
+    assert said["testbed"].startswith("the rack of inventory/mine, ")
+    assert said["noise"] == "not measured from here: testctl aa PLAN --testbed inventory/mine --jobs 1"
+
+
+def test_the_command_names_the_file_that_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(PLAN, encoding="utf-8")
+    assert command_of(load_plan(file, testbed="netns")) == f"testctl run {file} --testbed netns"
+
+
+def test_a_rack_runs_one_at_once(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="a rack runs one point at once; want --jobs 1, got 2"):
+        choose(str(tmp_path), load_plan(PLAN).points, jobs=2)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.plan import load_topology
 from testctl.testbeds.placement import place
-from testctl.testbeds.rack import Rack, rack_of, read_rack
+from testctl.testbeds.rack import Rack, Station, rack_of, read_rack
 from testctl_agent.spec.errors import PlanError
 
 VARS: dict[str, dict[str, Any]] = {
@@ -108,3 +109,35 @@ def test_no_cable_no_place() -> None:
 def test_too_many_hosts() -> None:
     with pytest.raises(PlanError, match=r"it wants 3 host\(s\) and 1 switch\(es\).*the rack has 2 host"):
         place(load_topology("star").to_json(), rack())
+
+
+def wide(hosts: dict[str, str]) -> Rack:
+    """Two switches that are joined, and hosts at one of them each."""
+    ports: dict[str, dict[str, str]] = {"s1": {"s2": "up"}, "s2": {}}
+    for host, switch in hosts.items():
+        ports[switch][host] = f"to-{host}"
+    stations = {name: Station(name, "switch", f"192.0.2.1:{name[1:]}", ports=those) for name, those in ports.items()}
+    stations |= {name: Station(name, "host", f"192.0.2.2:{name[1:]}", "eth1") for name in hosts}
+    return Rack(Path("inventory/wide"), stations, Path("keys"))
+
+
+def topology(**hosts: str) -> dict[str, Any]:
+    """Hosts at a or b, which are joined."""
+    links = [("a", "b"), *hosts.items()]
+    return {"hosts": dict.fromkeys(hosts, "10.0.0.1"), "switches": ["a", "b"], "links": links}
+
+
+def test_a_large_plan_without_room_is_refused_at_once() -> None:
+    """Trying one order of the hosts after the other would take longer than anybody waits."""
+    there = wide({f"h{number}": "s1" if number <= 11 else "s2" for number in range(1, 25)})
+    wanted = topology(**{f"e{number}": "a" if number <= 12 else "b" for number in range(1, 25)})
+    place(topology(**{f"e{number}": "a" if number <= 13 else "b" for number in range(1, 25)}), there)
+    with pytest.raises(PlanError, match="no room for the plan's topology: it wants 24 host"):
+        place(wanted, there)
+
+
+def test_a_host_makes_room_for_one_that_fits_nowhere_else() -> None:
+    stations = wide({"h1": "s1", "h2": "s1"}).stations
+    named = {**stations, "h1": replace(stations["h1"], entity="y")}
+    found = place(topology(x="a", y="a"), Rack(Path("inventory/wide"), named, Path("keys")))
+    assert found.to_json() == {"x": "h2", "y": "h1", "a": "s1", "b": "s2"}

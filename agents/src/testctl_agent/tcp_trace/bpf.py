@@ -16,20 +16,27 @@ from testctl_agent.toolchain import KERNEL_TYPES, kernel_types
 
 SOURCE = Path(__file__).with_name("tcp_trace.c")
 _PROGRAMS = ("ack_comes", "leaves", "changes", "ends")
+CAP_SYS_ADMIN = 21
 _TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy_sock")
 
 
 def lacks(root: Path = Path("/")) -> str:
-    """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, as root."""
+    """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, by who may."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)
     if not types:
         return f"{kernel} has neither the lab's trace of TCP nor BTF (no {root / KERNEL_TYPES})"
     if absent := [name for name in _TRACEPOINTS if f"btf_trace_{name}\0".encode() not in types]:
         return f"{kernel} has no tracepoint {', '.join(absent)}: want Linux 5.18 or later with CONFIG_BPF_EVENTS"
-    if os.geteuid() != 0:
-        return "tracing the running kernel's TCP needs root"
+    if not _may():
+        return "tracing the running kernel's TCP is not permitted: it wants root, or CAP_SYS_ADMIN"
     return _refused()
+
+
+def _may(status: Path = Path("/proc/self/status")) -> bool:
+    """Whether this process has CAP_SYS_ADMIN."""
+    found = [line.split()[1] for line in status.read_text(encoding="ascii").splitlines() if line.startswith("CapEff:")]
+    return bool(int(found[0], 16) >> CAP_SYS_ADMIN & 1)
 
 
 @functools.cache

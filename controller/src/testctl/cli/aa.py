@@ -17,7 +17,10 @@ from testctl.cli.runs import AsJson, KernelName, PlanFile, Sets, Without, load
 
 def aa(
     file: PlanFile,
-    testbed: Annotated[str, typer.Option("--testbed", metavar="netns", help="where the point runs")] = "netns",
+    testbed: Annotated[
+        str,
+        typer.Option("--testbed", metavar="netns|INVENTORY", help="where the point runs; a rack has --jobs 1 alone"),
+    ] = "netns",
     jobs: Annotated[str, typer.Option("--jobs", "-j", metavar="N,…", help="how many at once, beside alone")] = "1,2",
     repeat: Annotated[int, typer.Option("--repeat", min=2, max=1000, help="rounds of each")] = 5,
     point: Annotated[str, typer.Option("--point", metavar="ID", help="which point (default: the first)")] = "",
@@ -41,7 +44,7 @@ def aa(
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    bed = choose(testbed, [check.point])
+    bed = choose(testbed, [check.point], jobs=check.jobs[-1])
     progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
     try:
         said, place = run_check(plan, bed, check, results, progress)

@@ -65,7 +65,7 @@ def doctor(as_json: AsJson = False) -> None:
         print(json.dumps([f.__dict__ for f in found], indent=1))
     else:
         for finding in found:
-            mark = "ok     " if finding.ok else "MISSING"
+            mark = "ok     " if finding.ok else "absent " if finding.optional else "MISSING"
             print(
                 f"{mark}  {finding.what}: {finding.got}"
                 + ("" if finding.ok else f"\n         mend it with: {finding.mend}")

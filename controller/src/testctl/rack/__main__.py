@@ -19,6 +19,8 @@ from testctl.rack.room import OVERLAID
 from testctl.run import run
 
 BEFORE = "before.json"
+MADE = {BEFORE, "inventory", "keys", "rooms", "ssh"}
+"""What a rack's directory has, once it is whole."""
 
 
 def main() -> None:
@@ -72,7 +74,12 @@ def up(rack: Rack) -> None:
 
 
 def down(state: Path) -> None:
-    """Remove all; says what is left, and fails when something is."""
+    """Remove all; says what is left, and fails when something is.
+
+    Raises PlanError, before anything is touched, for a directory that is no rack's.
+    """
+    if state.exists() and not _is_racks(state):
+        raise PlanError(f"rack: want --state with the directory of a rack; got {state}, which is none")
     known = leftovers.net_inodes()
     try:
         before = json.loads((state / BEFORE).read_text(encoding="utf-8"))
@@ -89,6 +96,14 @@ def down(state: Path) -> None:
     print("left: " + ", ".join(f"{len(after[kind])} {kind} (before: {len(before[kind])})" for kind in after))
     if left := leftovers.differences(before, after):
         raise TestbedError("rack: not all is as before:\n  " + "\n  ".join(left))
+
+
+def _is_racks(state: Path) -> bool:
+    """Whether a directory is one that `up` made, be it half."""
+    if not state.is_dir():
+        return False
+    found = {path.name for path in state.iterdir()}
+    return BEFORE in found or found <= MADE
 
 
 def _hang_up(state: Path) -> None:

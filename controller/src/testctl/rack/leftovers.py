@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from testctl.rack import network
+from testctl.rack import network, rooms
 from testctl.rack.plan import PREFIX
 
 _FILES = (
@@ -24,7 +24,9 @@ def seen(state: Path, inodes: Iterable[int] = ()) -> Seen:
     """
     known = {*inodes, *net_inodes()}
     return {
-        "processes": [f"{pid} {_words(pid)}" for pid in _pids() if _net(pid) in known or str(state) in _words(pid)],
+        "processes": [
+            f"{pid} {rooms.command(pid)}" for pid in _pids() if _net(pid) in known or str(state) in rooms.command(pid)
+        ],
         "namespaces": network.namespaces(),
         "devices": network.devices(),
         "mounts": [point for point in _mounts() if str(state) in point or f"/{PREFIX}" in point],
@@ -67,10 +69,3 @@ def _net(pid: int) -> int:
         return os.stat(f"/proc/{pid}/ns/net").st_ino
     except OSError:
         return 0
-
-
-def _words(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
-        return ""

@@ -3,8 +3,8 @@
 
 Started as root in new mount, PID, UTS and IPC namespaces and the room's network namespace, with /proc mounted:
     python -m testctl.rack.room NAME DIR
-What a host would write below /etc, /opt, /usr/local and /var goes to DIR (overlays over the machine's directories);
-/root is DIR/root, /run and /tmp are in memory, and /sys shows the room's devices.
+What a host would write below the directories of OVERLAID goes to DIR (overlays over the machine's); /root is
+DIR/root, /run and /tmp are in memory, and /sys shows the room's devices.
 """
 
 from __future__ import annotations

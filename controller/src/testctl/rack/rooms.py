@@ -90,14 +90,15 @@ def _await(rack: Rack, room: Room) -> None:
 def processes(namespaces: list[str]) -> dict[int, str]:
     """What runs in network namespaces, by process number."""
     pids = [int(word) for name in namespaces for word in run(["ip", "netns", "pids", name]).split()]
-    return {pid: _command(pid) for pid in pids}
+    return {pid: command(pid) for pid in pids}
 
 
-def _command(pid: int) -> str:
+def command(pid: int) -> str:
+    """The words of a process; "" when it has none, or is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
-        return "?"
+        return ""
 
 
 def close_all(namespaces: list[str]) -> None:

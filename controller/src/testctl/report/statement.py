@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+NETNS = "netns"
+
 
 def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(what it is about, a sentence) for each; none for a lab's run that left nothing out."""
@@ -14,12 +16,15 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _testbed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if summary.get("testbed") == "netns":
+    testbed = summary.get("testbed")
+    if testbed == NETNS:
         yield (
             "testbed",
             "network namespaces of the running kernel, by the wall clock: what else the machine does is in the "
             f"numbers, and digests differ from run to run; {summary.get('jobs', 1)} at once",
         )
+    elif testbed:
+        yield "testbed", f"the rack of {testbed}, by its hosts' clocks: digests differ from run to run; 1 at once"
 
 
 def _left_out(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -38,7 +43,9 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     noise = summary["noise"]
     if noise is None:
-        yield "noise", f"not measured on this machine: testctl aa PLAN --testbed {summary.get('testbed', 'netns')}"
+        testbed = summary.get("testbed", NETNS)
+        where, alone = ("on this machine", "") if testbed == NETNS else ("from here", " --jobs 1")
+        yield "noise", f"not measured {where}: testctl aa PLAN --testbed {testbed}{alone}"
         return
     when = f"{noise['plan']}, {noise['started']}, {noise['repeat']} times alone"
     for metric, said in noise["alone"].items():

@@ -7,20 +7,17 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire import agent_pb2_grpc as rpc
 
-from testctl.testbeds.point import said_by
+from testctl.testbeds.point import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0
 TOKEN = "testctl-lease"
 """The metadata in which a call bears its lease."""
-MESSAGE_BYTES = 64 << 20
 NO_METHOD = "Method not found!"
 """What gRPC says for an agent that is older than the call."""
 
@@ -100,8 +97,3 @@ def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
         fresh.unlink()
         raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
     fresh.replace(to)
-
-
-def new_stub(channel: grpc.Channel) -> Any:
-    stub: Any = rpc.AgentStub
-    return stub(channel)

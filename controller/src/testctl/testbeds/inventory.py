@@ -21,11 +21,11 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.plan import Point
-from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, new_stub, open_channel, read_keys
+from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, open_channel, read_keys
 from testctl.testbeds.job import job
 from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
-from testctl.testbeds.point import PointRun, outcome_of
+from testctl.testbeds.point import PointRun, new_stub, outcome_of
 from testctl.testbeds.rack import Rack, Station, read_rack
 from testctl.testbeds.remote import RemoteAgents
 
@@ -135,7 +135,6 @@ def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
 
 def _described(station: Station, keys: Keys) -> pb.Description | str:
     """Its description, or what is wrong: unreachable, another version, another name, leased."""
-    who = f"{station.kind} {station.name} ({station.listen})"
     with open_channel(station, keys) as channel:
         stub = new_stub(channel)
         try:
@@ -144,14 +143,14 @@ def _described(station: Station, keys: Keys) -> pb.Description | str:
             token = stub.Acquire(request, timeout=CONNECT_S).token
             stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(TOKEN, token)])
         except grpc.RpcError as error:
-            return explain(who, error)
+            return explain(str(station), error)
     for what, want, got in (
         ("name", station.name, said.name),
         ("kind", station.kind, said.kind),
         ("version of the agent", version(), said.version),
     ):
         if want != got:
-            return f"{who}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
+            return f"{station}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
     return said
 
 
@@ -172,7 +171,6 @@ def restore(path: Path, wait_s: float) -> list[str]:
 
 
 def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
-    who = f"{station.kind} {station.name} ({station.listen})"
     until = time.monotonic() + wait_s
     with open_channel(station, keys) as channel:
         stub = new_stub(channel)
@@ -188,6 +186,6 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
                 if error.code() is grpc.StatusCode.ABORTED and time.monotonic() < until:  # leased
                     time.sleep(1)
                     continue
-                return False, explain(who, error)
+                return False, explain(str(station), error)
             restored = ", ".join(f"{s.entity} {s.parameter}" for s in reply.restored)
-            return True, f"{who}: {f'restored {restored}' if restored else 'nothing was changed'}"
+            return True, f"{station}: {f'restored {restored}' if restored else 'nothing was changed'}"

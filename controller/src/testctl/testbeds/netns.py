@@ -90,7 +90,7 @@ class NetnsTestbed:
 
     def _outcome(self, asked: dict[str, Any], workdir: Path, home: Path, prefix: str) -> dict[str, Any]:
         topology = asked["topology"]
-        wiring = network.Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
+        wiring = network.Wiring.of(topology)
         if missing := _no_bridge(asked["backend"], wiring, prefix):
             return {"skip": missing}
         network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text), prefix)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 HOST_DEVICE = "eth0"
 BRIDGE = "br0"
@@ -32,6 +33,11 @@ class Wiring:
     hosts: Mapping[str, str]
     switches: Sequence[str]
     links: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, topology: Mapping[str, Any]) -> Wiring:
+        """From a topology as JSON has it."""
+        return cls(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
 
     def neighbours(self, name: str) -> list[str]:
         """Who is at the other end of each link of an entity, in the order of the links."""

@@ -66,12 +66,12 @@ def place(topology: Mapping[str, Any], rack: Rack) -> Placement:
     An entity goes to the station that bears its name or names it as testctl_entity, else to the first
     free one that fits.  Raises PlanError: what the plan wants and what the rack has.
     """
-    wiring = Wiring(topology["hosts"], topology["switches"], [tuple(link) for link in topology["links"]])
-    wanted = {**dict.fromkeys(wiring.switches, "switch"), **dict.fromkeys(wiring.hosts, "host")}
-    found = _search(list(wanted), wanted, wiring, rack, {})
+    wiring = Wiring.of(topology)
+    kinds = {**dict.fromkeys(wiring.switches, "switch"), **dict.fromkeys(wiring.hosts, "host")}
+    found = _search(wiring.switches, kinds, wiring, rack, {})
     if found is None:
         raise PlanError(
-            f"{rack.path}: no room for the plan's topology: it wants {_count(list(wanted.values()))} joined as "
+            f"{rack.path}: no room for the plan's topology: it wants {_count(list(kinds.values()))} joined as "
             f"{', '.join(f'{a}-{b}' for a, b in wiring.links)}; the rack has "
             f"{_count([s.kind for s in rack.stations.values()])} joined as {_joints(rack)}"
         )
@@ -81,9 +81,9 @@ def place(topology: Mapping[str, Any], rack: Rack) -> Placement:
 def _search(
     left: Sequence[str], kinds: Mapping[str, str], wiring: Wiring, rack: Rack, found: dict[str, Station]
 ) -> dict[str, Station] | None:
-    """Depth first; a topology is a tree of at most some hundred entities."""
+    """Switches depth first, since they are few; then the hosts, all of them or none."""
     if not left:
-        return found
+        return _seat(kinds, wiring, rack, found)
     entity, *rest = left
     taken = {station.name for station in found.values()}
     for station in _candidates(entity, kinds, rack):
@@ -93,6 +93,38 @@ def _search(
             if whole is not None:
                 return whole
     return None
+
+
+def _seat(
+    kinds: Mapping[str, str], wiring: Wiring, rack: Rack, found: Mapping[str, Station]
+) -> dict[str, Station] | None:
+    """A station for every host, when the switches have theirs; None at once where there is no room.
+
+    A matching by augmenting paths: who is seated gives way where another place does as well.
+    """
+    fits = {
+        host: [
+            station
+            for station in _candidates(host, kinds, rack)
+            if all(n in found and rack.linked(station.name, found[n].name) for n in wiring.neighbours(host))
+        ]
+        for host in wiring.hosts
+    }
+    sits: dict[str, str] = {}  # station → host
+
+    def place_one(host: str, asked: set[str]) -> bool:
+        for station in sorted(fits[host], key=lambda one: one.name in sits):  # the free ones first
+            if station.name in asked:
+                continue
+            asked.add(station.name)
+            if station.name not in sits or place_one(sits[station.name], asked):
+                sits[station.name] = host
+                return True
+        return False
+
+    if not all(place_one(host, set()) for host in wiring.hosts):
+        return None
+    return {**found, **{host: rack.stations[station] for station, host in sits.items()}}
 
 
 def _candidates(entity: str, kinds: Mapping[str, str], rack: Rack) -> list[Station]:

@@ -23,6 +23,7 @@ from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 
 CALL_S = 120.0
+MESSAGE_BYTES = 64 << 20
 GRACE_NS = 60 * 10**9
 """How long after a flow's nominal end it may still be draining."""
 
@@ -67,7 +68,6 @@ class Agents:
 
     def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
         self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
-        new_stub: Any = rpc.AgentStub
         self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
         self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
 
@@ -89,8 +89,13 @@ class Agents:
             channel.close()
 
 
+def new_stub(channel: grpc.Channel) -> Any:
+    stub: Any = rpc.AgentStub
+    return stub(channel)
+
+
 def _opened(address: str) -> grpc.Channel:
-    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
+    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", MESSAGE_BYTES)])
 
 
 def _named(agent: str, setting: pb.Setting) -> str:
@@ -106,7 +111,7 @@ def owner(entity: str) -> str:
 class PointRun:
     """The life of one point.
 
-    `run()` returns the outcome (see docs/results.md) and never leaves an entity changed:
+    `run()` returns the outcome (see results/README.md) and never leaves an entity changed:
     every way out goes through Restore on all agents.  It raises Skip when a parameter
     can't be had, TestbedError when the testbed failed.  A value that can't be had is a Skip too, but
     not in virtual time: a lab is built for its plans, and lacks nothing that they may ask for.

@@ -54,6 +54,10 @@ class Station:
     ports: Mapping[str, str] = field(default_factory=dict)
     entity: str = ""
 
+    def __str__(self) -> str:
+        """As errors name it: "host alpha (192.0.2.11:7400)"."""
+        return f"{self.kind} {self.name} ({self.listen})"
+
 
 @dataclass(frozen=True)
 class Rack:
@@ -71,6 +75,12 @@ class Rack:
         return b in self.stations[a].ports or a in self.stations[b].ports
 
 
+def ansible(program: str) -> str | None:
+    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
+    beside = Path(sys.executable).with_name(program)
+    return str(beside) if beside.exists() else shutil.which(program)
+
+
 def read_rack(path: Path) -> Rack:
     """The rack of an inventory (a directory or a file).
 
@@ -80,10 +90,9 @@ def read_rack(path: Path) -> Rack:
         raise PlanError(
             f"--testbed {path}: want lab, netns, or an Ansible inventory; there is no such file or directory"
         )
-    beside = Path(sys.executable).with_name("ansible-inventory")
-    program = str(beside) if beside.exists() else shutil.which("ansible-inventory")
+    program = ansible("ansible-inventory")
     if program is None:
-        raise PlanError(f"--testbed {path}: ansible-inventory is not there: pip install 'testctl[rack]'")
+        raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
         listed = json.loads(run([program, "-i", str(path), "--list"]))
     except ValueError as error:

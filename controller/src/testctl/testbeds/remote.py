@@ -71,8 +71,8 @@ class RemoteAgents(Agents):
         self.close()
 
     def words(self, name: str) -> str:
-        station = self._placement.stations[name]
-        return f"{station.kind} {station.name} ({station.listen})"
+        """Whom errors name: the station behind a plan's name."""
+        return str(self._placement.stations[name])
 
     def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
         if name in self._lost:
