@@ -7,9 +7,11 @@ to it.  Everything it imports is light: in the lab it runs inside the virtual ti
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,10 +31,16 @@ GRACE_NS = 60 * 10**9
 LEAD_NS = 10**8
 """How long before the traffic everything is ready."""
 
+FIRST_LEAD_NS, START_LEAD_NS, SLOW_LEAD_NS = 25 * 10**7, 10**8, 2 * 10**9
+"""How long before the traffic the last programs are begun where time is real: at least, for each of them on one
+agent, and at least with another generator than tgen.  A start takes some ms."""
+
 LATE_NS = 10**6
 """By how much a flow may begin after its time where time is virtual; else it is another experiment."""
 
 Json = dict[str, Any]
+Start = tuple[str, str, str, str, Json]
+"""agent, task, kind, name, options"""
 Facts = Mapping[str, str]
 
 
@@ -74,7 +82,11 @@ class Agents:
 
     def all(self, method: str, requests: Mapping[str, Any]) -> dict[str, Any]:
         """One request an agent, in parallel; raises the first error after all have ended."""
-        futures = {n: self._pool.submit(self.call, n, method, request) for n, request in requests.items()}
+        return self.each({n: functools.partial(self.call, n, method, request) for n, request in requests.items()})
+
+    def each(self, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        """One job an agent, in parallel; raises the first error after all have ended."""
+        futures = {name: self._pool.submit(job) for name, job in jobs.items()}
         errors = [error for future in futures.values() if (error := future.exception())]
         if errors:
             raise errors[0]
@@ -146,8 +158,7 @@ class PointRun:
         try:
             self._apply()
             self._before()
-            t0_ns = self._settle_t0()
-            self._collect(t0_ns)
+            t0_ns = self._collect()
             self._traffic(t0_ns)
             self._end_collectors()
             self._after()
@@ -221,49 +232,71 @@ class PointRun:
         self._tasks.append((agent, task))
         self._agents.call(agent, "Start", request)
 
-    def _collect(self, t0_ns: int) -> None:
-        """Start the collectors; samplers look an interval after T0 for the first time.
+    def _start_all(self, wanted: Sequence[Start]) -> None:
+        """In this order; where time is real, side by side on different agents."""
+        if self._t0_ns:
+            self._start_in_turn(wanted)
+            return
+        by_agent: dict[str, list[Start]] = {}
+        for one in wanted:
+            by_agent.setdefault(one[0], []).append(one)
+        self._agents.each({agent: functools.partial(self._start_in_turn, mine) for agent, mine in by_agent.items()})
+
+    def _start_in_turn(self, wanted: Sequence[Start]) -> None:
+        for one in wanted:
+            self._start(*one)
+
+    def _collectors(self, t0_ns: int) -> list[Start]:
+        """The collectors; samplers look an interval after T0 for the first time.
 
         No two processes wait for one instant: which of them went first would be decided by what
         happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
         turn_ns = sum(flow["parallel"] for flow in self._point["flows"])
+        found = []
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
                 interval_ns = int(options.get("interval_ns", 0))
                 first_ns = t0_ns + interval_ns + turn_ns
-                self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
+                found.append((agent, name, "collector", name, options | {"start_ns": first_ns}))
                 turn_ns += 1 if interval_ns else 0
+        return found
 
-    def _settle_t0(self) -> int:
-        t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9
+    def _collect(self) -> int:
+        """Start the collectors; returns T0.
+
+        Where time is real, T0 is settled when those have started that need not know it: what is left
+        then are the samplers and the flows' own programs.
+        """
+        t0_ns = self._t0_ns
+        if t0_ns:
+            self._start_all(self._collectors(t0_ns))
+        else:
+            begun = time.monotonic_ns()
+            self._start_all([one for one in self._collectors(0) if not one[4].get("interval_ns")])
+            samplers = [one[0] for one in self._collectors(0) if one[4].get("interval_ns")]
+            t0_ns = time.time_ns() + self._lead_ns(samplers, time.monotonic_ns() - begun)
+            self._start_all([one for one in self._collectors(t0_ns) if one[4].get("interval_ns")])
         self.outcome["t0_ns"] = t0_ns
         return t0_ns
+
+    def _lead_ns(self, samplers: Sequence[str], took_ns: int) -> int:
+        """How long before the traffic the rest is begun: by its number, and by what the collectors before it took."""
+        flows = self._point["flows"]
+        most = max(Counter([*samplers, *(flow["to"] for flow in flows)]).values(), default=0)
+        least = SLOW_LEAD_NS if any(flow["generator"] != "tgen" for flow in flows) else 0
+        return LEAD_NS + max(FIRST_LEAD_NS + most * START_LEAD_NS + took_ns, least)
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point["flows"]
         before = itertools.accumulate((flow["parallel"] for flow in flows), initial=0)
         turns_ns = dict(zip((flow["name"] for flow in flows), before, strict=False))
-        for flow in flows:
-            self._start(
-                flow["to"],
-                f"{flow['name']}-server",
-                "generator",
-                flow["generator"],
-                self._options(flow, t0_ns, "server"),
-            )
+        self._start_all([self._generator(flow, t0_ns, "server") for flow in flows])
         late_ns = time.time_ns() - (t0_ns - LEAD_NS)
         if late_ns > 0:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
-        for flow in flows:
-            self._start(
-                flow["from"],
-                f"{flow['name']}-client",
-                "generator",
-                flow["generator"],
-                self._options(flow, t0_ns + turns_ns[flow["name"]], "client"),
-            )
+        self._start_all([self._generator(flow, t0_ns + turns_ns[flow["name"]], "client") for flow in flows])
         self._hold()
         for flow in flows:
             result: Json = {
@@ -274,6 +307,10 @@ class PointRun:
             if self._t0_ns and (why := late(flow, t0_ns, result["client"])):
                 raise TestbedError(why)
         self.outcome["end_ns"] = time.time_ns()
+
+    def _generator(self, flow: Json, t0_ns: int, side: str) -> Start:
+        agent = flow["to" if side == "server" else "from"]
+        return agent, f"{flow['name']}-{side}", "generator", flow["generator"], self._options(flow, t0_ns, side)
 
     def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
         start_ns = t0_ns + flow["start_ns"]
@@ -306,13 +343,23 @@ class PointRun:
         return result
 
     def _end_collectors(self) -> None:
-        for agent, task in reversed(self._tasks):
+        """Last started, first ended; where time is real, side by side on different agents."""
+        if self._t0_ns:
+            self._end(list(reversed(self._tasks)))
+        else:
+            by_agent: dict[str, list[tuple[str, str]]] = {}
+            for one in reversed(self._tasks):
+                by_agent.setdefault(one[0], []).append(one)
+            self._agents.each({agent: functools.partial(self._end, mine) for agent, mine in by_agent.items()})
+        self._tasks.clear()
+
+    def _end(self, tasks: Sequence[tuple[str, str]]) -> None:
+        for agent, task in tasks:
             status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             if not status.ok:
                 raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
             self._fetch(agent, task, status.files)
             self.outcome["notes"][f"{agent}: {task}"] = status.result
-        self._tasks.clear()
 
     def _stop_all(self) -> None:
         """After a failure: nothing goes on running.  Errors here must not hide the first one."""
