@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from testctl_agent.spec.types import Value
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import to_wire
 
-HOSTS, ROUNDS, POINTS = 8, 15, 6
+HOSTS, ROUNDS, POINTS, SHARE = 8, 15, 6, 0.15
 TUPLES: dict[str, Value] = {
     "cc": "reno", "mtu": 1400, "tso": True, "gro": False, "initcwnd": 20, "gro_flush": 20_000,
     "htb_rate": 10**9, "htb_burst": 20_000, "htb_buffer": 500_000,
@@ -54,8 +54,7 @@ def _isolated() -> None:
     """Namespaces that end with this process, and with them all that it makes."""
     namespace.unshare(namespace.CLONE_NEWNET)
     namespace.private_mounts()
-    for kind, where in (("tmpfs", "/run/netns"), ("sysfs", "/sys"), ("bpf", "/sys/fs/bpf")):
-        namespace.mount(kind, where)
+    namespace.mount("tmpfs", "/run/netns")
     run(["ip", "link", "set", "lo", "up"])
 
 
@@ -125,25 +124,61 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@contextmanager
+def own_share(pids: Iterable[int]) -> Iterator[bool]:
+    """SHARE of a processor for each process and no more, as if it had a slow machine of its own; False where
+    there is no cgroup for that.  (Else it is processors that agents of one machine wait for.)"""
+    period, quota = 10_000, int(10_000 * SHARE)
+    first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+    v1 = (first / "cpu.cfs_quota_us").exists()
+    parent = first if v1 else second
+    asked = second / "cgroup.subtree_control"
+    v2 = not v1 and asked.exists() and "cpu" in asked.read_text(encoding="utf-8").split()
+    files = {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": quota} if v1 else {"cpu.max": f"{quota} {period}"}
+    made = {pid: parent / f"testctl-bench-{pid}" for pid in pids} if v1 or v2 else {}
+    try:
+        for pid, group in made.items():
+            group.mkdir()
+            for name, value in {**files, "cgroup.procs": pid}.items():
+                (group / name).write_text(f"{value}\n", encoding="utf-8")
+        yield bool(made)
+    finally:
+        for pid, group in made.items():
+            (parent / "cgroup.procs").write_text(f"{pid}\n", encoding="utf-8")
+            group.rmdir()
+
+
+def _compare(agents: RemoteAgents, names: Sequence[str], how: str) -> None:
+    """Print Apply on one of the agents, on all of them, and the ratio; in turns."""
+    took: dict[int, list[float]] = {1: [], len(names): []}
+    _timed(agents, names)
+    for _ in range(ROUNDS):
+        for count, each in took.items():
+            each.append(_timed(agents, names[:count])[0])
+    one, all_ = took.values()
+    for count, each in took.items():
+        print(f"apply, {how}: {len(TUPLES)} tuples on {count}: best {min(each) * 1e3:6.1f} ms, "
+              f"median {statistics.median(each) * 1e3:6.1f} ms")  # fmt: skip
+    print(f"apply, {how}: {len(names)} agents over one: best {min(all_) / min(one):.2f}, "
+          f"median {statistics.median(all_) / statistics.median(one):.2f}")  # fmt: skip
+
+
 def apply(state: Path) -> None:
-    """Apply of the same tuples on one agent and on all, in turns."""
+    """Apply of the same tuples on one agent and on all: with a share of a processor each, and with what there is."""
     with daemons(state, HOSTS) as (rack, pids):
         found = read_rack(state / "inventory")
-        stations = {room.name: found.stations[room.name] for room in rack.hosts}
-        with RemoteAgents(found, Placement(stations), "bench") as agents:
-            names, took = list(stations), {1: [], HOSTS: []}  # type: tuple[list[str], dict[int, list[float]]]
-            _timed(agents, names)
-            cpu = sum(_cpu_s(pids[name]) for name in names)
-            for _ in range(ROUNDS):
-                for count, each in took.items():
-                    each.append(_timed(agents, names[:count])[0])
-            cpu = sum(_cpu_s(pids[name]) for name in names) - cpu
-    for count, each in took.items():
-        print(f"apply, {len(TUPLES)} tuples on {count} agents: best {min(each) * 1e3:6.1f} ms, "
-              f"median {statistics.median(each) * 1e3:6.1f} ms")  # fmt: skip
-    best, middle = (how(took[HOSTS]) / how(took[1]) for how in (min, statistics.median))
-    print(f"apply, {HOSTS} agents over one: best {best:.2f}, median {middle:.2f} (all on {os.cpu_count()} processors; "
-          f"an agent's Apply and Restore take {cpu / (ROUNDS * (HOSTS + 1)) * 1e3:.1f} ms of one)")  # fmt: skip
+        names = [room.name for room in rack.hosts]
+        placement = Placement({name: found.stations[name] for name in names})
+        with RemoteAgents(found, placement, "bench") as agents:
+            with own_share([pids[name] for name in names]) as limited:
+                if limited:
+                    _compare(agents, names, f"{SHARE:.0%} of a processor each")
+            before = [sum(_cpu_s(pids[name]) for name in names), time.process_time()]
+            _compare(agents, names, f"{os.cpu_count()} processors for all")
+            after = [sum(_cpu_s(pids[name]) for name in names), time.process_time()]
+    rounds = HOSTS + (HOSTS + 1) * ROUNDS
+    agent, controller = ((then - first) / rounds * 1e3 for first, then in zip(before, after, strict=True))
+    print(f"apply and restore: {agent:.1f} ms of a processor in the agent, {controller:.1f} ms in the controller")
 
 
 def spent(calls: str) -> Counter[str]:
