@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +28,7 @@ from testctl_agent.spec.types import Value
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import to_wire
 
-HOSTS, ROUNDS, POINTS, SHARE = 8, 15, 6, 0.15
+HOSTS, ROUNDS, POINTS, SHARE = 8, 20, 6, 0.1
 TUPLES: dict[str, Value] = {
     "cc": "reno", "mtu": 1400, "tso": True, "gro": False, "initcwnd": 20, "gro_flush": 20_000,
     "htb_rate": 10**9, "htb_burst": 20_000, "htb_buffer": 500_000,
@@ -91,10 +91,8 @@ def daemons(state: Path, hosts: int) -> Iterator[tuple[Rack, dict[str, int]]]:
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for room in rack.rooms:
-            inside = ["nsenter", f"--net=/run/netns/{room.namespace}"]
-            # An agent reads the /sys of its own namespace, which only a mount made there shows.
-            inside += ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf; exec "$@"']
-            argv = [*inside, "sh", sys.executable, "-m", "testctl_agent", "serve", "--config", str(_config(rack, room))]
+            argv = ["ip", "netns", "exec", room.namespace, sys.executable, "-m", "testctl_agent", "serve"]
+            argv += ["--config", str(_config(rack, room))]
             with (state / f"{room.name}.log").open("wb") as log:
                 started[room.name] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log)
         for name, process in started.items():
@@ -181,16 +179,17 @@ def apply(state: Path) -> None:
     print(f"apply and restore: {agent:.1f} ms of a processor in the agent, {controller:.1f} ms in the controller")
 
 
-def spent(calls: str) -> Counter[str]:
+def spent(calls: str) -> dict[str, float]:
     """Seconds by call, from the lines of TESTCTL_CALLS: where several are under way the first of them counts, and
     where none is, the one that is waited for ("before Start")."""
-    found: Counter[str] = Counter()
+    found: defaultdict[str, float] = defaultdict(float)
     under_way: list[str] = []
     last_ns = 0
     for line in calls.splitlines():
         at, name, method, what = line.split()
         between = under_way[0].split()[1] if under_way else f"before {method}"
-        found[between] += (int(at) - last_ns) / 1e9 if last_ns and between != "before Acquire" else 0
+        if last_ns and between != "before Acquire":
+            found[between] += (int(at) - last_ns) / 1e9
         last_ns = int(at)
         if what == "begins":
             under_way.append(f"{name} {method}")
@@ -217,7 +216,7 @@ def points(state: Path) -> None:
     called_s, point_s = sum(said.values()) / len(found), statistics.mean(each)
     print(f"points: {3600 * len(found) / wall_s:.0f} an hour, with the command's start and its report; without "
           f"{3600 / point_s:.0f} ({point_s:.2f} s each)")  # fmt: skip
-    for what, seconds in said.most_common():
+    for what, seconds in sorted(said.items(), key=lambda one: -one[1]):
         if seconds / len(found) >= 0.01:
             print(f"point, {what:14} {seconds / len(found):6.2f} s")
     print(f"point, {'analysis':14} {point_s - called_s:6.2f} s (and all else between two points)")

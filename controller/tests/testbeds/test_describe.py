@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.testbeds.point import LEAD_NS, Agents, PointRun, Skip
+from testctl.testbeds.agents import Agents
+from testctl.testbeds.point import LEAD_NS, PointRun, Skip
 from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events

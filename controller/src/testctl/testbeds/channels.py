@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 
-from testctl.testbeds.point import said_by
+from testctl.testbeds.agents import said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0

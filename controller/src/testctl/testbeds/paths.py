@@ -12,8 +12,8 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import options_to_wire
 
+from testctl.testbeds.agents import Agents
 from testctl.testbeds.clocks import clocks_of
-from testctl.testbeds.point import Agents
 
 Json = dict[str, Any]
 PROBE_PORT = 7407
