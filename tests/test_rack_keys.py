@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc
 import pytest
 from testctl import keys
+from testctl.testbeds.agents import new_stub
 from testctl.testbeds.channels import open_channel, read_keys
-from testctl.testbeds.point import new_stub
 from testctl.testbeds.rack import Station
 from testctl_agent.engine.guard import requests
 from testctl_agent.wire import agent_pb2 as pb

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, switch, stages
-(the last two need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, switch, stages,
+agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -133,10 +133,18 @@ def stages(where: Path) -> None:
     bench_stages.stages(where)
 
 
+def agents(where: Path) -> None:
+    """A rack's agents: Apply on eight at once, and points an hour."""
+    import bench_agents
+
+    bench_agents.agents(where)
+
+
 BENCHES: dict[str, Callable[[Path], None]] = {
     "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "switch": switch, "stages": stages,
+    "agents": agents,
 }  # fmt: skip
-ROOT = ("switch", "stages")
+ROOT = ("switch", "stages", "agents")
 
 
 def main(names: list[str]) -> None:

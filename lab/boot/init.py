@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from testctl.run import interact, run
 from testctl.testbeds import network, point
+from testctl.testbeds.agents import Agents
 from testctl_agent.engine.assemble import AgentConfig
 from testctl_agent.namespace import enter, forked_agent, mount
 from testctl_agent.spec.errors import TestctlError
@@ -87,7 +88,7 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
 
 def run_point(spec: dict[str, Any], addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-    return point.outcome_of(point.PointRun(spec["point"], point.Agents(addresses), t0_ns=spec["t0_ns"], hold=hold))
+    return point.outcome_of(point.PointRun(spec["point"], Agents(addresses), t0_ns=spec["t0_ns"], hold=hold))
 
 
 class Controller:

@@ -19,8 +19,8 @@ from typing import Any
 
 from testctl.rack import inventory, network
 from testctl.rack.plan import Rack, Room, plan
+from testctl.testbeds.agents import new_stub
 from testctl.testbeds.channels import open_channel, read_keys
-from testctl.testbeds.point import new_stub
 from testctl.testbeds.rack import read_rack
 from testctl_agent.wire import agent_pb2 as pb
 

@@ -110,6 +110,17 @@ def test_one_clock_is_not_apart_from_itself(tmp_path: Path, port: int) -> None:
     assert server.result()["state"]["source"] in ("chrony", "ptp", "kernel")
 
 
+def test_it_ends_with_its_span_but_not_before_it_knows_enough(tmp_path: Path, port: int) -> None:
+    server = clock.task({"side": "server", "address": HERE, "port": port}, tmp_path)
+    server.start()
+    options = {"side": "client", "address": HERE, "bind": HERE, "port": port, "count": 1000, "span_ns": 1}
+    asking = clock.task(options | {"interval_ns": 10**6}, tmp_path)
+    asking.start()
+    assert asking.wait(30)
+    server.stop()
+    assert asking.result()["samples"] == clock.LEAST
+
+
 def test_until_it_is_stopped(tmp_path: Path, port: int) -> None:
     server = clock.task({"side": "server", "address": HERE, "port": port}, tmp_path)
     server.start()

@@ -118,6 +118,41 @@ def test_after_a_crash_the_next_agent_restores(tmp_path: Path, wanted: dict[Any,
     assert not journal.exists()
 
 
+def test_all_is_written_down_before_the_first_change(tmp_path: Path) -> None:
+    world, journal = World(start()), Journal(tmp_path / "j")
+    known: list[list[Entry]] = []
+    mine = engine(world, tmp_path / "j")
+    world.step = lambda what: known.append(journal.entries()) if what.startswith("apply ") else None  # type: ignore[method-assign]
+    mine.apply([Setting("x", "c", 3), Setting("x", "b", 1), Setting("y", "a", 2)])
+    assert known == [[Entry("x", "c", 1), Entry("y", "a", 1)]] * 2
+
+
+class Entangled(Parameter):
+    """A parameter whose change sets another one too, as that of an MTU may."""
+
+    def apply(self, entity: Entity, name: str, value: Value) -> None:
+        super().apply(entity, name, value)
+        self.world.state[entity.name, "b"] = int(value)
+
+
+@FUZZ
+@given(a=st.integers(0, 3), b=st.integers(0, 3), fail_at=st.integers(0, 30))
+def test_what_changes_with_another_is_set_and_restored(tmp_path: Path, a: int, b: int, fail_at: int) -> None:
+    (tmp_path / "j").unlink(missing_ok=True)
+    world = World(start(), fail_at=fail_at)
+    parameters = {"a": Entangled(world, "a"), "b": Parameter(world, "b")}
+    mine = Engine([Entity("x", "host")], lambda kind, name: parameters.get(name), Journal(tmp_path / "j"))
+    try:
+        mine.apply([Setting("x", "a", a), Setting("x", "b", b)])
+    except ApplyError:
+        assert world.state == start()
+    else:
+        assert world.state == start() | {("x", "a"): a, ("x", "b"): b}
+        world.fail_at = -1
+        mine.restore()
+        assert world.state == start()
+
+
 def test_order_follows_after(tmp_path: Path) -> None:
     world = World(start())
     engine(world, tmp_path / "j").apply([Setting("x", "c", 3), Setting("x", "a", 2)])

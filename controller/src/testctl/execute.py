@@ -59,8 +59,9 @@ class Progress(Protocol):
 class Options:
     """How a plan is run.
 
-    out     the run's directory; None: a new one below results_dir
-    resume  take finished points from earlier runs below results_dir
+    out      the run's directory; None: a new one below results_dir
+    resume   take finished points from earlier runs below results_dir
+    drawers  processes that draw the report, if more than jobs
     """
 
     results_dir: Path
@@ -68,6 +69,7 @@ class Options:
     jobs: int = 1
     resume: bool = False
     keep_captures: bool = True
+    drawers: int = 1
 
 
 def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, figures: Sequence[FigureSpec] = ()) -> Run:
@@ -104,7 +106,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
         )
         summary |= statement(plan, options.results_dir, options.jobs)
         _clear(writer.path / WORK)
-        write_report(writer.path, specs=figures, summary=summary, jobs=options.jobs)
+        write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
         return load_run(writer.finish(summary))
     except BaseException:
         _clear(writer.path / WORK)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.testbeds.point import LEAD_NS, Agents, PointRun, Skip
+from testctl.testbeds.agents import Agents
+from testctl.testbeds.point import LEAD_NS, PointRun, Skip
 from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events
@@ -52,3 +53,11 @@ def test_a_value_that_can_not_be_had_is_skipped_but_not_in_a_lab(agents: Agents)
         PointRun(asked, agents).run()
     with pytest.raises(Unavailable, match=r"^host sender, kernel: want 0\.1; got "):
         PointRun(asked, agents, t0_ns=1).run()
+
+
+def test_where_time_is_real_all_collectors_start_ahead_of_t0(agents: Agents) -> None:
+    asked = point(counters={"devices": "lo"}, tcp_info={"interval_ns": 10**7, "ports": "5001"})
+    begun_ns = time.time_ns()
+    outcome = PointRun(asked, agents).run()
+    assert begun_ns + LEAD_NS < outcome["t0_ns"] <= outcome["end_ns"] + LEAD_NS
+    assert outcome["notes"].keys() == {"sender: counters", "sender: tcp_info"}

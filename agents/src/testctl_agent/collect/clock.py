@@ -6,7 +6,8 @@ before it sends, which can only make a round trip longer and the error larger, n
 
 Options: side, port, seed (the same on both sides) and
     server  address its own; peer: the only address that it answers
-    client  address and bind; interval_ns; count of requests (0: until it is stopped)
+    client  address and bind; interval_ns; count of requests (0: until it is stopped); span_ns, after which no
+            more are sent once there are LEAST answers (0: they all are)
     state   nothing is sent: what keeps the clock of this host
 """
 
@@ -31,12 +32,12 @@ from testctl_agent.thread_task import Running, ThreadTask
 NAME = "clock"
 PORT = 7408
 COUNT, INTERVAL_NS = 100, 10**7
-MOST_SAMPLES = 100_000
+MOST_SAMPLES, LEAST = 100_000, 16
 _SO_TIMESTAMPNS = 35
 _PACKET = struct.Struct("!4sB3xQIQQ")
 _MAGIC, _REQUEST, _ANSWER = b"tclk", 1, 2
 _TIMESPEC = struct.Struct("@ll")
-_LOOK_S, _ANSWER_S = 0.05, 1.0
+_LOOK_S, _ANSWER_S = 0.005, 1.0
 
 
 def files(options: Mapping[str, Value]) -> list[str]:
@@ -110,10 +111,15 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
     to = str(need(options, "address", NAME)), int(options.get("port", PORT))
     token, count = token_of(options), int(options.get("count", COUNT))
     interval_s = int(options.get("interval_ns", INTERVAL_NS)) / 1e9
+    span_ns = int(options.get("span_ns", 0))
     exchanges: list[Exchange] = []
     running.ready.set()
-    asked = 0
-    while asked < (count or MOST_SAMPLES) and not running.stop.is_set():
+    asked, begun = 0, time.monotonic_ns()
+
+    def enough() -> bool:
+        return bool(span_ns) and len(exchanges) >= LEAST and time.monotonic_ns() - begun > span_ns
+
+    while asked < (count or MOST_SAMPLES) and not running.stop.is_set() and not enough():
         asked += 1
         t1 = time.time_ns()
         sock.sendto(pack(_REQUEST, token, asked), to)

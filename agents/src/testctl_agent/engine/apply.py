@@ -103,8 +103,9 @@ class Engine:
         try:
             for setting in settings:
                 self._check(setting)
-            for setting in in_order(settings, lambda s: self._at(s)[1].SPEC.after):
-                old, new = self._set(setting)
+            ordered = in_order(settings, lambda s: self._at(s)[1].SPEC.after)
+            for setting, known in zip(ordered, self._write_down_all(ordered), strict=True):
+                old, new = self._set(setting, known)
                 before.append(old)
                 after.append(new)
         except BaseException as error:
@@ -123,15 +124,43 @@ class Engine:
         entity, parameter = self._at(setting)
         check(f"{entity.kind} {entity.name}, {setting.parameter}", spec_of(parameter, setting.parameter), setting.value)
 
-    def _set(self, setting: Setting) -> tuple[Setting, Setting]:
+    def _write_down_all(self, settings: Sequence[Setting]) -> list[Entry | None]:
+        """One addition to the journal for all that will change, before the first change.
+
+        Returns what was written for each setting; None for one that has its value already, or that
+        can't be read yet: whether that stays so is seen when its turn comes.
+        """
+        known = [self._now(setting) for setting in settings]
+        entries = [entry for entry in known if entry is not None]
+        if entries:
+            who = f"{self._at(entries[0])[0].kind} {entries[0].entity}, {entries[0].parameter}"
+            self._write_down(who, *entries)
+        return known
+
+    def _now(self, setting: Setting) -> Entry | None:
+        entity, parameter = self._at(setting)
+        try:
+            if parameter.needs(entity, setting.parameter):
+                return None
+            value = parameter.read(entity, setting.parameter)
+        except (TestctlError, OSError):
+            return None
+        return None if value == setting.value else Entry(entity.name, setting.parameter, value)
+
+    def _set(self, setting: Setting, known: Entry | None) -> tuple[Setting, Setting]:
+        """Set one; `known` is its entry in the journal, if it has one."""
         entity, parameter = self._at(setting)
         name = setting.parameter
         who = f"{entity.kind} {entity.name}, {name}"
-        if reason := parameter.needs(entity, name):
+        if known is not None:
+            old = known.value
+        elif reason := parameter.needs(entity, name):
             raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {reason}")
-        old = parameter.read(entity, name)
+        else:
+            old = parameter.read(entity, name)
         if old != setting.value:
-            self._write_down(who, Entry(entity.name, name, old))
+            if known is None:
+                self._write_down(who, Entry(entity.name, name, old))
             try:
                 parameter.apply(entity, name, setting.value)
             except OSError as error:
@@ -141,9 +170,9 @@ class Engine:
             raise ApplyError(f"{who}: want {shown(setting.value)}; read back {shown(got)}")
         return Setting(entity.name, name, old), Setting(entity.name, name, got)
 
-    def _write_down(self, who: str, entry: Entry) -> None:
+    def _write_down(self, who: str, *entries: Entry) -> None:
         try:
-            self._journal.add(entry)
+            self._journal.add(*entries)
         except ApplyError as error:
             raise ApplyError(f"{who}: not set: {error}") from error
 

@@ -44,7 +44,7 @@ def _line(entry: Entry | Unreadable) -> str:
 
 
 class Journal:
-    """Entries in the order of their changes; a file of JSON lines, synced at every entry.
+    """Entries in the order of their changes; a file of JSON lines, synced at every addition.
 
     The file is there exactly while something is changed.  Methods raise ApplyError that names the
     file when it can't be read or written.
@@ -76,14 +76,14 @@ class Journal:
         """What to say of a line that is no entry."""
         return ApplyError(f"{self.path}:{line.number}: not a journal entry: {line.line[:200]!r}")
 
-    def add(self, entry: Entry) -> None:
-        """Write an entry down, for good, before the change it is for; when that fails the file is as before."""
+    def add(self, *entries: Entry) -> None:
+        """Write entries down, for good, before the changes they are for; when that fails the file is as before."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             fresh = not self.path.exists()
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                self._append(file, _line(entry).encode())
+                self._append(file, "".join(map(_line, entries)).encode())
             finally:
                 os.close(file)
             if fresh:
@@ -91,11 +91,11 @@ class Journal:
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
 
-    def _append(self, file: int, line: bytes) -> None:
+    def _append(self, file: int, lines: bytes) -> None:
         end = self._whole(file)
         try:
-            if (done := os.write(file, line)) < len(line):
-                os.write(file, line[done:])  # says why it was cut
+            if (done := os.write(file, lines)) < len(lines):
+                os.write(file, lines[done:])  # says why it was cut
             os.fsync(file)
         except OSError:
             os.ftruncate(file, end)

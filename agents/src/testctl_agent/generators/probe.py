@@ -31,7 +31,7 @@ LEAST, MOST = 128, 65535
 _REQUEST, _ANSWER, _TOO_LARGE = 1, 2, 3
 _HEAD = struct.Struct("!4sBxHQI")
 _MAGIC = b"tprb"
-_LOOK_S, _LEAST_WAIT_S = 0.05, 0.1
+_LOOK_S, _LEAST_WAIT_S = 0.005, 0.1
 
 
 def missing() -> str | None:

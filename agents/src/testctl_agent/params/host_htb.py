@@ -72,10 +72,11 @@ def class_options(htb: Htb) -> bytes:
 
 def read_state(device: str) -> Htb:
     """The limiter on the device; ApplyError when its root qdisc is somebody else's."""
-    root = qdisc.root(device)
+    there = qdisc.qdiscs(device)
+    root = next((q for q in there if q.parent == qdisc.ROOT and q.handle), None)
     if root is None:
         return Htb()
-    inner = [q for q in qdisc.qdiscs(device) if q.parent == _CLASS]
+    inner = [q for q in there if q.parent == _CLASS]
     ours = [c for c in qdisc.classes(device) if c.handle == _CLASS]
     if (root.kind, root.handle) != ("htb", _ROOT) or not inner or not ours or inner[0].handle not in _FORMS:
         shown = f"{root.kind} {qdisc.handle_text(root.handle)}"

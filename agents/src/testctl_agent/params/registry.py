@@ -32,6 +32,8 @@ from testctl_agent.spec.types import Value
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _STATE_FUNCTIONS = ("read", "apply", "needs")
+_KEPT = 1024
+"""Names whose parameter is remembered: a family has more members than a peer may make an agent remember."""
 
 
 class RegistryError(TestbedError):
@@ -129,11 +131,13 @@ def specs() -> dict[str, dict[str, ParamSpec]]:
     return _registry().specs()
 
 
+@functools.lru_cache(_KEPT)
 def find(kind: str, name: str) -> ParamSpec | None:
     """The spec of what a plan calls `name` on an entity of that kind, or None."""
     return _registry().find(kind, name)
 
 
+@functools.lru_cache(_KEPT)
 def module(kind: str, name: str) -> StateModule:
     """read, apply and needs of a state parameter; RegistryError when there is none."""
     return _registry().module(kind, name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from rich.console import Console
 
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import check_name, choose, interrupted
+from testctl.testbeds.choose import NAMED, check_name, choose, interrupted
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
@@ -92,7 +93,10 @@ def run(
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
     try:
-        done = run_plan(chosen, bed, Options(results, out, jobs, resume), progress, figures)
+        # On a rack points come one by one, and this machine has nothing else to do when they are done.
+        drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
+        options = Options(results, out, jobs, resume, drawers=drawers)
+        done = run_plan(chosen, bed, options, progress, figures)
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)

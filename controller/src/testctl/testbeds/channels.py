@@ -12,7 +12,7 @@ import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.testbeds.point import MESSAGE_BYTES, said_by
+from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0

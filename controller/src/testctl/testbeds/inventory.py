@@ -21,11 +21,12 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.plan import Point
+from testctl.testbeds.agents import new_stub
 from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, open_channel, read_keys
 from testctl.testbeds.job import job
 from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
-from testctl.testbeds.point import PointRun, new_stub, outcome_of
+from testctl.testbeds.point import PointRun, outcome_of
 from testctl.testbeds.rack import Rack, Station, read_rack
 from testctl.testbeds.remote import RemoteAgents
 

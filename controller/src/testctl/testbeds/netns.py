@@ -30,6 +30,7 @@ from testctl import paths
 from testctl.plan import Point
 from testctl.run import Process, run, start, wait
 from testctl.testbeds import network, point
+from testctl.testbeds.agents import Agents
 from testctl.testbeds.job import backend_of, job
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
@@ -98,7 +99,7 @@ class NetnsTestbed:
         addresses = {one["config"]["name"]: one["address"] for one in told}
         spec = {"ready": str(home / "ready"), "agents": told}
         with _launched(spec, home, self._environment(home)):
-            agents = point.Agents(addresses)
+            agents = Agents(addresses)
             try:
                 paths = Paths(asked, agents)
                 return point.outcome_of(point.PointRun(asked, agents, before=paths.probe, attest=True))

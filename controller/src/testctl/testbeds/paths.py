@@ -12,13 +12,14 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import options_to_wire
 
+from testctl.testbeds.agents import Agents
 from testctl.testbeds.clocks import clocks_of
-from testctl.testbeds.point import Agents
 
 Json = dict[str, Any]
 PROBE_PORT = 7407
 CLOCK_PORT = 7408
-CLOCK_COUNT = 50
+CLOCK_COUNT, CLOCK_INTERVAL_NS, CLOCK_SPAN_NS = 50, 2 * 10**6, 3 * 10**8
+CLOCK = {"count": CLOCK_COUNT, "interval_ns": CLOCK_INTERVAL_NS, "span_ns": CLOCK_SPAN_NS}
 LIMIT_NS = 30 * 10**9
 
 
@@ -53,7 +54,7 @@ class Paths:
         reference, *others = self._hosts
         for index, host in enumerate(others):
             with self._server("collector", "clock", host, reference, CLOCK_PORT + 2 * index) as options:
-                found = self._client("collector", "clock", host, options | {"count": CLOCK_COUNT})
+                found = self._client("collector", "clock", host, options | CLOCK)
             self._results.setdefault(host, []).append(found)
             self._reference = options["result"]
 

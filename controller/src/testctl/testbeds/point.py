@@ -7,23 +7,21 @@ to it.  Everything it imports is light: in the lab it runs inside the virtual ti
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 
-CALL_S = 120.0
-MESSAGE_BYTES = 64 << 20
+from testctl.testbeds.agents import CALL_S, Agents
+
 GRACE_NS = 60 * 10**9
 """How long after a flow's nominal end it may still be draining."""
 
@@ -31,71 +29,23 @@ LEAD_NS = 10**8
 """How long before the traffic everything is ready but the clients of its flows."""
 
 CLIENT_NS = 2 * 10**8
-"""How much sooner for each client beyond the first: they are started one after the other."""
+"""How much sooner where time is virtual, for each client beyond the first: they are started one after the other."""
+
+FIRST_LEAD_NS, START_LEAD_NS, SLOW_LEAD_NS = 25 * 10**7, 10**8, 2 * 10**9
+"""How long before the traffic the last programs are begun where time is real: at least, for each of them on one
+agent, and at least with another generator than tgen.  A start takes some ms."""
 
 LATE_NS = 10**6
 """By how much a flow may begin after its time where time is virtual; else it is another experiment."""
 
 Json = dict[str, Any]
+Start = tuple[str, str, str, str, Json]
+"""agent, task, kind, name, options"""
 Facts = Mapping[str, str]
 
 
 class Skip(Exception):
     """The testbed can't have this point; the text says why."""
-
-
-def said_by(error: grpc.RpcError) -> str:
-    """The words of a refused call."""
-    return str(error.details() or error.code().name)
-
-
-@contextmanager
-def _words_of(name: str) -> Iterator[None]:
-    """A refused call as a TestbedError with the agent's own words."""
-    try:
-        yield
-    except grpc.RpcError as error:
-        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-            raise Unavailable(said_by(error)) from error
-        raise TestbedError(f"agent {name}: {said_by(error)}") from error
-
-
-class Agents:
-    """The agents of a point, called one by one or all at once.
-
-    channels  by the plan's name of the entity; an address (unix:/…) is opened without TLS
-    """
-
-    def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
-        self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
-        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
-        self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
-
-    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
-        with _words_of(name):
-            return getattr(self.stubs[name], method)(request, timeout=timeout_s)
-
-    def all(self, method: str, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """One request an agent, in parallel; raises the first error after all have ended."""
-        futures = {n: self._pool.submit(self.call, n, method, request) for n, request in requests.items()}
-        errors = [error for future in futures.values() if (error := future.exception())]
-        if errors:
-            raise errors[0]
-        return {name: future.result() for name, future in futures.items()}
-
-    def close(self) -> None:
-        self._pool.shutdown()
-        for channel in self._channels.values():
-            channel.close()
-
-
-def new_stub(channel: grpc.Channel) -> Any:
-    stub: Any = rpc.AgentStub
-    return stub(channel)
-
-
-def _opened(address: str) -> grpc.Channel:
-    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", MESSAGE_BYTES)])
 
 
 def _named(agent: str, setting: pb.Setting) -> str:
@@ -154,8 +104,7 @@ class PointRun:
         try:
             self._apply()
             self._before()
-            t0_ns = self._settle_t0()
-            self._collect(t0_ns)
+            t0_ns = self._collect()
             self._traffic(t0_ns)
             self._end_collectors()
             self._after()
@@ -229,52 +178,72 @@ class PointRun:
         self._tasks.append((agent, task))
         self._agents.call(agent, "Start", request)
 
-    def _collect(self, t0_ns: int) -> None:
-        """Start the collectors; samplers look an interval after T0 for the first time.
+    def _start_all(self, wanted: Sequence[Start]) -> None:
+        """In this order; where time is real, side by side on different agents."""
+        if self._t0_ns:
+            self._start_in_turn(wanted)
+            return
+        by_agent: dict[str, list[Start]] = {}
+        for one in wanted:
+            by_agent.setdefault(one[0], []).append(one)
+        self._agents.each({agent: functools.partial(self._start_in_turn, mine) for agent, mine in by_agent.items()})
+
+    def _start_in_turn(self, wanted: Sequence[Start]) -> None:
+        for one in wanted:
+            self._start(*one)
+
+    def _collectors(self, t0_ns: int) -> list[Start]:
+        """The collectors; samplers look an interval after T0 for the first time.
 
         No two processes wait for one instant: which of them went first would be decided by what
         happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
         turn_ns = sum(flow["parallel"] for flow in self._point["flows"])
+        found = []
         for agent, collectors in self._point["collect"].items():
             for name, options in collectors.items():
                 interval_ns = int(options.get("interval_ns", 0))
                 first_ns = t0_ns + interval_ns + turn_ns
-                self._start(agent, name, "collector", name, options | {"start_ns": first_ns})
+                found.append((agent, name, "collector", name, options | {"start_ns": first_ns}))
                 turn_ns += 1 if interval_ns else 0
+        return found
 
-    def _settle_t0(self) -> int:
-        t0_ns = self._t0_ns or time.time_ns() + 2 * 10**9 - LEAD_NS + self._lead_ns()
+    def _collect(self) -> int:
+        """Start the collectors; returns T0.
+
+        Where time is real, T0 is settled when those have started that need not know it: what is left
+        then are the samplers and the flows' own programs.
+        """
+        t0_ns = self._t0_ns
+        if t0_ns:
+            self._start_all(self._collectors(t0_ns))
+        else:
+            begun = time.monotonic_ns()
+            self._start_all([one for one in self._collectors(0) if not one[4].get("interval_ns")])
+            samplers = [one[0] for one in self._collectors(0) if one[4].get("interval_ns")]
+            t0_ns = time.time_ns() + self._lead_ns(samplers, time.monotonic_ns() - begun)
+            self._start_all([one for one in self._collectors(t0_ns) if one[4].get("interval_ns")])
         self.outcome["t0_ns"] = t0_ns
         return t0_ns
 
-    def _lead_ns(self) -> int:
-        return LEAD_NS + CLIENT_NS * (len(self._point["flows"]) - 1)
+    def _lead_ns(self, samplers: Sequence[str], took_ns: int) -> int:
+        """How long before the traffic the rest is begun: by its number, and by what the collectors before it took."""
+        flows = self._point["flows"]
+        most = max(Counter([*samplers, *(flow["to"] for flow in flows)]).values(), default=0)
+        least = SLOW_LEAD_NS if any(flow["generator"] != "tgen" for flow in flows) else 0
+        return LEAD_NS + max(FIRST_LEAD_NS + most * START_LEAD_NS + took_ns, least)
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point["flows"]
         before = itertools.accumulate((flow["parallel"] for flow in flows), initial=0)
         turns_ns = dict(zip((flow["name"] for flow in flows), before, strict=False))
-        for flow in flows:
-            self._start(
-                flow["to"],
-                f"{flow['name']}-server",
-                "generator",
-                flow["generator"],
-                self._options(flow, t0_ns, "server"),
-            )
-        late_ns = time.time_ns() - (t0_ns - self._lead_ns())
+        self._start_all([self._generator(flow, t0_ns, "server") for flow in flows])
+        lead_ns = LEAD_NS + (CLIENT_NS * (len(flows) - 1) if self._t0_ns else 0)
+        late_ns = time.time_ns() - (t0_ns - lead_ns)
         if late_ns > 0:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
-        for flow in flows:
-            self._start(
-                flow["from"],
-                f"{flow['name']}-client",
-                "generator",
-                flow["generator"],
-                self._options(flow, t0_ns + turns_ns[flow["name"]], "client"),
-            )
+        self._start_all([self._generator(flow, t0_ns + turns_ns[flow["name"]], "client") for flow in flows])
         self._hold()
         for flow in flows:
             result: Json = {
@@ -285,6 +254,10 @@ class PointRun:
             if self._t0_ns and (why := late(flow, t0_ns, result["client"])):
                 raise TestbedError(why)
         self.outcome["end_ns"] = time.time_ns()
+
+    def _generator(self, flow: Json, t0_ns: int, side: str) -> Start:
+        agent = flow["to" if side == "server" else "from"]
+        return agent, f"{flow['name']}-{side}", "generator", flow["generator"], self._options(flow, t0_ns, side)
 
     def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
         start_ns = t0_ns + flow["start_ns"]
@@ -317,13 +290,23 @@ class PointRun:
         return result
 
     def _end_collectors(self) -> None:
-        for agent, task in reversed(self._tasks):
+        """Last started, first ended; where time is real, side by side on different agents."""
+        if self._t0_ns:
+            self._end(list(reversed(self._tasks)))
+        else:
+            by_agent: dict[str, list[tuple[str, str]]] = {}
+            for one in reversed(self._tasks):
+                by_agent.setdefault(one[0], []).append(one)
+            self._agents.each({agent: functools.partial(self._end, mine) for agent, mine in by_agent.items()})
+        self._tasks.clear()
+
+    def _end(self, tasks: Sequence[tuple[str, str]]) -> None:
+        for agent, task in tasks:
             status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             if not status.ok:
                 raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
             self._fetch(agent, task, status.files)
             self.outcome["notes"][f"{agent}: {task}"] = status.result
-        self._tasks.clear()
 
     def _stop_all(self) -> None:
         """After a failure: nothing goes on running.  Errors here must not hide the first one."""

@@ -19,9 +19,9 @@ import grpc
 from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 
+from testctl.testbeds.agents import CALL_S, Agents, said_by
 from testctl.testbeds.channels import CONNECT_S, TOKEN, can_not, explain, open_channel, read_keys, write_checked
 from testctl.testbeds.placement import Placement
-from testctl.testbeds.point import CALL_S, Agents, said_by
 from testctl.testbeds.rack import Rack
 
 LEASE_NS = 10 * 10**9

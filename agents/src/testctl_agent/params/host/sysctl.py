@@ -41,7 +41,7 @@ def _file(entity: Entity, name: str) -> Path:
     full = _full(name)
     if not SPEC.matches(full) or full == SPEC.name:
         raise ApplyError(f"{entity.kind} {entity.name}, {name}: want a sysctl below net.ipv4 or net.core")
-    return entity.proc / "sys" / full.replace(".", "/")
+    return entity.proc / f"sys/{full.replace('.', '/')}"
 
 
 def read(entity: Entity, name: str) -> Value:
