@@ -62,7 +62,7 @@ def open_channel(station: Station, keys: Keys) -> grpc.Channel:
         ("grpc.enable_retries", 0),
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.min_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1000)),
         ("grpc.max_reconnect_backoff_ms", 1000),
     ]
     return grpc.secure_channel(station.listen, credentials, options)
