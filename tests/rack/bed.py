@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
 from testctl.rack import inventory, network
 from testctl.rack.plan import Rack, Room, plan
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.channels import open_channel, read_keys
+from testctl.testbeds.channels import Keys, open_channel, read_keys
+from testctl.testbeds.inventory import check
 from testctl.testbeds.rack import read_rack
+from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 PLAN = """
@@ -34,6 +39,7 @@ tuples:
   - [all, mtu, 1400]
   - [hosts, tso, on]
   - [hosts, gro, off]
+  - [hosts, capture, off]
   - [switch, fate, "drop data 100-103 of bulk, first"]
   - [bulk, bytes, 2MB]
 """
@@ -49,6 +55,10 @@ class Bed:
         self.where = where
         self.inventory = rack.state / "inventory"
         self.agents: dict[str, subprocess.Popen[bytes]] = {}
+        self.odd: set[str] = set()
+        """Agents that are not as a deployment starts them."""
+        self.runs: list[subprocess.Popen[str]] = []
+        self._seen = 0  # characters of the file of calls
         self.plan = where / "plan.yaml"
         self.plan.write_text(PLAN, encoding="utf-8")
 
@@ -93,10 +103,14 @@ class Bed:
         argv = ["ip", "netns", "exec", self.room(name).namespace, *before]
         argv += [sys.executable, "-m", "testctl_agent", "serve", "--config", str(self.config(name, **changes))]
         with (self.where / f"{name}.log").open("ab") as log:
-            self.agents[name] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
-        out = self.agents[name].stdout
-        assert out is not None
-        assert out.readline() == b"ready\n", self.log(name)
+            agent = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+        self.agents[name] = agent
+        if before or changes:
+            self.odd.add(name)
+        assert agent.stdout is not None
+        if agent.stdout.readline() != b"ready\n":
+            self.kill(name)
+            raise AssertionError(self.log(name))
 
     def log(self, name: str) -> str:
         return (self.where / f"{name}.log").read_text(encoding="utf-8", errors="replace")
@@ -104,76 +118,141 @@ class Bed:
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
         """End an agent and wait for that."""
         process = self.agents.pop(name)
+        self.odd.discard(name)
+        process.send_signal(signal.SIGCONT)
         process.send_signal(how)
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(30)
+            raise
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+
+    @cached_property
+    def _read(self) -> tuple[Any, Keys]:
+        found = read_rack(self.inventory)
+        return found, read_keys(found.keys)
 
     def attest(self) -> dict[str, dict[str, str]]:
         """What every station is now, as its agent says."""
-        found = read_rack(self.inventory)
-        keys = read_keys(found.keys)
+        found, keys = self._read
         said = {}
         for name, station in found.stations.items():
             with open_channel(station, keys) as channel:
                 said[name] = dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=20).facts)
         return said
 
+    def is_free(self) -> bool:
+        """Whether every agent answers and is leased to nobody."""
+        try:
+            check(self._read[0], list(self._read[0].stations.values()))
+        except TestbedError as error:
+            if "leased to" not in str(error):
+                raise
+            return False
+        return True
+
+    def mend(self) -> None:
+        """Whatever a test left: no run, every link up, the agents those of a deployment, no lease, no results."""
+        for process in self.runs:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=30)
+        self.runs.clear()
+        for room in self.rack.rooms:
+            for device in ("mgmt", *room.devices):
+                self.unplug(room.name, device, up=True)
+        self.mend_agents()
+        assert eventually(self.is_free)
+        shutil.rmtree(self.where / "results", ignore_errors=True)
+
+    def mend_agents(self) -> None:
+        """Agents as a deployment starts them, all running."""
+        for room in self.rack.rooms:
+            agent = self.agents.get(room.name)
+            if agent and (room.name in self.odd or agent.poll() is not None):
+                self.kill(room.name)
+            elif agent:
+                agent.send_signal(signal.SIGCONT)
+            if room.name not in self.agents:
+                self.start(room.name)
+
     def unplug(self, name: str, device: str, up: bool = False) -> None:
         subprocess.run(
             ["ip", "-n", self.room(name).namespace, "link", "set", device, "up" if up else "down"], check=True
         )
 
+    def other_inventory(self, **changes: Mapping[str, Any]) -> Path:
+        """The inventory with other variables of some stations."""
+        other = self.inventory.with_name("other")
+        shutil.rmtree(other, ignore_errors=True)
+        shutil.copytree(self.inventory, other)
+        groups = yaml.safe_load((other / "hosts.yaml").read_text(encoding="utf-8"))
+        for group in groups.values():
+            for name in group["hosts"].keys() & changes.keys():
+                group["hosts"][name] |= changes[name]
+        (other / "hosts.yaml").write_text(yaml.safe_dump(groups), encoding="utf-8")
+        return other
+
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "testctl.cli.main", *words]
 
-    def run(self, *words: str, plan: Path | None = None) -> subprocess.Popen[str]:
+    def run(
+        self, *words: str, plan: Path | None = None, inventory: Path | None = None, lease_s: float = 10.0
+    ) -> subprocess.Popen[str]:
         """`testctl run` on this rack, begun."""
-        argv = self.command("run", str(plan or self.plan), "--testbed", str(self.inventory), *words)
-        return subprocess.Popen(
+        calls = self.where / "calls"
+        self._seen = len(calls.read_text(encoding="utf-8")) if calls.exists() else 0
+        argv = self.command("run", str(plan or self.plan), "--testbed", str(inventory or self.inventory), *words)
+        process = subprocess.Popen(
             argv, cwd=self.where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"TESTCTL_CALLS": str(self.where / "calls"), "COLUMNS": "200"},
+            env=os.environ | {"TESTCTL_CALLS": str(calls), "TESTCTL_LEASE_S": str(lease_s), "COLUMNS": "200"},
         )  # fmt: skip
+        self.runs.append(process)
+        return process
 
-    def ends(self, process: subprocess.Popen[str], code: int, timeout_s: float = 180.0) -> str:
-        """What a run said; it must end with this code."""
+    def ends(self, process: subprocess.Popen[str], *codes: int, timeout_s: float = 180.0) -> str:
+        """What a run said; it must end with one of these codes."""
         said, _ = process.communicate(timeout=timeout_s)
-        assert process.returncode == code, said
+        self.runs.remove(process)
+        assert process.returncode in codes, said
+        assert "Traceback" not in said, said
         return said
 
-    def whole(self, *words: str) -> dict[str, Any]:
+    def whole(self, *words: str, points: int = POINTS, plan: Path | None = None) -> dict[str, Any]:
         """A run that passes; its summary.  Every point is there once."""
-        self.ends(self.run(*words), 0)
+        self.ends(self.run(*words, plan=plan), 0)
         newest = (self.where / "results" / "latest").resolve()
         summary: dict[str, Any] = json.loads((newest / "summary.json").read_text(encoding="utf-8"))
-        assert [point["verdict"] for point in summary["points"]] == ["pass"] * POINTS
-        assert len({point["id"] for point in summary["points"]}) == POINTS
-        assert len(list((newest / "points").iterdir())) == POINTS
+        assert [point["verdict"] for point in summary["points"]] == ["pass"] * points
+        assert len({point["id"] for point in summary["points"]}) == points
+        assert len(list((newest / "points").iterdir())) == points
         return summary
 
-    def when(self, call: str, process: subprocess.Popen[str], timeout_s: float = 60.0) -> bool:
-        """Wait until a call was made ("sender Apply begins"); whether it was, before the run's end."""
-        calls = self.where / "calls"
-        until = time.monotonic() + timeout_s
+    def reaches(self, call: str, process: subprocess.Popen[str], timeout_s: float = 60.0) -> None:
+        """Wait until the run makes a call ("sender Apply begins") after those that were waited for before."""
+        calls, until = self.where / "calls", time.monotonic() + timeout_s
         while time.monotonic() < until:
-            if calls.exists() and f" {call}\n" in calls.read_text(encoding="utf-8"):
-                return True
-            if process.poll() is not None:
-                return False
+            text = calls.read_text(encoding="utf-8") if calls.exists() else ""
+            if (at := text.find(f" {call}\n", self._seen)) >= 0:
+                self._seen = at + 1
+                return
+            assert process.poll() is None, f"{call}: {process.communicate()[0]}"
             time.sleep(0.002)
-        return False
-
-    def forget_calls(self) -> None:
-        (self.where / "calls").unlink(missing_ok=True)
+        raise AssertionError(f"{call}: not within {timeout_s:g} s")
 
 
 @contextmanager
 def bed(where: Path) -> Iterator[Bed]:
-    """A rack with three running agents; everything goes with it."""
+    """A rack with three running agents; everything goes with it.  Raises TestbedError where another rack is up."""
     rack = plan(where / "state", 2)
+    network.refuse(rack)
     rack.state.mkdir(parents=True)
-    network.up(rack)
     try:
+        network.up(rack)
         inventory.write(rack)
         made = Bed(rack, where)
         try:
@@ -181,8 +260,11 @@ def bed(where: Path) -> Iterator[Bed]:
                 made.start(room.name)
             yield made
         finally:
+            for process in made.runs:
+                process.kill()
+                process.communicate(timeout=30)
             for name in list(made.agents):
-                with suppress(subprocess.TimeoutExpired, ProcessLookupError):
+                with suppress(subprocess.TimeoutExpired):
                     made.kill(name, signal.SIGTERM)
     finally:
         network.down()

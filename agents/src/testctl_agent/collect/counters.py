@@ -69,7 +69,7 @@ def devices(root: Path = ROOT) -> dict[str, dict[str, int]]:
 
 
 def statistics(device: str, root: Path = ROOT) -> dict[str, int]:
-    """The counters of one device in sysfs, which has more of them than net/dev.
+    """The counters of one device in sysfs, which has more of them than net/dev, and its changes of carrier.
 
     A /sys that was mounted in another namespace has a device of that name, too: ValueError
     unless its bytes lie between those of net/dev before and after.
@@ -77,6 +77,9 @@ def statistics(device: str, root: Path = ROOT) -> dict[str, int]:
     least = _device_table((device,), root)[device]
     folder = root / "sys/class/net" / device / "statistics"
     found = {path.name: int(path.read_text(encoding="ascii")) for path in sorted(folder.iterdir())}
+    changes = folder.parent / "carrier_changes"
+    if changes.exists():
+        found["carrier_changes"] = int(changes.read_text(encoding="ascii"))
     most = _device_table((device,), root)[device]
     for name in ("rx_bytes", "tx_bytes"):
         if not least[name] <= found[name] <= most[name]:

@@ -12,12 +12,17 @@ import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
+from testctl.results.atomic import told
 from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0
 TOKEN = "testctl-lease"
 """The metadata in which a call bears its lease."""
+HELD = grpc.StatusCode.ABORTED
+"""What an agent answers whose lease somebody else has."""
+DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
+"""What gRPC says, among other words, when TLS failed, and not the network."""
 NO_METHOD = "Method not found!"
 """What gRPC says for an agent that is older than the call."""
 
@@ -53,6 +58,9 @@ def open_channel(station: Station, keys: Keys) -> grpc.Channel:
         ("grpc.max_receive_message_length", MESSAGE_BYTES),
         ("grpc.enable_retries", 0),
         ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1000)),
+        ("grpc.max_reconnect_backoff_ms", 1000),
     ]
     return grpc.secure_channel(station.listen, credentials, options)
 
@@ -69,7 +77,7 @@ def explain(who: str, error: grpc.RpcError | ValueError) -> str:
     said = said_by(error)
     code = error.code()
     if code is grpc.StatusCode.UNAVAILABLE:
-        if "CERTIFICATE_VERIFY_FAILED" in said or "Peer name" in said or "alert" in said.lower():
+        if any(words in said.lower() for words in DISTRUST):
             return (
                 f"{who}: no mutual trust: {said}; want certificates of one authority, in date, each with its own name"
             )
@@ -84,16 +92,22 @@ def explain(who: str, error: grpc.RpcError | ValueError) -> str:
 
 
 def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
-    """Write a stream of Chunk messages to a file.  Raises TestbedError when its checksum is not theirs."""
-    to.parent.mkdir(parents=True, exist_ok=True)
+    """Write a stream of Chunk messages to a file, whole or not at all.
+
+    Raises TestbedError when its checksum is not theirs, or the file can't be written.
+    """
     fresh = to.with_name(f".{to.name}.part")
-    digest, told = hashlib.sha256(), ""
-    with fresh.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk.data)
-            digest.update(chunk.data)
-            told = chunk.sha256 or told
-    if told != digest.hexdigest():
-        fresh.unlink()
-        raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
-    fresh.replace(to)
+    digest, wanted = hashlib.sha256(), ""
+    with told(to, f"{what} is not kept"):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with fresh.open("wb") as file:
+                for chunk in chunks:
+                    file.write(chunk.data)
+                    digest.update(chunk.data)
+                    wanted = chunk.sha256 or wanted
+            if wanted != digest.hexdigest():
+                raise TestbedError(f"{what}: want the SHA-256 {wanted or 'at its end'}; got {digest.hexdigest()}")
+            fresh.replace(to)
+        finally:
+            fresh.unlink(missing_ok=True)

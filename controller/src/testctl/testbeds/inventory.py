@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.plan import Point
+from testctl.records.counters import read_counters
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.channels import CONNECT_S, TOKEN, Keys, explain, open_channel, read_keys
+from testctl.testbeds.channels import CONNECT_S, HELD, TOKEN, Keys, explain, open_channel, read_keys
 from testctl.testbeds.job import job
 from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
@@ -87,7 +89,8 @@ class InventoryTestbed:
             outcome = outcome_of(PointRun(asked, agents, fetch=fetch, before=before, after=after, attest=True))
             outcome["placement"] = placement.to_json()
             outcome["clocks"] = paths.clocks()
-            outcome["drift"] = [*outcome.get("drift", []), *agents.clock_steps(CLOCK_NS)]
+            links = links_that_changed(workdir, agents)
+            outcome["drift"] = [*outcome.get("drift", []), *links, *agents.clock_steps(CLOCK_NS)]
         return asked, _lab_names(outcome, placement)
 
 
@@ -123,6 +126,16 @@ def clocks_apart(agents: RemoteAgents) -> str:
     return ""
 
 
+def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
+    """The devices whose link went down or came up during the point, in words."""
+    return [
+        f"{agents.words(name)}: the link of {device} went down or came up {changes} times during the point"
+        for name in agents.stubs
+        for device, counted in read_counters(workdir / name).get("device", {}).items()
+        if (changes := counted.get("carrier_changes"))
+    ]
+
+
 def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
     """What every station says of itself.  Raises TestbedError with all that is wrong with any."""
     keys = read_keys(rack.keys)
@@ -135,11 +148,12 @@ def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
 
 
 def _described(station: Station, keys: Keys) -> pb.Description | str:
-    """Its description, or what is wrong: unreachable, another version, another name, leased."""
+    """Its description, or what is wrong: unreachable, another version, another name, without a device, leased."""
     with open_channel(station, keys) as channel:
         stub = new_stub(channel)
         try:
             said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
+            facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
             request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
             token = stub.Acquire(request, timeout=CONNECT_S).token
             stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(TOKEN, token)])
@@ -152,7 +166,18 @@ def _described(station: Station, keys: Keys) -> pb.Description | str:
     ):
         if want != got:
             return f"{station}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
-    return said
+    return lacking_device(station, facts) or said
+
+
+def lacking_device(station: Station, facts: Mapping[str, str]) -> str:
+    """What to say when the inventory has a device that the station's attestation has not, or can't be read there."""
+    there = {fact.split()[1]: said for fact, said in sorted(facts.items()) if fact.startswith("link ")}
+    for device in (station.device, *station.ports.values()):
+        if device and device not in there:
+            return f"{station}: device: want {device}; got {', '.join(there)}; is the inventory that of the deployment?"
+        if device and facts.get(f"link {device} mtu", "").startswith("can't"):
+            return f"{station}: device {device}: {facts[f'link {device} mtu']}"
+    return ""
 
 
 def restore(path: Path, wait_s: float) -> list[str]:
@@ -177,16 +202,25 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
         stub = new_stub(channel)
         while True:
             try:
-                lease = stub.Acquire(
-                    pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9), timeout=CONNECT_S
-                )
-                metadata = [(TOKEN, lease.token)]
-                reply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
-                stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+                reply = _restored_alone(stub)
             except grpc.RpcError as error:
-                if error.code() is grpc.StatusCode.ABORTED and time.monotonic() < until:  # leased
-                    time.sleep(1)
+                if error.code() is HELD and time.monotonic() < until:
+                    time.sleep(0.5)
                     continue
                 return False, explain(str(station), error)
             restored = ", ".join(f"{s.entity} {s.parameter}" for s in reply.restored)
             return True, f"{station}: {f'restored {restored}' if restored else 'nothing was changed'}"
+
+
+def _restored_alone(stub: Any) -> pb.RestoreReply:
+    """Restore with a lease, which is given back even when that fails."""
+    request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
+    metadata = [(TOKEN, stub.Acquire(request, timeout=CONNECT_S).token)]
+    try:
+        reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
+    except grpc.RpcError:
+        with suppress(grpc.RpcError):
+            stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+        raise
+    stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+    return reply

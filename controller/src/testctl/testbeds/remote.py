@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents of a rack: a lease on each, and a plan's names turned into theirs.
 
-A lease is renewed by a thread while it is held.  When an agent does not answer for LOST_S its
-channel is closed, so that a call that waits for a flow's end does not wait for a dead host.
+A lease is renewed by a thread, four times while it lasts.  An agent that does not answer for most of
+that time is lost: its channel is closed, and whoever waits for a flow's end waits no longer.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.testbeds.agents import CALL_S, Agents, said_by
-from testctl.testbeds.channels import CONNECT_S, TOKEN, can_not, explain, open_channel, read_keys, write_checked
+from testctl.testbeds.channels import CONNECT_S, HELD, TOKEN, can_not, explain, open_channel, read_keys, write_checked
 from testctl.testbeds.placement import Placement
 from testctl.testbeds.rack import Rack
 
-LEASE_NS = 10 * 10**9
-RENEW_S = 2.5
-LOST_S = 7.0
+LEASE = "TESTCTL_LEASE_S"
+"""The environment's name for how many seconds a lease lasts that is not renewed."""
+LEASE_S = 10.0
+LOOKED_S = 3.0
+"""How long to wait for a lease that another controller has: one that only looks has it for a moment."""
 DEVICE_OPTIONS = ("device", "devices")
 CALLS = "TESTCTL_CALLS"
 """The environment's name of a file to which every call is appended as it begins and ends."""
@@ -47,6 +49,7 @@ class RemoteAgents(Agents):
         self._lost: dict[str, str] = {}
         self.clocks_ns: dict[str, tuple[int, int]] = {}
         self._calls = os.environ.get(CALLS, "")
+        self._lease_s = lease_s(os.environ.get(LEASE, ""))
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -79,7 +82,10 @@ class RemoteAgents(Agents):
             raise TestbedError(self._lost[name])
         self._note(name, method, "begins")
         try:
-            reply = self._ask(name, method, self._outward(name, request), timeout_s)
+            if isinstance(request, pb.WaitRequest):
+                reply = self._wait(name, request)
+            else:
+                reply = self._ask(name, method, self._outward(name, request), timeout_s)
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
             if isinstance(error, grpc.RpcError) and can_not(error):
                 raise Unavailable(said_by(error)) from error
@@ -96,6 +102,20 @@ class RemoteAgents(Agents):
         """One call; a stream of replies is read to its end by whoever asked for it."""
         metadata = [(TOKEN, self._tokens[name])] if name in self._tokens else []
         return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
+
+    def _wait(self, name: str, request: pb.WaitRequest) -> pb.TaskStatus:
+        """Wait for a task's end, as long as no agent is lost: a flow to a dead host ends late or never."""
+        until_ns = time.monotonic_ns() + request.timeout_ns
+        while True:
+            left_ns = max(until_ns - time.monotonic_ns(), 0)
+            slice_ns = min(left_ns, int(self._lease_s / 4 * 1e9))
+            status: pb.TaskStatus = self._ask(
+                name, "Wait", pb.WaitRequest(task=request.task, timeout_ns=slice_ns), slice_ns / 1e9 + CALL_S
+            )
+            if status.ended or slice_ns == left_ns:
+                return status
+            for lost in self._lost.values():
+                raise TestbedError(lost)
 
     def fetch(self, name: str, task: str, file: str, to: Path) -> None:
         """Copy a file that a task wrote; whole, with its checksum, or not at all."""
@@ -135,14 +155,26 @@ class RemoteAgents(Agents):
         return reply
 
     def _acquire(self, name: str) -> None:
-        before_ns = time.time_ns()
-        lease = self.call(name, "Acquire", pb.AcquireRequest(holder=self._holder, lifetime_ns=LEASE_NS), CONNECT_S)
+        """Have the lease; an agent that is being started again is waited for as long as a lease lasts."""
+        request = pb.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
+        patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
+        begun = time.monotonic()
+        while True:
+            before_ns = time.time_ns()
+            try:
+                lease = self.call(name, "Acquire", request, CONNECT_S)
+                break
+            except TestbedError as error:
+                code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None
+                if time.monotonic() - begun > patience_s.get(code, 0):
+                    raise
+                time.sleep(0.1)
         self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
         self._tokens[name] = lease.token
 
     def _renew(self) -> None:
         heard = dict.fromkeys(self.stubs, time.monotonic())
-        while not self._ended.wait(RENEW_S):
+        while not self._ended.wait(self._lease_s / 4):
             for name in set(self._tokens) - self._lost.keys():
                 try:
                     self._renew_one(name)
@@ -150,7 +182,7 @@ class RemoteAgents(Agents):
                 except grpc.RpcError as error:
                     answered = error.code() is not grpc.StatusCode.UNAVAILABLE
                     answered = answered and error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
-                    if answered or time.monotonic() - heard[name] > LOST_S:
+                    if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
                         self._lose(name, error)
 
     def _renew_one(self, name: str) -> None:
@@ -185,6 +217,17 @@ class RemoteAgents(Agents):
                 self._ask(name, "Release", pb.ReleaseRequest(), CALL_S)
                 self._note(name, "Release", "ended")
         self._tokens.clear()
+
+
+def lease_s(text: str) -> float:
+    """How long a lease lasts, by the environment's text.  Raises PlanError."""
+    try:
+        found = float(text or LEASE_S)
+    except ValueError:
+        found = 0.0
+    if not 1 <= found <= 60:
+        raise PlanError(f"{LEASE}: want seconds from 1 to 60; got {text!r}")
+    return found
 
 
 def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rack of these tests, mended before and after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from testctl_agent.spec.errors import TestbedError
+
+from tests.rack.bed import Bed, bed, differences
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    try:
+        with bed(tmp_path_factory.mktemp("rack")) as found:
+            yield found
+    except TestbedError as error:
+        if "want no rack on this machine" not in str(error):
+            raise
+        pytest.skip(f"another rack is up: {error}")
+
+
+@pytest.fixture
+def rack(made: Bed) -> Iterator[Bed]:
+    """The rack as it should be, with no results; afterwards every station is what it was before."""
+    made.mend()
+    before = made.attest()
+    yield made
+    made.mend()
+    assert differences(before, made.attest()) == []
