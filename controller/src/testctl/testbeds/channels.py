@@ -83,17 +83,29 @@ def explain(who: str, error: grpc.RpcError | ValueError) -> str:
     return f"{who}: {said}"
 
 
+def below(directory: Path, file: str, what: str) -> Path:
+    """Where a file goes that an agent named.  Raises TestbedError for a name that leads anywhere else."""
+    if file in ("", ".", "..") or "/" in file or not file.isprintable():
+        raise TestbedError(f"{what}: want the name of a file; got {file[:200]!r}")
+    return directory / file
+
+
 def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
-    """Write a stream of Chunk messages to a file.  Raises TestbedError when its checksum is not theirs."""
+    """Write a stream of Chunk messages to a file, whole or not at all.
+
+    Raises TestbedError when its checksum is not theirs, and what reading the stream raises.
+    """
     to.parent.mkdir(parents=True, exist_ok=True)
     fresh = to.with_name(f".{to.name}.part")
     digest, told = hashlib.sha256(), ""
-    with fresh.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk.data)
-            digest.update(chunk.data)
-            told = chunk.sha256 or told
-    if told != digest.hexdigest():
-        fresh.unlink()
-        raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
-    fresh.replace(to)
+    try:
+        with fresh.open("wb") as file:
+            for chunk in chunks:
+                file.write(chunk.data)
+                digest.update(chunk.data)
+                told = chunk.sha256 or told
+        if told != digest.hexdigest():
+            raise TestbedError(f"{what}: want the SHA-256 {told or 'at its end'}; got {digest.hexdigest()}")
+        fresh.replace(to)
+    finally:
+        fresh.unlink(missing_ok=True)

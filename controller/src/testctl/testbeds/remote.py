@@ -19,7 +19,7 @@ import grpc
 from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.testbeds.channels import CONNECT_S, TOKEN, can_not, explain, open_channel, read_keys, write_checked
+from testctl.testbeds.channels import CONNECT_S, TOKEN, below, can_not, explain, open_channel, read_keys, write_checked
 from testctl.testbeds.placement import Placement
 from testctl.testbeds.point import CALL_S, Agents, said_by
 from testctl.testbeds.rack import Rack
@@ -56,8 +56,9 @@ class RemoteAgents(Agents):
         try:
             for name in sorted(self.stubs):
                 self._acquire(name)
-        except TestbedError:
+        except BaseException:
             self._release()
+            self.close()
             raise
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         self._renewing.start()
@@ -97,12 +98,14 @@ class RemoteAgents(Agents):
         metadata = [(TOKEN, self._tokens[name])] if name in self._tokens else []
         return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
 
-    def fetch(self, name: str, task: str, file: str, to: Path) -> None:
-        """Copy a file that a task wrote; whole, with its checksum, or not at all."""
+    def fetch(self, name: str, task: str, file: str, into: Path) -> None:
+        """Copy a file that a task wrote into a directory; whole, with its checksum, or not at all."""
+        what = f"{self.words(name)}, {task}, {file}"
+        to = below(into, file, f"{self.words(name)}, {task}")
         self._note(name, "Fetch", "begins")
         try:
             chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
-            write_checked(chunks, to, f"{self.words(name)}, {task}, {file}")
+            write_checked(chunks, to, what)
         except (grpc.RpcError, ValueError) as error:
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, "Fetch", "ended")
