@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -146,9 +147,10 @@ class RemoteAgents(Agents):
     def _renew(self) -> None:
         heard = dict.fromkeys(self.stubs, time.monotonic())
         while not self._ended.wait(RENEW_S):
-            for name in set(self._tokens) - self._lost.keys():
+            asked = {name: self._renewal(name) for name in self._tokens.keys() - self._lost.keys()}
+            for name, end in asked.items():
                 try:
-                    self._renew_one(name)
+                    end()
                     heard[name] = time.monotonic()
                 except grpc.RpcError as error:
                     answered = error.code() is not grpc.StatusCode.UNAVAILABLE
@@ -156,20 +158,28 @@ class RemoteAgents(Agents):
                     if answered or time.monotonic() - heard[name] > LOST_S:
                         self._lose(name, error)
 
-    def _renew_one(self, name: str) -> None:
-        """One renewal, and a look at the agent's clock."""
+    def _renewal(self, name: str) -> Callable[[], None]:
+        """Begin one renewal, so that no lease waits for somebody else's dead host; its end looks at the clock."""
         before_ns = time.time_ns()
-        lease = self._ask(name, "Renew", pb.RenewRequest(), CONNECT_S)
-        offset_ns, error_ns = _offset(before_ns, lease.time_ns, time.time_ns())
-        first_ns, first_error_ns = self.clocks_ns[name]
-        moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
-        self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+        ended_ns: list[int] = []
+        metadata = [(TOKEN, self._tokens[name])]
+        future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=CONNECT_S, metadata=metadata)
+        future.add_done_callback(lambda _: ended_ns.append(time.time_ns()))
+
+        def end() -> None:
+            lease = future.result()
+            offset_ns, error_ns = _offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
+            first_ns, first_error_ns = self.clocks_ns[name]
+            moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
+            self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+
+        return end
 
     def clock_steps(self, most_ns: int) -> list[str]:
         """The stations whose clock moved against the controller's by more than that, in words."""
         for name in sorted(self._tokens.keys() - self._lost.keys()):
             with suppress(grpc.RpcError, ValueError):
-                self._renew_one(name)
+                self._renewal(name)()
         return [
             f"{self.words(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
             for name, moved_ns in sorted(self._moved_ns.items())
