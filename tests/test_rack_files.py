@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import jinja2
@@ -17,11 +18,13 @@ from testctl import wheelhouse
 from testctl.rack import inventory, leftovers
 from testctl.rack.__main__ import down
 from testctl.rack.plan import plan
+from testctl.testbeds.rack import ansible
 from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "agent"
+needs_ansible = pytest.mark.skipif(ansible("ansible-inventory") is None, reason="ansible-inventory is not installed")
 
 
 @given(hosts=st.integers(2, 16))
@@ -62,6 +65,25 @@ def test_the_inventory_has_what_the_example_has(tmp_path: Path) -> None:
     assert sorted(path.name for path in (folder / keys).glob("*.crt")) == [
         "alpha.crt", "beta.crt", "ca.crt", "controller.crt", "gamma.crt", "s1.crt",
     ]  # fmt: skip
+
+
+@needs_ansible
+def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: Path) -> None:
+    """Nobody: there is no certificate to call anybody with, and the addresses are those of documentation."""
+
+    def planned(plan: Path) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "testctl.cli.main", "plan", str(plan)]
+        argv += ["--testbed", str(ROOT / "inventory" / "rack-example")]
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    done = planned(ROOT / "plans" / "rack.yaml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "rack-example: sender is alpha, receiver is beta, switch is s1" in done.stdout
+    wider = tmp_path / "wider.yaml"
+    wider.write_text("topology: star\nflows: {f: h1 -> h2}\ntuples: [[f, duration, 1s]]\n", encoding="utf-8")
+    done = planned(wider)
+    assert done.returncode == 2
+    assert "no room for the plan's topology" in done.stderr
 
 
 def test_what_differs_is_named_with_its_sign() -> None:

@@ -6,6 +6,7 @@ The numbers at once take turns, so that a machine that slowly changes does so fo
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -115,13 +116,17 @@ def _round(pool: ProcessPoolExecutor, bed: Bed, point: Point, jobs: int, work: P
 def _sample(bed: Bed, point: Point, work: Path) -> Sample:
     result = measure(bed, point, work, keep_captures=False)
     shutil.rmtree(work, ignore_errors=True)
-    numbers = {
+    return result.verdict, result.reason, numbers_of(result.metrics)
+
+
+def numbers_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Metrics by flow and name; those without a value (a mean of none is not a number) are left out."""
+    return {
         f"{flow} {metric}" if flow != "*" else metric: float(value)
-        for flow, values in result.metrics.items()
+        for flow, values in metrics.items()
         for metric, value in values.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     }
-    return result.verdict, result.reason, numbers
 
 
 def judged(check: Check, rounds: Mapping[int, Sequence[Sequence[Sample]]]) -> dict[str, Any]:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from testctl import noise
-from testctl.aa import Check, Sample, check_of, judged
+from testctl.aa import Check, Sample, check_of, judged, numbers_of
 from testctl.plan import load_plan
 from testctl.spread import LEAST, excess, spread
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -97,3 +98,8 @@ def test_the_newest_noise_of_this_machine_is_found(tmp_path: Path) -> None:
     assert found is not None
     assert found["started"] == "2026-01-02"
     assert noise.newest(tmp_path, "lab") is None
+
+
+def test_what_has_no_value_is_no_sample() -> None:
+    found = numbers_of({"*": {"fairness": 1}, "bulk": {"a": 2.5, "b": math.nan, "c": math.inf, "d": None, "e": True}})
+    assert found == {"fairness": 1.0, "bulk a": 2.5}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -20,11 +21,15 @@ def estimate(point: Point) -> float:
     return BOOT_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
 
 
-def print_dry_run(plan: Plan, as_json: bool) -> None:
-    """Points, coverage, estimate and what would be set, for a person or as JSON."""
+def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
+    """Points, coverage, estimate and what would be set, for a person or as JSON.
+
+    places: the station of each entity, on a rack
+    """
     said = summarise(plan, estimate)
     if as_json:
-        print(json.dumps(said.to_json() | {"list": [point.to_json() for point in plan.points]}, indent=1))
+        where = {"placement": dict(places)} if places else {}
+        print(json.dumps(said.to_json() | where | {"list": [point.to_json() for point in plan.points]}, indent=1))
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{said.name}: {said.about}" if said.about else said.name)
@@ -46,6 +51,8 @@ def print_dry_run(plan: Plan, as_json: bool) -> None:
         table.add_row(entity, "  ".join(f"{name}={'|'.join(texts)}" for name, texts in values.items()))
     console.print()
     console.print(table)
+    if places:
+        console.print(f"\non {plan.testbed}: " + ", ".join(f"{entity} is {name}" for entity, name in places.items()))
     if said.expectations:
         console.print("\nexpects: " + "; ".join(said.expectations))
 

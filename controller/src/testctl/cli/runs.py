@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import NAMED, check_name, choose, interrupted
+from testctl.testbeds.choose import NAMED, check_name, choose, interrupted, places
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
@@ -58,10 +58,11 @@ def plan(
     max_points: MaxPoints = 10_000,
     as_json: AsJson = False,
 ) -> None:
-    """Dry run: points, interaction coverage, time estimate, what would be set.  Touches nothing."""
+    """Dry run: points, interaction coverage, time estimate, what would be set and where.  Touches nothing."""
     from testctl.cli.dry_run import print_dry_run
 
-    print_dry_run(load(file, testbed, sets, kernel, max_points, without), as_json)
+    chosen = load(file, testbed, sets, kernel, max_points, without)
+    print_dry_run(chosen, as_json, places(testbed, chosen))
 
 
 def run(

@@ -91,6 +91,13 @@ def explain(who: str, error: grpc.RpcError | ValueError) -> str:
     return f"{who}: {said}"
 
 
+def below(directory: Path, file: str, what: str) -> Path:
+    """Where a file goes that an agent named.  Raises TestbedError for a name that leads anywhere else."""
+    if file in ("", ".", "..") or "/" in file or not file.isprintable():
+        raise TestbedError(f"{what}: want the name of a file; got {file[:200]!r}")
+    return directory / file
+
+
 def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
     """Write a stream of Chunk messages to a file, whole or not at all.
 

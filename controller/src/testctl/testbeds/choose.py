@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.plan import Point
+from testctl.plan import Plan, Point
 
 if TYPE_CHECKING:
     from testctl.execute import Bed
@@ -23,6 +23,19 @@ def check_name(testbed: str) -> None:
         raise PlanError(
             f"--testbed: want {', '.join(NAMED)} or an Ansible inventory; got {testbed!r}, which is not there"
         )
+
+
+def places(testbed: str, plan: Plan) -> dict[str, str]:
+    """Which station of a rack each entity of a plan would be, without reaching any; of other testbeds none.
+
+    Raises PlanError as a run would: a wrong inventory, no room.
+    """
+    if testbed in NAMED:
+        return {}
+    from testctl.testbeds.placement import place
+    from testctl.testbeds.rack import read_rack
+
+    return place(plan.topology.to_json(), read_rack(Path(testbed))).to_json()
 
 
 def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1) -> Bed:

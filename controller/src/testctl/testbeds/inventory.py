@@ -28,7 +28,7 @@ from testctl.testbeds.channels import CONNECT_S, HELD, TOKEN, Keys, explain, ope
 from testctl.testbeds.job import job
 from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
-from testctl.testbeds.point import PointRun, outcome_of
+from testctl.testbeds.point import PointRun, outcome_of, result_of
 from testctl.testbeds.rack import Rack, Station, read_rack
 from testctl.testbeds.remote import RemoteAgents
 
@@ -77,7 +77,7 @@ class InventoryTestbed:
 
             def fetch(agent: str, task: str, files: Sequence[str]) -> None:
                 for file in files:
-                    agents.fetch(agent, task, file, workdir / agent / task / file)
+                    agents.fetch(agent, task, file, workdir / agent / task)
 
             paths = Paths(asked, agents)
 
@@ -99,7 +99,7 @@ def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
     for key, text in outcome["notes"].items():
         agent, _, task = key.partition(": ")
         if task == "telemetry" and agent in placement.stations and text.startswith("{"):
-            result = json.loads(text)
+            result = result_of(key, text)
             names = placement.devices_back(agent)
             result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
             outcome["notes"][key] = json.dumps(result)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,6 +13,7 @@ from testctl_agent.wire.values import options_to_wire
 
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.clocks import clocks_of
+from testctl.testbeds.point import result_of
 
 Json = dict[str, Any]
 PROBE_PORT = 7407
@@ -95,5 +95,4 @@ class Paths:
     def _result(self, agent: str, task: str, status: pb.TaskStatus) -> Json:
         if not status.ok:
             raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
-        result: Json = json.loads(status.result)
-        return result
+        return result_of(f"{agent}, {task}", status.result)

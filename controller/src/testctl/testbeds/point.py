@@ -286,8 +286,7 @@ class PointRun:
             raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}")
         self._tasks.remove((agent, task))
         self._fetch(agent, task, status.files)
-        result: Json = json.loads(status.result)
-        return result
+        return result_of(f"{agent}, {task}", status.result)
 
     def _end_collectors(self) -> None:
         """Last started, first ended; where time is real, side by side on different agents."""
@@ -315,6 +314,17 @@ class PointRun:
                 self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             except TestbedError as error:
                 self.outcome["notes"][f"{agent}: {task}"] = str(error)
+
+
+def result_of(who: str, text: str) -> Json:
+    """The result of a task.  Raises TestbedError when it is none."""
+    try:
+        result = json.loads(text)
+    except ValueError as error:
+        raise TestbedError(f"{who}: want a result in JSON; got {text[:100]!r}") from error
+    if not isinstance(result, dict):
+        raise TestbedError(f"{who}: want a result of names and values; got {text[:100]!r}")
+    return result
 
 
 def late(flow: Json, t0_ns: int, client: Json) -> str:

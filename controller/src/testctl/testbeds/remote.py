@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,17 @@ from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.testbeds.agents import CALL_S, Agents, said_by
-from testctl.testbeds.channels import CONNECT_S, HELD, TOKEN, can_not, explain, open_channel, read_keys, write_checked
+from testctl.testbeds.channels import (
+    CONNECT_S,
+    HELD,
+    TOKEN,
+    below,
+    can_not,
+    explain,
+    open_channel,
+    read_keys,
+    write_checked,
+)  # fmt: skip
 from testctl.testbeds.placement import Placement
 from testctl.testbeds.rack import Rack
 
@@ -59,8 +70,9 @@ class RemoteAgents(Agents):
         try:
             for name in sorted(self.stubs):
                 self._acquire(name)
-        except TestbedError:
+        except BaseException:
             self._release()
+            self.close()
             raise
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         self._renewing.start()
@@ -117,12 +129,14 @@ class RemoteAgents(Agents):
             for lost in self._lost.values():
                 raise TestbedError(lost)
 
-    def fetch(self, name: str, task: str, file: str, to: Path) -> None:
-        """Copy a file that a task wrote; whole, with its checksum, or not at all."""
+    def fetch(self, name: str, task: str, file: str, into: Path) -> None:
+        """Copy a file that a task wrote into a directory; whole, with its checksum, or not at all."""
+        what = f"{self.words(name)}, {task}, {file}"
+        to = below(into, file, f"{self.words(name)}, {task}")
         self._note(name, "Fetch", "begins")
         try:
             chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
-            write_checked(chunks, to, f"{self.words(name)}, {task}, {file}")
+            write_checked(chunks, to, what)
         except (grpc.RpcError, ValueError) as error:
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, "Fetch", "ended")
@@ -175,9 +189,10 @@ class RemoteAgents(Agents):
     def _renew(self) -> None:
         heard = dict.fromkeys(self.stubs, time.monotonic())
         while not self._ended.wait(self._lease_s / 4):
-            for name in set(self._tokens) - self._lost.keys():
+            asked = {name: self._renewal(name) for name in self._tokens.keys() - self._lost.keys()}
+            for name, end in asked.items():
                 try:
-                    self._renew_one(name)
+                    end()
                     heard[name] = time.monotonic()
                 except grpc.RpcError as error:
                     answered = error.code() is not grpc.StatusCode.UNAVAILABLE
@@ -185,20 +200,28 @@ class RemoteAgents(Agents):
                     if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
                         self._lose(name, error)
 
-    def _renew_one(self, name: str) -> None:
-        """One renewal, and a look at the agent's clock."""
+    def _renewal(self, name: str) -> Callable[[], None]:
+        """Begin one renewal, so that no lease waits for somebody else's dead host; its end looks at the clock."""
         before_ns = time.time_ns()
-        lease = self._ask(name, "Renew", pb.RenewRequest(), CONNECT_S)
-        offset_ns, error_ns = _offset(before_ns, lease.time_ns, time.time_ns())
-        first_ns, first_error_ns = self.clocks_ns[name]
-        moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
-        self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+        ended_ns: list[int] = []
+        metadata = [(TOKEN, self._tokens[name])]
+        future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=CONNECT_S, metadata=metadata)
+        future.add_done_callback(lambda _: ended_ns.append(time.time_ns()))
+
+        def end() -> None:
+            lease = future.result()
+            offset_ns, error_ns = _offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
+            first_ns, first_error_ns = self.clocks_ns[name]
+            moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
+            self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+
+        return end
 
     def clock_steps(self, most_ns: int) -> list[str]:
         """The stations whose clock moved against the controller's by more than that, in words."""
         for name in sorted(self._tokens.keys() - self._lost.keys()):
             with suppress(grpc.RpcError, ValueError):
-                self._renew_one(name)
+                self._renewal(name)()
         return [
             f"{self.words(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
             for name, moved_ns in sorted(self._moved_ns.items())

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent that is not one's own any more can say, and what the controller makes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from testctl.testbeds.channels import below, write_checked
+from testctl.testbeds.point import result_of
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+
+HERE = Path("/somewhere/results")
+
+
+@pytest.mark.parametrize(
+    "file", ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\0b", "a\nb", "../../.ssh/authorized_keys"]
+)
+def test_a_file_goes_nowhere_else(file: str) -> None:
+    with pytest.raises(TestbedError, match="host alpha: want the name of a file; got"):
+        below(HERE, file, "host alpha")
+
+
+@given(file=st.text(max_size=20))
+def test_whatever_it_is_called(file: str) -> None:
+    try:
+        assert below(HERE, file, "host alpha").resolve().parent == HERE
+    except TestbedError:
+        return
+
+
+def chunks(*data: bytes, told: str | None = None) -> Iterator[pb.Chunk]:
+    yield from (pb.Chunk(data=one) for one in data)
+    yield pb.Chunk(sha256=hashlib.sha256(b"".join(data)).hexdigest() if told is None else told)
+
+
+def test_a_file_comes_whole(tmp_path: Path) -> None:
+    write_checked(chunks(b"one ", b"two"), tmp_path / "new" / "file", "host alpha")
+    assert (tmp_path / "new" / "file").read_bytes() == b"one two"
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("told", ["", "0" * 64])
+def test_or_not_at_all(tmp_path: Path, told: str) -> None:
+    with pytest.raises(TestbedError, match="host alpha: want the SHA-256 "):
+        write_checked(chunks(b"one", told=told), tmp_path / "file", "host alpha")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nor_when_the_stream_breaks(tmp_path: Path) -> None:
+    def broken() -> Iterator[pb.Chunk]:
+        yield pb.Chunk(data=b"one")
+        raise ValueError("the channel is closed")
+
+    with pytest.raises(ValueError, match="closed"):
+        write_checked(broken(), tmp_path / "file", "host alpha")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", '"x"', "null"])
+def test_a_result_that_is_none(text: str) -> None:
+    with pytest.raises(TestbedError, match="alpha, bulk-client: want a result "):
+        result_of("alpha, bulk-client", text)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller's leases on agents of which some do not answer any more."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from testctl import keys
+from testctl.testbeds import remote
+from testctl.testbeds.placement import Placement
+from testctl.testbeds.rack import Rack, Station
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+
+from agents.tests.engine.daemons import Daemon, running, written
+
+NAMES = ("alpha", "beta", "gamma", "delta")
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[tuple[Rack, dict[str, Daemon]]]:
+    """Four hosts on the loopback."""
+    keys.make(tmp_path, NAMES)
+    stations, daemons = {}, {}
+    with ExitStack() as stack:
+        for name in NAMES:
+            with closing(socket.create_server(("127.0.0.1", 0))) as sock:
+                listen = f"127.0.0.1:{sock.getsockname()[1]}"
+            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [keys.CONTROLLER]}
+            tls |= {"certificate": str(tmp_path / f"{name}.crt"), "key": str(tmp_path / f"{name}.key")}
+            folder = tmp_path / name
+            folder.mkdir()
+            file = written(folder, name=name, devices={name: "lo"}, listen=listen, tls=tls)
+            daemons[name] = stack.enter_context(running(file))
+            stations[name] = Station(name, "host", listen)
+        yield Rack(tmp_path, stations, tmp_path), daemons
+
+
+def test_a_lease_does_not_wait_for_hosts_that_are_dead(
+    agents: tuple[Rack, dict[str, Daemon]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked one after the other, three dead hosts would take longer than the fourth's lease lasts."""
+    rack, daemons = agents
+    monkeypatch.setattr(remote, "LEASE_NS", 3 * 10**9)
+    monkeypatch.setattr(remote, "RENEW_S", 0.5)
+    monkeypatch.setattr(remote, "LOST_S", 4.0)
+    monkeypatch.setattr(remote, "CONNECT_S", 1.5)
+    with remote.RemoteAgents(rack, Placement(rack.stations), "a test") as held:
+        for name in NAMES[:3]:
+            daemons[name].process.send_signal(signal.SIGSTOP)
+        time.sleep(8)
+        held.call("delta", "Restore", pb.RestoreRequest())
+        for name in NAMES[:3]:
+            with pytest.raises(TestbedError, match=f"host {name} .*its lease is lost"):
+                held.call(name, "Restore", pb.RestoreRequest())
+            daemons[name].process.send_signal(signal.SIGCONT)
