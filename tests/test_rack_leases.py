@@ -47,10 +47,7 @@ def test_a_lease_does_not_wait_for_hosts_that_are_dead(
 ) -> None:
     """Asked one after the other, three dead hosts would take longer than the fourth's lease lasts."""
     rack, daemons = agents
-    monkeypatch.setattr(remote, "LEASE_NS", 3 * 10**9)
-    monkeypatch.setattr(remote, "RENEW_S", 0.5)
-    monkeypatch.setattr(remote, "LOST_S", 4.0)
-    monkeypatch.setattr(remote, "CONNECT_S", 1.5)
+    monkeypatch.setenv(remote.LEASE, "3")
     with remote.RemoteAgents(rack, Placement(rack.stations), "a test") as held:
         for name in NAMES[:3]:
             daemons[name].process.send_signal(signal.SIGSTOP)

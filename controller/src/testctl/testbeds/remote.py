@@ -205,7 +205,7 @@ class RemoteAgents(Agents):
         before_ns = time.time_ns()
         ended_ns: list[int] = []
         metadata = [(TOKEN, self._tokens[name])]
-        future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=CONNECT_S, metadata=metadata)
+        future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=self._lease_s / 4, metadata=metadata)
         future.add_done_callback(lambda _: ended_ns.append(time.time_ns()))
 
         def end() -> None:
