@@ -31,7 +31,7 @@ LEAD_NS = 10**8
 CLIENT_NS = 2 * 10**8
 """How much sooner where time is virtual, for each client beyond the first: they are started one after the other."""
 
-FIRST_LEAD_NS, START_LEAD_NS, SLOW_LEAD_NS = 25 * 10**7, 10**8, 2 * 10**9
+FIRST_LEAD_NS, START_LEAD_NS, SLOW_LEAD_NS = 4 * 10**8, 10**8, 2 * 10**9
 """How long before the traffic the last programs are begun where time is real: at least, for each of them on one
 agent, and at least with another generator than tgen.  A start takes some ms."""
 
