@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from testctl.testbeds.point import drift
 from testctl_agent.spec.errors import TestbedError
 
-from tests.rack.bed import Bed, bed, differences
+from tests.rack.bed import Bed, bed
 
 
 @pytest.fixture(scope="module")
@@ -29,4 +30,4 @@ def rack(made: Bed) -> Iterator[Bed]:
     before = made.attest()
     yield made
     made.mend()
-    assert differences(before, made.attest()) == []
+    assert drift(before, made.attest()) == []

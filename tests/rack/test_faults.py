@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.testbeds.point import drift
 
-from tests.rack.bed import PLAN, POINTS, Bed, differences, eventually
+from tests.rack.bed import PLAN, POINTS, Bed, eventually
 from tests.rack.faked import faked, needs_faketime
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
@@ -129,7 +130,7 @@ def test_the_controller_is_killed(rack: Bed) -> None:
         process.kill()
         process.communicate(timeout=30)
         assert eventually(rack.is_free)
-        assert differences(before, rack.attest()) == [], step
+        assert drift(before, rack.attest()) == [], step
     whole_after(rack, finished=0)
 
 
@@ -140,8 +141,8 @@ def test_the_controller_is_killed_in_its_second_point(rack: Bed) -> None:
         rack.reaches("sender Apply ended", process)
     process.kill()
     process.communicate(timeout=30)
-    assert differences(before, rack.attest())
-    assert eventually(lambda: not differences(before, rack.attest()))
+    assert drift(before, rack.attest())
+    assert eventually(lambda: not drift(before, rack.attest()))
     assert eventually(rack.is_free)
     whole_after(rack, finished=1)
 
@@ -334,7 +335,7 @@ def test_restore(rack: Bed) -> None:
     done = restore(rack)
     assert done.returncode == 0, done.stdout
     assert [line.partition(" (")[0] for line in done.stdout.splitlines()] == ["host alpha", "host beta", "switch s1"]
-    assert differences(before, rack.attest()) == []
+    assert drift(before, rack.attest()) == []
 
 
 def test_restore_names_a_station_that_is_not_there(rack: Bed) -> None:
