@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.runs import AsJson, KernelName, PlanFile, Sets, Without, load
 
 
@@ -43,7 +43,7 @@ def aa(
     from testctl.testbeds.choose import choose, interrupted
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruptible()
     bed = choose(testbed, [check.point], jobs=check.jobs[-1])
     progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
     try:
@@ -51,7 +51,7 @@ def aa(
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; nothing is kept", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     if as_json:
         print(json.dumps(said, indent=1))
     else:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from testctl.cli.interrupt import INTERRUPTED, interruptible
 
 
 def papers(
@@ -42,7 +43,7 @@ def papers(
 
     place = out or results / run_name("papers")
     check_out(place, resume)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruptible()
     points = [point for plan in plans for point in plan.points]
     bed = LabTestbed.for_points(points)
     progress = Progress(len(points), Console(stderr=True))
@@ -50,7 +51,7 @@ def papers(
         card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)
     except KeyboardInterrupt:
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     written = write_scorecard(card, place)
     if as_json:
         print(json.dumps(card.to_json(), indent=1))

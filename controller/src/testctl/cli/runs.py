@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.plan import Plan, load_plan
 from testctl.testbeds.choose import NAMED, check_name, choose, interrupted, places
 
@@ -89,7 +89,7 @@ def run(
     from testctl.execute import Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruptible()
     bed = choose(testbed, chosen.points, wall_limit, jobs)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
@@ -101,7 +101,7 @@ def run(
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     if as_json:
         print(json.dumps(done.summary, indent=1))
     else:
