@@ -109,15 +109,43 @@ class Netlink:
 
         Returns the payloads of what came before it.  Raises NetlinkError.
         """
-        return self._exchange(kind, flags | NLM_F_REQUEST | NLM_F_ACK, payload)
+        (answers,) = self.together((kind, flags, payload))
+        return answers
+
+    def together(self, *requests: tuple[int, int, bytes]) -> list[list[bytes]]:
+        """As `request`, of several (kind, flags, payload) that the kernel takes within one system call.
+
+        Who is killed has sent all of them or none.  Every one is tried, also after one that is refused;
+        NetlinkError is that of the first.
+        """
+        first = self._sequence + 1
+        self._send(*((kind, flags | NLM_F_REQUEST | NLM_F_ACK, payload) for kind, flags, payload in requests))
+        answers: list[list[bytes]] = []
+        refused: list[NetlinkError] = []
+        for sequence in range(first, first + len(requests)):
+            try:
+                answers.append(self._answers(sequence))
+            except NetlinkError as error:
+                refused.append(error)
+        if refused:
+            raise refused[0]
+        return answers
 
     def dump(self, kind: int, payload: bytes) -> list[bytes]:
         """The payload of every message of a table."""
-        return self._exchange(kind, NLM_F_REQUEST | NLM_F_DUMP, payload)
+        self._send((kind, NLM_F_REQUEST | NLM_F_DUMP, payload))
+        return self._answers(self._sequence)
 
-    def _exchange(self, kind: int, flags: int, payload: bytes) -> list[bytes]:
-        self._sequence += 1
-        self._socket.send(_HEADER.pack(_HEADER.size + len(payload), kind, flags, self._sequence, 0) + payload)
+    def _send(self, *messages: tuple[int, int, bytes]) -> None:
+        data = b""
+        for kind, flags, payload in messages:
+            self._sequence += 1
+            data += _HEADER.pack(_HEADER.size + len(payload), kind, flags, self._sequence, 0) + payload
+            data += bytes(-len(data) % 4)
+        self._socket.send(data)
+
+    def _answers(self, wanted: int) -> list[bytes]:
+        """What the kernel says to the request of a sequence number, up to its acknowledgement."""
         answers: list[bytes] = []
         while True:
             packet = self._socket.recv(_RECEIVE_BYTES)
@@ -126,7 +154,7 @@ class Netlink:
                 length, got, got_flags, sequence, _ = _HEADER.unpack_from(packet, at)
                 body = packet[at + _HEADER.size : at + length]
                 at += (length + 3) & ~3
-                if sequence != self._sequence:
+                if sequence != wanted:
                     continue
                 if got in (_NLMSG_ERROR, _NLMSG_DONE):
                     _refuse(got, got_flags, body)

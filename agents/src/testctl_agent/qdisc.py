@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testctl_agent import netlink as nl
@@ -120,31 +121,55 @@ def counters(device: str) -> list[dict[str, object]]:
     ]
 
 
-def _change(kind: int, flags: int, device: str, handle: int, parent: int, name: str, options: bytes, info: int) -> None:
+Change = tuple[int, int, bytes]
+"""A request to the kernel that is yet to be sent: kind, flags, payload."""
+
+
+def _change(
+    kind: int, flags: int, device: str, handle: int, parent: int, name: str = "", options: bytes = b"", info: int = 0
+) -> Change:
     payload = _TCMSG.pack(0, 0, nl.index(device), handle, parent, info)
     payload += (nl.text(_TCA_KIND, name) if name else b"") + (nl.attr(_TCA_OPTIONS, options) if options else b"")
+    return kind, flags, payload
+
+
+def make(*changes: Change) -> None:
+    """Send them at once: who is killed meanwhile has sent all or none.  Raises NetlinkError, of the first refused."""
     with nl.Netlink() as netlink:
-        netlink.request(kind, flags, payload)
+        netlink.together(*changes)
+
+
+def new_qdisc(device: str, kind: str, handle: int, parent: int, options: bytes = b"") -> Change:
+    """The qdisc made, or changed to `options` when it is there."""
+    flags = nl.NLM_F_CREATE | nl.NLM_F_REPLACE
+    return _change(nl.RTM_NEWQDISC, flags, device, handle, parent, kind, options)
+
+
+def new_class(device: str, kind: str, handle: int, parent: int, options: bytes) -> Change:
+    return _change(nl.RTM_NEWTCLASS, nl.NLM_F_CREATE, device, handle, parent, kind, options)
 
 
 def put_qdisc(device: str, kind: str, handle: int, parent: int, options: bytes = b"") -> None:
     """Make the qdisc, or change it to `options` when it is there.  Raises NetlinkError."""
-    _change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_REPLACE, device, handle, parent, kind, options, 0)
+    make(new_qdisc(device, kind, handle, parent, options))
 
 
 def delete_qdisc(device: str, handle: int, parent: int) -> None:
-    _change(nl.RTM_DELQDISC, 0, device, handle, parent, "", b"", 0)
+    make(_change(nl.RTM_DELQDISC, 0, device, handle, parent))
 
 
-def put_class(device: str, kind: str, handle: int, parent: int, options: bytes) -> None:
-    _change(nl.RTM_NEWTCLASS, nl.NLM_F_CREATE, device, handle, parent, kind, options, 0)
+def put_clsact(device: str, name: str, programs: Mapping[int, int]) -> None:
+    """Make a clsact qdisc with loaded programs that themselves say what becomes of a packet.
 
-
-def put_bpf_filter(device: str, parent: int, program: int, name: str) -> None:
-    """Attach a loaded program (a file descriptor) that itself says what becomes of a packet."""
-    options = nl.u32(_BPF_FD, program) + nl.text(_BPF_NAME, name) + nl.u32(_BPF_FLAGS, _BPF_DIRECT_ACTION)
+    programs  INGRESS or EGRESS -> file descriptor; the filters are called `name`
+    """
+    changes = [new_qdisc(device, "clsact", CLSACT_HANDLE, CLSACT)]
     info = (1 << 16) | _ETH_P_ALL_BIG_ENDIAN
-    _change(nl.RTM_NEWTFILTER, nl.NLM_F_CREATE | nl.NLM_F_EXCL, device, 1, parent, "bpf", options, info)
+    for parent, program in programs.items():
+        options = nl.u32(_BPF_FD, program) + nl.text(_BPF_NAME, name) + nl.u32(_BPF_FLAGS, _BPF_DIRECT_ACTION)
+        flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+        changes.append(_change(nl.RTM_NEWTFILTER, flags, device, 1, parent, "bpf", options, info))
+    make(*changes)
 
 
 def bpf_filter(entry: Entry) -> tuple[str, int]:
@@ -162,7 +187,7 @@ def missing(kind: str) -> str:
     """
     options = nl.attr(_FQ_LIMIT, bytes(1)) if kind == "fq" else b""
     try:
-        _change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_EXCL, "lo", 0x7FFF0000, ROOT, kind, options, 0)
+        make(_change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_EXCL, "lo", 0x7FFF0000, ROOT, kind, options))
     except nl.NetlinkError as error:
         return f"this kernel has no {kind} qdisc" if error.errno == errno.ENOENT else ""
     raise ApplyError(f"lo: a {kind} qdisc without usable options was made, though it needs some")

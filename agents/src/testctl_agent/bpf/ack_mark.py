@@ -79,8 +79,9 @@ def put(device: str, threshold: int, limit: int) -> None:
     """
     if _key(device) not in _counting or read(device) is None:
         remove(device)
-        _attach(device)
-    _write(device, threshold=threshold, limit=limit)
+        _attach(device, threshold, limit)
+    else:
+        _write(device, threshold=threshold, limit=limit)
 
 
 def emptied(device: str) -> None:
@@ -109,7 +110,7 @@ def remove(device: str) -> None:
         qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
 
 
-def _attach(device: str) -> None:
+def _attach(device: str, threshold: int, limit: int) -> None:
     if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
         raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
     compiled = load.read_object(Path(__file__).with_name("ack_mark.json"))
@@ -118,15 +119,13 @@ def _attach(device: str) -> None:
     counting = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
         maps[_MAP] = load.create_map(*compiled["maps"][_MAP])
-        load.write_array(maps[_MAP], _QUEUE.pack(0, UNSET, UNSET, 0, 0))
+        load.write_array(maps[_MAP], _QUEUE.pack(0, threshold, limit, 0, 0))
         for name, kind in ((_LEFT, load.SOCKET_FILTER), (_SENT, load.SCHED_CLS), (_RETURNED, load.SCHED_CLS)):
             code = load.instructions(compiled["programs"][name], maps)
             programs[name] = load.load_program(kind, name, code)
         counting.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_BPF, programs[_LEFT])
         counting.bind((device, _ETH_P_ALL))
-        qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
-        qdisc.put_bpf_filter(device, qdisc.INGRESS, programs[_RETURNED], _NAME)
-        qdisc.put_bpf_filter(device, qdisc.EGRESS, programs[_SENT], _NAME)
+        qdisc.put_clsact(device, _NAME, {qdisc.INGRESS: programs[_RETURNED], qdisc.EGRESS: programs[_SENT]})
     except (TestbedError, OSError) as error:
         counting.close()
         with suppress(netlink.NetlinkError):

@@ -90,8 +90,8 @@ def read_state(device: str) -> Htb:
         from testctl_agent.bpf import ack_mark
 
         queue = ack_mark.read(device)
-        if queue is None:
-            raise ApplyError(f"device {device}: the programs that mark ACKs are gone")
+        if queue is None:  # who was killed had just taken them off
+            return Htb(rate, burst, mark="ack")
         threshold = None if queue.threshold == ack_mark.UNSET else queue.threshold
         return Htb(rate, burst, queue.limit if asked else None, threshold, "ack")
     limit, marking = qdisc.parse_red(leaf) if kind == "red" else (qdisc.parse_bfifo(leaf), None)
@@ -100,28 +100,32 @@ def read_state(device: str) -> Htb:
 
 def write_state(device: str, old: Htb, new: Htb) -> None:
     """Go from one state to another.  Raises NetlinkError, TestbedError or ValueError."""
-    if old == new:
-        return
+    if new.rate is None and new != Htb():
+        raise ValueError("there is no htb_rate to go with it")
     if new.rate is None:
-        if new != Htb():
-            raise ValueError("there is no htb_rate to go with it")
-        _remove_marking(device, old)
+        remove(device)
+    elif old != new:
+        try:
+            _put(device, old, new, class_options(new))
+        except TestbedError:
+            if old.rate is None:
+                remove(device)
+            raise
+
+
+def remove(device: str) -> None:
+    """Take the limiter off, and what an agent that was killed left of it.  ApplyError for somebody else's."""
+    there = qdisc.qdiscs(device)
+    if any(q.parent == qdisc.ROOT and q.handle for q in there):
+        if not any(q.parent == _CLASS and q.handle in _FORMS for q in there):
+            read_state(device)  # says whose it is
         qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
-        return
-    options = class_options(new)
-    if old.rate is None:
-        qdisc.put_qdisc(device, "htb", _ROOT, qdisc.ROOT, qdisc.htb_options())
-    try:
-        qdisc.put_class(device, "htb", _CLASS, _ROOT, options)
-        _put_leaf(device, old, new)
-    except TestbedError:
-        if old.rate is None:
-            _remove_marking(device, new)
-            qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
-        raise
+    if any(q.kind == "clsact" for q in there):
+        _remove_marking(device)
 
 
-def _put_leaf(device: str, old: Htb, new: Htb) -> None:
+def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
+    """Qdisc, class and leaf go to the kernel at once: nobody finds, or leaves, an HTB without its leaf."""
     kind, _ = new.form
     buffer = DEFAULT_BUFFER if new.buffer is None else new.buffer
     if kind == "ack":
@@ -129,25 +133,28 @@ def _put_leaf(device: str, old: Htb, new: Htb) -> None:
 
         ack_mark.put(device, ack_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold, buffer)
     if kind == "red":
-        name, options = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
+        name, leaf = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
     else:
-        name, options = "bfifo", qdisc.bfifo_options(_UNLIMITED if kind == "ack" else buffer)
+        name, leaf = "bfifo", qdisc.bfifo_options(_UNLIMITED if kind == "ack" else buffer)
     same = new.form == old.form and (
         kind == "ack" or (new.buffer, new.ecn_threshold) == (old.buffer, old.ecn_threshold)
     )
-    if old.rate is None or not same:
-        qdisc.put_qdisc(device, name, _LEAVES[new.form] << 16, _CLASS, options)
-        if kind == "ack":
-            ack_mark.emptied(device)
-    if kind != "ack":
-        _remove_marking(device, old)
+    changes = [qdisc.new_class(device, "htb", _CLASS, _ROOT, options)]
+    if old.rate is None:
+        changes.insert(0, qdisc.new_qdisc(device, "htb", _ROOT, qdisc.ROOT, qdisc.htb_options()))
+    if fresh := old.rate is None or not same:
+        changes.append(qdisc.new_qdisc(device, name, _LEAVES[new.form] << 16, _CLASS, leaf))
+    qdisc.make(*changes)
+    if fresh and kind == "ack":
+        ack_mark.emptied(device)
+    if kind != "ack" and old.mark == "ack":
+        _remove_marking(device)
 
 
-def _remove_marking(device: str, htb: Htb) -> None:
-    if htb.mark == "ack":
-        from testctl_agent.bpf import ack_mark
+def _remove_marking(device: str) -> None:
+    from testctl_agent.bpf import ack_mark
 
-        ack_mark.remove(device)
+    ack_mark.remove(device)
 
 
 def read(entity: Entity, name: str) -> Value:
@@ -161,9 +168,11 @@ def apply(entity: Entity, name: str, value: Value) -> None:
     if name in ("htb_ecn_threshold", "htb_mark") and (lacking := _lacks_marking(entity, name, value)):
         raise entity.lacks(name, value, lacking)
     try:
-        old = read_state(entity.device)
-        new = Htb() if name == "htb_rate" and value == "none" else _with(old, field, value)
-        write_state(entity.device, old, new)
+        if name == "htb_rate" and value == "none":
+            remove(entity.device)
+        else:
+            old = read_state(entity.device)
+            write_state(entity.device, old, _with(old, field, value))
     except (TestbedError, ValueError) as error:
         raise entity.refuse(name, value, error) from error
 

@@ -19,8 +19,7 @@ def attach(device: str, program_fd: int, name: str) -> None:
     """Put a program there.  TestbedError when somebody else's clsact is."""
     if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
         raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
-    qdisc.put_qdisc(device, "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)
-    qdisc.put_bpf_filter(device, qdisc.INGRESS, program_fd, name)
+    qdisc.put_clsact(device, name, {qdisc.INGRESS: program_fd})
 
 
 def detach(device: str, name: str) -> None:
