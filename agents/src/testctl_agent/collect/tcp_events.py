@@ -2,7 +2,8 @@
 """TCP's internals at every ACK, transmission and timeout of this host (tcp_trace/tcp_event.h).
 
 The lab's kernel keeps the events until the end, so that nothing runs beside the traffic; on a running
-kernel `tgen drain` takes them out of a ring.  What found no room is counted in the result's `lost`.
+kernel `tgen drain` takes them out of a ring.  What found no room, or the
+kernel did not show (tcp_trace.c), is counted in the result's `lost`.
 """
 
 from __future__ import annotations

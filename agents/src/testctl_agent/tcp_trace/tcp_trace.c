@@ -10,10 +10,13 @@
  * (after the FIN has been sent), and who waits for a neighbour's address; on
  * stacked devices (a VLAN's) a transmission is recorded once a device.
  *
- * The ring is drained when it is half full.  trace_lost[0] counts events that
- * find no room, and transmissions that the tracepoint did not show: snd_nxt is
- * then further than what was recorded.  trace_namespace[0] is the inode of the
- * one network namespace that is traced; 0: none.
+ * The ring is drained when it is half full.  trace_lost[0] counts packets of
+ * transmissions, and other events, that find no room, and packets that the
+ * tracepoint did not show, as a busy machine's does now and then: TCP's own
+ * count of what it sent (data_segs_out) is then further than what was seen.
+ * ACKs that were not shown either are not counted; they come with such packets.
+ * trace_namespace[0] is the inode of the one network namespace that is traced;
+ * 0: none.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -48,8 +51,10 @@ struct sk_buff {
 	unsigned int len;
 	unsigned char *head;
 	unsigned char *data;
+	unsigned int end;
 	__u16 transport_header;
 } CORE;
+struct skb_shared_info { __u16 gso_segs; } CORE;
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u64 bytes_acked;
@@ -63,7 +68,7 @@ struct tcp_sock {
 	__u32 retrans_out;
 	__u32 delivered;
 	__u32 srtt_us;
-	__u32 mss_cache;
+	__u32 data_segs_out;
 } CORE;
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
@@ -100,13 +105,14 @@ static inline __u8 tcp_event_state(const struct tcp_sock *tp)
 #define tcp_event_get READ
 #include "tcp_event.h"
 
-/* A connection: its latest ACK, while that has not been recorded (time_ns is not 0), and snd_nxt as recorded. */
+/* A connection: its latest ACK, while that has not been recorded (time_ns is not 0); snd_nxt and packets as seen. */
 struct connection {
 	__u64 time_ns;
 	__u32 prior_pipe;
 	__u32 prior_una;
 	__u32 flying;
-	__u32 told_nxt;
+	__u32 seen_nxt;
+	__u32 seen_segs;
 };
 
 #define MAP(name, kind, key_type, value_type, count) \
@@ -141,21 +147,22 @@ static inline struct tcp_sock *traced(struct sock *sk)
 	return READ(sk, sk_protocol) == PROTOCOL_TCP ? (struct tcp_sock *)sk : 0;
 }
 
-static inline void lose(void)
+static inline void lose(__u32 count)
 {
 	__u32 zero = 0;
 	__u64 *lost = map_lookup(&trace_lost, &zero);
 
 	if (lost)
-		__sync_fetch_and_add(lost, 1);
+		__sync_fetch_and_add(lost, count);
 }
 
-static inline struct tcp_event *reserve(const struct tcp_sock *tp, __u64 time_ns)
+/* Room for an event, which stands for so many packets or is another event. */
+static inline struct tcp_event *reserve(const struct tcp_sock *tp, __u64 time_ns, __u32 segs)
 {
 	struct tcp_event *e = ring_reserve(&trace_ring, sizeof(*e), 0);
 
 	if (!e) {
-		lose();
+		lose(segs ? segs : 1);
 		return 0;
 	}
 	e->time_ns = time_ns;
@@ -171,9 +178,10 @@ static inline void submit(struct tcp_event *e)
 	ring_submit(e, waiting > RING_BYTES / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-static inline struct connection *connection_of(const struct tcp_sock *tp)
+/* The connection, as of before `now` packets that are being seen if it is a new one. */
+static inline struct connection *connection_of(const struct tcp_sock *tp, __u32 now)
 {
-	struct connection *c, fresh = { .told_nxt = READ(tp, snd_nxt) };
+	struct connection *c, fresh = { .seen_nxt = READ(tp, snd_nxt), .seen_segs = READ(tp, data_segs_out) - now };
 	__u64 key = (__u64)tp;
 
 	c = map_lookup(&trace_conns, &key);
@@ -183,18 +191,28 @@ static inline struct connection *connection_of(const struct tcp_sock *tp)
 	return map_lookup(&trace_conns, &key);
 }
 
+/* Count what TCP has sent, but for `now` packets that are being seen, and nobody saw. */
+static inline void count_unseen(const struct tcp_sock *tp, struct connection *c, __u32 now)
+{
+	__u32 nxt = READ(tp, snd_nxt), segs = READ(tp, data_segs_out);
+	__s32 unseen = segs - now - c->seen_segs;
+
+	if (unseen > 0)
+		lose(unseen);
+	else if ((__s32)(nxt - c->seen_nxt) > 0)
+		lose(1); /* a FIN alone */
+	if ((__s32)(nxt - c->seen_nxt) > 0)
+		c->seen_nxt = nxt;
+	c->seen_segs = segs;
+}
+
 /* Record the ACK that was being processed, if there is one. */
 static inline void ack_is_processed(const struct tcp_sock *tp, struct connection *c)
 {
-	__u32 nxt = READ(tp, snd_nxt);
 	struct tcp_event *e;
 
-	if ((__s32)(nxt - c->told_nxt) > 0) {
-		c->told_nxt = nxt;
-		lose();
-	}
 	if (c->time_ns && (c->flying || READ(tp, snd_una) != c->prior_una)) {
-		e = reserve(tp, c->time_ns);
+		e = reserve(tp, c->time_ns, 0);
 		if (e) {
 			tcp_event_fill(e, tp, TCP_EVENT_ACK, c->prior_pipe);
 			submit(e);
@@ -206,10 +224,11 @@ static inline void ack_is_processed(const struct tcp_sock *tp, struct connection
 SEC("tp_btf/tcp_probe") int ack_comes(__u64 *context)
 {
 	struct tcp_sock *tp = traced((struct sock *)context[0]);
-	struct connection *c = tp ? connection_of(tp) : 0;
+	struct connection *c = tp ? connection_of(tp, 0) : 0;
 
 	if (!c)
 		return 0;
+	count_unseen(tp, c, 0);
 	ack_is_processed(tp, c);
 	c->time_ns = now_ns();
 	c->prior_pipe = tcp_event_pipe(tp);
@@ -222,7 +241,8 @@ SEC("tp_btf/net_dev_queue") int leaves(__u64 *context)
 {
 	struct sk_buff *skb = (struct sk_buff *)context[0];
 	struct tcp_sock *tp = traced(READ(skb, sk));
-	__u32 length, span, seq, mss, segs;
+	__u32 length, span, seq, segs;
+	struct skb_shared_info *shared;
 	unsigned char *header;
 	struct connection *c;
 	struct tcp_event *e;
@@ -238,15 +258,16 @@ SEC("tp_btf/net_dev_queue") int leaves(__u64 *context)
 	if (!span || th[13] & SYN)
 		return 0;
 	seq = (__u32)th[4] << 24 | th[5] << 16 | th[6] << 8 | th[7];
-	mss = READ(tp, mss_cache);
-	segs = length && mss ? (length + mss - 1) / mss : 1;
-	c = connection_of(tp);
+	shared = (struct skb_shared_info *)(READ(skb, head) + READ(skb, end));
+	segs = READ(shared, gso_segs);
+	c = connection_of(tp, length ? segs : 0);
 	if (!c)
 		return 0;
+	count_unseen(tp, c, length ? segs : 0);
 	ack_is_processed(tp, c);
-	if ((__s32)(seq + span - c->told_nxt) > 0)
-		c->told_nxt = seq + span;
-	e = reserve(tp, now_ns());
+	if ((__s32)(seq + span - c->seen_nxt) > 0)
+		c->seen_nxt = seq + span;
+	e = reserve(tp, now_ns(), segs);
 	if (!e)
 		return 0;
 	tcp_event_sent(e, tp, seq, length, span, segs);
@@ -258,13 +279,14 @@ SEC("tp_btf/net_dev_queue") int leaves(__u64 *context)
 SEC("tp_btf/tcp_cong_state_set") int changes(__u64 *context)
 {
 	struct tcp_sock *tp = (__u8)context[1] == LOSS ? traced((struct sock *)context[0]) : 0;
-	struct connection *c = tp ? connection_of(tp) : 0;
+	struct connection *c = tp ? connection_of(tp, 0) : 0;
 	struct tcp_event *e;
 
 	if (!c)
 		return 0;
+	count_unseen(tp, c, 0);
 	ack_is_processed(tp, c);
-	e = reserve(tp, now_ns());
+	e = reserve(tp, now_ns(), 0);
 	if (!e)
 		return 0;
 	tcp_event_fill(e, tp, TCP_EVENT_TIMEOUT, tcp_event_pipe(tp));
@@ -276,11 +298,12 @@ SEC("tp_btf/tcp_cong_state_set") int changes(__u64 *context)
 SEC("tp_btf/tcp_destroy_sock") int ends(__u64 *context)
 {
 	struct tcp_sock *tp = traced((struct sock *)context[0]);
-	struct connection *c = tp ? connection_of(tp) : 0;
+	struct connection *c = tp ? connection_of(tp, 0) : 0;
 	__u64 key = (__u64)tp;
 
 	if (!c)
 		return 0;
+	count_unseen(tp, c, 0);
 	ack_is_processed(tp, c);
 	map_delete(&trace_conns, &key);
 	return 0;

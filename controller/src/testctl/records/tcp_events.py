@@ -108,7 +108,7 @@ def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -
     if count < written or cut:
         notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
     if lost := int(said.get("lost", 0)):
-        notes.append(f"{where}: tcp_events lacks {lost} events, which found no room")
+        notes.append(f"{where}: tcp_events lacks {lost} packets or events: no room, or not shown by the kernel")
     return events
 
 
