@@ -18,10 +18,10 @@ from google.protobuf.message import DecodeError, Message
 from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.refusal import BadRequest, Denied, status_of
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
 _log = logging.getLogger(__name__)
-TOKEN_KEY = "testctl-lease"
 _CHANGING = frozenset({"Apply", "Restore", "Start", "Stop"})
 """Calls that want a lease, and that the end of a lease waits for."""
 _LOOKING = frozenset({"Wait", "Fetch"})
@@ -38,7 +38,7 @@ def requests() -> dict[str, type[Message]]:
 
 def token_of(context: grpc.ServicerContext) -> str:
     """The lease's token that came with a call; "" when none did."""
-    found = dict(context.invocation_metadata() or ()).get(TOKEN_KEY, "")
+    found = dict(context.invocation_metadata() or ()).get(LEASE_KEY, "")
     return found if isinstance(found, str) else ""
 
 

@@ -17,7 +17,6 @@ from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0
-TOKEN = "testctl-lease"
 """The metadata in which a call bears its lease."""
 HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""

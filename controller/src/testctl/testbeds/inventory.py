@@ -19,12 +19,13 @@ from typing import Any
 import grpc
 from testctl_agent.identity import version
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.plan import Point
 from testctl.records.counters import read_counters
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.channels import CONNECT_S, HELD, TOKEN, Keys, explain, open_channel, read_keys
+from testctl.testbeds.channels import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.job import job
 from testctl.testbeds.paths import Paths
 from testctl.testbeds.placement import Placement, place
@@ -156,7 +157,7 @@ def _described(station: Station, keys: Keys) -> pb.Description | str:
             facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
             request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
             token = stub.Acquire(request, timeout=CONNECT_S).token
-            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(TOKEN, token)])
+            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
         except grpc.RpcError as error:
             return explain(str(station), error)
     for what, want, got in (
@@ -215,7 +216,7 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
 def _restored_alone(stub: Any) -> pb.RestoreReply:
     """Restore with a lease, which is given back even when that fails."""
     request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
-    metadata = [(TOKEN, stub.Acquire(request, timeout=CONNECT_S).token)]
+    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=CONNECT_S).token)]
     try:
         reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
     except grpc.RpcError:

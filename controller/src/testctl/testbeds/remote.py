@@ -18,13 +18,13 @@ from typing import Any
 
 import grpc
 from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
+from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.testbeds.agents import CALL_S, Agents, said_by
 from testctl.testbeds.channels import (
     CONNECT_S,
     HELD,
-    TOKEN,
     below,
     can_not,
     explain,
@@ -112,7 +112,7 @@ class RemoteAgents(Agents):
 
     def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
         """One call; a stream of replies is read to its end by whoever asked for it."""
-        metadata = [(TOKEN, self._tokens[name])] if name in self._tokens else []
+        metadata = [(LEASE_KEY, self._tokens[name])] if name in self._tokens else []
         return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
 
     def _wait(self, name: str, request: pb.WaitRequest) -> pb.TaskStatus:
@@ -204,7 +204,7 @@ class RemoteAgents(Agents):
         """Begin one renewal, so that no lease waits for somebody else's dead host; its end looks at the clock."""
         before_ns = time.time_ns()
         ended_ns: list[int] = []
-        metadata = [(TOKEN, self._tokens[name])]
+        metadata = [(LEASE_KEY, self._tokens[name])]
         future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=self._lease_s / 4, metadata=metadata)
         future.add_done_callback(lambda _: ended_ns.append(time.time_ns()))
 
