@@ -17,7 +17,6 @@ from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
 CONNECT_S = 5.0
-"""The metadata in which a call bears its lease."""
 HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
