@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl show, series, report, compare."""
+"""testctl show, series, report."""
 
 from __future__ import annotations
 
@@ -73,23 +73,6 @@ def report(run: RunDir) -> None:
     print(page)
 
 
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A")],
-    second: Annotated[Path, typer.Argument(metavar="B")],
-    as_json: AsJson = False,
-) -> None:
-    """Compare two runs point by point; in the lab any difference is real.  Exit 1 when they differ."""
-    from testctl.compare import compare_runs, print_comparison
-    from testctl.results import load_run
-
-    found = compare_runs(load_run(first), load_run(second))
-    if as_json:
-        print(json.dumps(found.to_json(), indent=1))
-    else:
-        print_comparison(found, Console())
-    sys.exit(1 if found.differs else 0)
-
-
 def add_to(app: typer.Typer) -> None:
-    for command in (show, series, report, compare):
+    for command in (show, series, report):
         app.command()(command)

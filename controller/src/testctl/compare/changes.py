@@ -115,7 +115,7 @@ def _exactly(values: Floats, at: int) -> int:
 
 def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:
     """What FD.io's jumpavg says alone; its model wants values above zero, so that lower ones are shifted."""
-    import jumpavg
+    import jumpavg  # type: ignore[import-untyped]
 
     numbers = np.asarray(values, dtype=float)
     if len(numbers) < 2 or float(np.ptp(numbers)) == 0:

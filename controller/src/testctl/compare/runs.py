@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs side by side: which points differ, and in which metrics."""
+"""Two runs of a deterministic testbed side by side: any difference is real."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from testctl.compare.match import Pair, match_points
+from testctl.compare.moves import Direction, Move, moves, verdict_direction
+from testctl.compare.opened import versions_moved
+from testctl.compare.packet import FirstDifference, first_difference
 from testctl.results import Run, RunPoint
 
 
@@ -16,82 +17,126 @@ from testctl.results import Run, RunPoint
 class Difference:
     """A point that both runs have and that is not the same.
 
-    metrics  (flow, metric, in A, in B) for every metric whose value moved
+    point, other  its id in A and in B
+    asked         (entity, parameter, in A, in B) of what was asked differently
+    moves         every metric whose value moved
+    first         the first packet that differs; None where the digests are the same
     """
 
     point: str
+    other: str
     tuples: tuple[tuple[str, str, Any], ...]
+    asked: tuple[tuple[str, str, str, str], ...]
     verdicts: tuple[str, str]
-    metrics: tuple[tuple[str, str, Any, Any], ...]
+    reasons: tuple[str, str]
+    digests: tuple[str, str]
+    moves: tuple[Move, ...]
+    first: FirstDifference | None
+
+    @property
+    def direction(self) -> Direction:
+        """worse if its verdict or any metric is, else better if any is."""
+        said = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
+        return "worse" if "worse" in said else "better" if "better" in said else "other"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.point,
+            "id_b": self.other,
+            "tuples": [list(t) for t in self.tuples],
+            "asked": [list(one) for one in self.asked],
+            "verdicts": list(self.verdicts),
+            "reasons": list(self.reasons),
+            "digests": list(self.digests),
+            "direction": self.direction,
+            "metrics": [one.to_json() for one in self.moves],
+            "first": self.first.to_json() if self.first else None,
+        }
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What distinguishes run A from run B."""
+    """What distinguishes run A from run B.
 
+    same        points with the same digest, verdict and metrics
+    versions    (what, in A, in B) of what they were made with
+    metrics_a   metrics that only A's points have, metrics_b B's: no difference of the points
+    """
+
+    runs: tuple[str, str]
     same: int
     differences: tuple[Difference, ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
+    only_a: tuple[RunPoint, ...]
+    only_b: tuple[RunPoint, ...]
+    versions: tuple[tuple[str, str, str], ...] = ()
+    metrics_a: tuple[str, ...] = ()
+    metrics_b: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
         return bool(self.differences or self.only_a or self.only_b)
 
+    @property
+    def worse(self) -> bool:
+        """Whether a verdict or metric is worse, or a point is no longer there."""
+        return bool(self.only_a) or any(one.direction == "worse" for one in self.differences)
+
     def to_json(self) -> dict[str, Any]:
         return {
+            "how": "exact",
+            "runs": list(self.runs),
+            "differs": self.differs,
+            "worse": self.worse,
             "same": self.same,
-            "only_a": list(self.only_a),
-            "only_b": list(self.only_b),
-            "differences": [
-                {"id": d.point, "tuples": [list(t) for t in d.tuples], "verdicts": list(d.verdicts),
-                 "metrics": [{"flow": f, "metric": m, "a": a, "b": b} for f, m, a, b in d.metrics]}
-                for d in self.differences
-            ],
-        }  # fmt: skip
+            "only_a": [point.id for point in self.only_a],
+            "only_b": [point.id for point in self.only_b],
+            "versions": [list(one) for one in self.versions],
+            "metrics_only_a": list(self.metrics_a),
+            "metrics_only_b": list(self.metrics_b),
+            "differences": [one.to_json() for one in self.differences],
+        }
 
 
-def compare_runs(a: Run, b: Run) -> Comparison:
-    """Points are the same when their ids are; they agree when digest and verdict do."""
-    in_a, in_b = ({point.id: point for point in run.points} for run in (a, b))
-    both = [(in_a[i], in_b[i]) for i in in_a if i in in_b]
-    differences = [_difference(x, y) for x, y in both if (x.digest, x.verdict) != (y.digest, y.verdict)]
+def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
+    """Points are matched by id, else by tuples; they agree when digest, verdict and metrics do.
+
+    least: metrics that moved by no more than this share are left out; points still differ by their digests.
+    """
+    matched = match_points(a, b)
+    found = [difference(pair, least) for pair in matched.pairs]
+    differences = tuple(one for one in found if one is not None)
+    ours, theirs = _metrics(matched.pairs, 0), _metrics(matched.pairs, 1)
     return Comparison(
-        len(both) - len(differences),
-        tuple(differences),
-        tuple(i for i in in_a if i not in in_b),
-        tuple(i for i in in_b if i not in in_a),
+        (a.name, b.name),
+        len(found) - len(differences),
+        differences,
+        matched.only_a,
+        matched.only_b,
+        versions_moved(a, b),
+        tuple(sorted(ours - theirs)),
+        tuple(sorted(theirs - ours)),
     )
 
 
-def _difference(x: RunPoint, y: RunPoint) -> Difference:
-    moved = []
-    for flow in sorted({*x.metrics, *y.metrics}):
-        ours, theirs = x.metrics.get(flow, {}), y.metrics.get(flow, {})
-        moved += [
-            (flow, name, ours.get(name), theirs.get(name))
-            for name in sorted({*ours, *theirs})
-            if ours.get(name) != theirs.get(name)
-        ]
-    return Difference(x.id, x.tuples, (x.verdict, y.verdict), tuple(moved))
+def difference(pair: Pair, least: float = 0.0) -> Difference | None:
+    """What distinguishes the two; None when nothing does."""
+    a, b = pair.a, pair.b
+    moved = moves(a.metrics, b.metrics, least)
+    if (a.digest, a.verdict) == (b.digest, b.verdict) and not moved:
+        return None
+    first = first_difference(a.path, b.path) if a.digest != b.digest else None
+    return Difference(
+        a.id,
+        b.id,
+        a.tuples,
+        pair.asked,
+        (a.verdict, b.verdict),
+        (a.reason, b.reason),
+        (a.digest, b.digest),
+        moved,
+        first,
+    )
 
 
-def print_comparison(found: Comparison, console: Console) -> None:
-    """The comparison for a person."""
-    for which, ids in (("first", found.only_a), ("second", found.only_b)):
-        if ids:
-            console.print(
-                f"{len(ids)} points only in the {which} run: {', '.join(ids[:8])}{' …' if len(ids) > 8 else ''}"
-            )
-    for difference in found.differences:
-        words = " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in difference.tuples)
-        console.print(f"\n{difference.point}  {words}\n  verdict {' → '.join(difference.verdicts)}")
-        table = Table("flow", "metric", "first", "second", box=None)
-        for flow, metric, a, b in difference.metrics:
-            table.add_row(flow, metric, str(a), str(b))
-        if difference.metrics:
-            console.print(table)
-    if not found.differs:
-        console.print(f"no difference: {found.same} points with the same digests")
-    else:
-        console.print(f"\n{found.same} points are the same, {len(found.differences)} differ")
+def _metrics(pairs: tuple[Pair, ...], side: int) -> set[str]:
+    return {name for pair in pairs for values in (pair.a, pair.b)[side].metrics.values() for name in values}

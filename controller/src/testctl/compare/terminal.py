@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from testctl.compare.moves import Move, change_words, value_words
+from testctl.compare.runs import Comparison, Difference
+from testctl.results import RunPoint
+
+MOST_METRICS = 12
+"""Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
+MOST_POINTS = 20
+_ORDER = {"worse": 0, "better": 1, "other": 2}
+
+
+def print_comparison(found: Comparison, console: Console, everything: bool = False) -> None:
+    """What differs, worst first."""
+    print_versions(found.versions, console)
+    print_only(found.only_a, found.only_b, console)
+    shown = sorted(found.differences, key=lambda one: _ORDER[one.direction])
+    for one in shown if everything else shown[:MOST_POINTS]:
+        _print_point(one, console, everything)
+    if not everything and len(shown) > MOST_POINTS:
+        _say(console, f"\n… and {len(shown) - MOST_POINTS} more points; --all prints them")
+    for which, names in (("first", found.metrics_a), ("second", found.metrics_b)):
+        if names:
+            _say(console, f"metrics only in the {which} run: {', '.join(names)}")
+    if not found.differs:
+        _say(console, f"no difference: {found.same} points with the same digests")
+        return
+    count = {way: sum(one.direction == way for one in found.differences) for way in _ORDER}
+    _say(
+        console,
+        f"\n{found.same} points are the same, {len(found.differences)} differ:"
+        f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
+    )
+
+
+def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
+    for what, a, b in versions:
+        _say(console, f"{what}: {a[:24] or 'none'} → {b[:24] or 'none'}")
+
+
+def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: Console) -> None:
+    for which, points in (("first", only_a), ("second", only_b)):
+        if points:
+            ids = ", ".join(point.id for point in points[:8]) + (" …" if len(points) > 8 else "")
+            _say(console, f"{len(points)} points only in the {which} run: {ids}")
+
+
+def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
+    return " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in tuples)
+
+
+def _print_point(one: Difference, console: Console, everything: bool) -> None:
+    _say(console, f"\n{one.point}  {tuple_words(one.tuples)}")
+    for entity, parameter, a, b in one.asked:
+        _say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
+    if one.verdicts[0] != one.verdicts[1]:
+        reason = one.reasons[1] or one.reasons[0]
+        _say(console, f"  verdict {' → '.join(one.verdicts)}{': ' + reason if reason else ''}")
+    if one.first is not None:
+        _say(console, f"  first difference: {one.first.words()}")
+    elif one.moves:
+        _say(console, "  the packets are the same, what is made of them is not")
+    ordered = sorted(one.moves, key=lambda m: (_ORDER[m.direction], -abs(m.relative or 0)))
+    shown = ordered if everything else ordered[:MOST_METRICS]
+    if shown:
+        console.print(_table(shown))
+    if len(shown) < len(ordered):
+        _say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
+
+
+def _table(moves: Sequence[Move]) -> Table:
+    table = Table("flow", "metric", "first", "second", "change", "", box=None)
+    for one in moves:
+        way = "" if one.direction == "other" else one.direction
+        table.add_row(one.flow, one.metric, value_words(one.a), value_words(one.b), change_words(one.relative), way)
+    return table
+
+
+def _say(console: Console, text: str) -> None:
+    """Text as it is: not marked up, and not broken into lines."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
