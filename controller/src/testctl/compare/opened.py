@@ -54,7 +54,9 @@ def made_with(run: Run) -> dict[str, str]:
     """What a run was made with that a comparison names: the code's commit and version, and kernels."""
     versions: dict[str, Any] = dict(run.summary.get("versions") or run.versions)
     kernels = versions.get("kernels")
-    found: dict[str, str] = {key: str(versions[key]) for key in ("commit", "testctl", "testctl_agent") if key in versions}
+    found: dict[str, str] = {
+        key: str(versions[key]) for key in ("commit", "testctl", "testctl_agent") if key in versions
+    }
     if isinstance(kernels, dict):
         found |= {f"kernel {name}": str(release) for name, release in kernels.items()}
     return found

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from testctl.compare.judged import JudgedCell, Statistical
 from testctl.compare.moves import Move, change_words, value_words
 from testctl.compare.runs import Comparison, Difference
 from testctl.results import RunPoint
@@ -40,6 +41,55 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
         f"\n{found.same} points are the same, {len(found.differences)} differ:"
         f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
     )
+
+
+def print_statistical(found: Statistical, console: Console, everything: bool = False) -> None:
+    """What changed, worst first; everything: also what did not."""
+    print_versions(found.versions, console)
+    for cell in sorted(found.cells, key=lambda one: _ORDER[one.direction]):
+        if everything or cell.differs:
+            _print_cell(cell, console, everything)
+    few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
+    _say(
+        console,
+        f"{len(found.cells)} points, {found.comparisons} comparisons: {changed} changed, {none} without evidence,"
+        f" {few} with too few samples",
+    )
+    if few:
+        _say(
+            console, f"a change of one of {found.comparisons} can be found with {found.needed} repetitions of each side"
+        )
+    if not found.differs:
+        _say(console, "no difference that repetitions would show" if none else "nothing can be said: too few samples")
+
+
+def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
+    _say(console, f"\n{cell.cell.name}  {tuple_words(cell.cell.tuples)}")
+    for which, points in (("first", cell.cell.a), ("second", cell.cell.b)):
+        if not points:
+            _say(console, f"  not in the {which} run")
+    if cell.verdict_direction != "other" or everything:
+        sides = [", ".join(f"{count} {verdict}" for verdict, count in one.items()) or "none" for one in cell.verdicts]
+        _say(console, f"  verdicts {' → '.join(sides)}")
+    shown = cell.judgements if everything else cell.changed
+    if not shown:
+        return
+    table = Table("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "", box=None)
+    for one in sorted(shown, key=lambda j: (j.said != "changed", _ORDER[j.direction], j.p_adjusted)):
+        tested, low_high = one.tested, one.relative_interval
+        said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
+        table.add_row(
+            one.flow,
+            one.metric,
+            *(value_words(mean) for mean in tested.means),
+            change_words(one.relative),
+            " to ".join(change_words(end) for end in low_high) if low_high else "",
+            f"{tested.effect:+.2f}",
+            f"{one.p_adjusted:.2g}",
+            "+".join(map(str, tested.counts)),
+            said + (", two modes" if tested.modes else ""),
+        )
+    console.print(table)
 
 
 def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
