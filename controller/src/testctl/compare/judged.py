@@ -14,6 +14,7 @@ from testctl.compare.statistics import LEVEL, Tested, adjusted, compare_samples,
 from testctl.results import Run
 
 Said = Literal["changed", "no evidence", "too few samples"]
+SAID: tuple[Said, ...] = ("changed", "no evidence", "too few samples")
 _ORDER = ("pass", "skip", "fail", "invalid", "broken")
 
 

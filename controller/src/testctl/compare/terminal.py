@@ -28,15 +28,15 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
     for one in shown if everything else shown[:MOST_POINTS]:
         _print_point(one, console, everything)
     if not everything and len(shown) > MOST_POINTS:
-        _say(console, f"\n… and {len(shown) - MOST_POINTS} more points; --all prints them")
+        say(console, f"\n… and {len(shown) - MOST_POINTS} more points; --all prints them")
     for which, names in (("first", found.metrics_a), ("second", found.metrics_b)):
         if names:
-            _say(console, f"metrics only in the {which} run: {', '.join(names)}")
+            say(console, f"metrics only in the {which} run: {', '.join(names)}")
     if not found.differs:
-        _say(console, f"no difference: {found.same} points with the same digests")
+        say(console, f"no difference: {found.same} points with the same digests")
         return
     count = {way: sum(one.direction == way for one in found.differences) for way in _ORDER}
-    _say(
+    say(
         console,
         f"\n{found.same} points are the same, {len(found.differences)} differ:"
         f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
@@ -50,27 +50,27 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
         if everything or cell.differs:
             _print_cell(cell, console, everything)
     few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
-    _say(
+    say(
         console,
         f"{len(found.cells)} points, {found.comparisons} comparisons: {changed} changed, {none} without evidence,"
         f" {few} with too few samples",
     )
     if few:
-        _say(
+        say(
             console, f"a change of one of {found.comparisons} can be found with {found.needed} repetitions of each side"
         )
     if not found.differs:
-        _say(console, "no difference that repetitions would show" if none else "nothing can be said: too few samples")
+        say(console, "no difference that repetitions would show" if none else "nothing can be said: too few samples")
 
 
 def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
-    _say(console, f"\n{cell.cell.name}  {tuple_words(cell.cell.tuples)}")
+    say(console, f"\n{cell.cell.name}  {tuple_words(cell.cell.tuples)}")
     for which, points in (("first", cell.cell.a), ("second", cell.cell.b)):
         if not points:
-            _say(console, f"  not in the {which} run")
+            say(console, f"  not in the {which} run")
     if cell.verdict_direction != "other" or everything:
         sides = [", ".join(f"{count} {verdict}" for verdict, count in one.items()) or "none" for one in cell.verdicts]
-        _say(console, f"  verdicts {' → '.join(sides)}")
+        say(console, f"  verdicts {' → '.join(sides)}")
     shown = cell.judgements if everything else cell.changed
     if not shown:
         return
@@ -94,14 +94,14 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
 
 def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
     for what, a, b in versions:
-        _say(console, f"{what}: {a[:24] or 'none'} → {b[:24] or 'none'}")
+        say(console, f"{what}: {a[:24] or 'none'} → {b[:24] or 'none'}")
 
 
 def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: Console) -> None:
     for which, points in (("first", only_a), ("second", only_b)):
         if points:
             ids = ", ".join(point.id for point in points[:8]) + (" …" if len(points) > 8 else "")
-            _say(console, f"{len(points)} points only in the {which} run: {ids}")
+            say(console, f"{len(points)} points only in the {which} run: {ids}")
 
 
 def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
@@ -109,22 +109,22 @@ def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
 
 
 def _print_point(one: Difference, console: Console, everything: bool) -> None:
-    _say(console, f"\n{one.point}  {tuple_words(one.tuples)}")
+    say(console, f"\n{one.point}  {tuple_words(one.tuples)}")
     for entity, parameter, a, b in one.asked:
-        _say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
+        say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
     if one.verdicts[0] != one.verdicts[1]:
         reason = one.reasons[1] or one.reasons[0]
-        _say(console, f"  verdict {' → '.join(one.verdicts)}{': ' + reason if reason else ''}")
+        say(console, f"  verdict {' → '.join(one.verdicts)}{': ' + reason if reason else ''}")
     if one.first is not None:
-        _say(console, f"  first difference: {one.first.words()}")
+        say(console, f"  first difference: {one.first.words()}")
     elif one.moves:
-        _say(console, "  the packets are the same, what is made of them is not")
+        say(console, "  the packets are the same, what is made of them is not")
     ordered = sorted(one.moves, key=lambda m: (_ORDER[m.direction], -abs(m.relative or 0)))
     shown = ordered if everything else ordered[:MOST_METRICS]
     if shown:
         console.print(_table(shown))
     if len(shown) < len(ordered):
-        _say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
+        say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
 
 
 def _table(moves: Sequence[Move]) -> Table:
@@ -135,6 +135,6 @@ def _table(moves: Sequence[Move]) -> Table:
     return table
 
 
-def _say(console: Console, text: str) -> None:
+def say(console: Console, text: str) -> None:
     """Text as it is: not marked up, and not broken into lines."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

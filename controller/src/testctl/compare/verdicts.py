@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from testctl.compare.judged import JudgedCell, Judgement, Statistical
+from testctl.compare.judged import SAID, JudgedCell, Judgement, Statistical
 from testctl.compare.moves import Direction, Move, change_words, value_words, verdict_direction
 from testctl.compare.runs import Comparison, Difference
 from testctl.compare.terminal import tuple_words
@@ -75,8 +75,7 @@ def of_comparison(found: Comparison, plan: str) -> Verdicts:
 
 def of_statistical(found: Statistical, plan: str) -> Verdicts:
     """A case for each cell; one without any metric that could be judged is skipped."""
-    said = ("changed", "no evidence", "too few samples")
-    words = ", ".join(f"{found.count(one)} {one}" for one in said)
+    words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
     return Verdicts(
         _title(found.runs), plan, f"{found.comparisons} comparisons: {words}", tuple(map(_of_cell, found.cells))
     )
