@@ -38,7 +38,7 @@ _COUNTS = 1000
 """Whole numbers below this repeat by chance (drops, timeouts); larger ones and fractions do not."""
 
 
-def change_points(values: Sequence[float | None], *, exact: bool | None = None, seed: int = 1) -> list[int]:
+def change_points(values: Sequence[float | None] | Floats, *, exact: bool | None = None, seed: int = 1) -> list[int]:
     """Indexes of `values` at which a new level begins, ascending; never 0.
 
     None, NaN and infinite values are passed over.  exact: every difference is a change (a deterministic testbed);
