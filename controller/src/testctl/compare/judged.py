@@ -140,8 +140,11 @@ def judge_runs(
     least: a change of the means by no more than this share is none.
     """
     cells = cells_of(a, b)
-    tested = [(cell, name, _tested(cell, name, seed)) for cell in cells for name in metrics_of(cell, metrics)]
-    whole = [(cell, name, one) for cell, name, one in tested if one is not None]
+    given = [
+        (cell, name, cell.values(0, name), cell.values(1, name)) for cell in cells for name in metrics_of(cell, metrics)
+    ]
+    both = [one for one in given if one[2] and one[3]]
+    whole = [(cell, name, compare_samples(x, y, seed, len(both))) for cell, name, x, y in both]
     corrected = adjusted([one.p for _, _, one in whole])
     found: dict[str, list[Judgement]] = {}
     for (cell, name, one), p in zip(whole, corrected, strict=True):
@@ -151,11 +154,6 @@ def judge_runs(
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
     return Statistical((names[0], names[1]), judged, len(whole), least_samples(len(whole)), versions_moved(a[0], b[0]))
-
-
-def _tested(cell: Cell, name: str, seed: int) -> Tested | None:
-    ours, theirs = cell.values(0, name), cell.values(1, name)
-    return compare_samples(ours, theirs, seed) if ours and theirs else None
 
 
 def _judged(name: str, one: Tested, p: float, comparisons: int, least: float) -> Judgement:

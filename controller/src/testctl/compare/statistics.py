@@ -3,9 +3,9 @@
 
 Decided by a permutation test of Welch's t (Janssen 1997): with a handful of samples nothing is known of their
 distribution, and a permutation test is exact for any; studentised, it also holds when the spreads differ.
-Where all values together have two modes, by the energy statistic of ranks, over the values and over what remains
-relative to the modes, the smaller p doubled: mixtures are then compared, not means.  The interval is Welch's.  Many
-comparisons are corrected as Benjamini and Hochberg do.
+Where all values together have two modes, by the energy statistic of the modes' shares and of the ranks within
+modes, the smaller p doubled: mixtures are then compared, not means.  The interval is Welch's.  Many comparisons are
+corrected as Benjamini and Hochberg do.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ LEVEL = 0.05
 CONFIDENCE = 0.95
 EXACT = 20_000
 """Where there are no more permutations than this, all are tried."""
-MOST = 199_999
+DRAWS = 9_999
+"""Else so many, or more where many comparisons ask for a smaller p,"""
 ENOUGH = 20
-"""Else so many, or until so many were as far apart as what came."""
+"""or until so many were as far apart as what came."""
 _BATCH = 20_000
 _TINY = 1e-24
 _ROUNDING = 1e-9
@@ -58,8 +59,9 @@ class Tested:
     modes: tuple[float, float, float, float] | None
 
 
-def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1) -> Tested:
-    """Both must have a value at least."""
+def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1, comparisons: int = 1) -> Tested:
+    """Both must have a value at least.  comparisons: how many are made, so that p is precise enough for them."""
+    draws = max(DRAWS, math.ceil(4 * comparisons / LEVEL))
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     # Whether two modes are tested must not depend on who has which value, or p would not be exact.  A clear change
     # looks like two modes too, and is found all the same.
@@ -70,7 +72,7 @@ def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1) -> Te
         (float(x.mean()), float(y.mean())),
         (float(np.median(x)), float(np.median(y))),
         welch_interval(x, y),
-        mixtures_p(x, y, pooled, seed) if pooled else permutation_p(x, y, seed),
+        mixtures_p(x, y, pooled, seed, draws) if pooled else permutation_p(x, y, seed, draws),
         min(1.0, least_p(len(x), len(y)) * (2 if pooled else 1)),
         cliffs_delta(x, y),
         (modes.lower, modes.upper, float((x >= modes.cut).mean()), float((y >= modes.cut).mean())) if modes else None,
@@ -91,16 +93,18 @@ def least_samples(comparisons: int, level: float = LEVEL) -> int:
 
 
 def welch_interval(x: Floats, y: Floats) -> tuple[float, float] | None:
-    """Of mean(y) - mean(x), by Welch's t."""
+    """Of mean(y) - mean(x), by Welch's t with Satterthwaite's degrees of freedom."""
     from scipy import stats  # type: ignore[import-untyped]
 
     if min(len(x), len(y)) < 2:
         return None
     difference = float(y.mean() - x.mean())
-    if float(np.ptp(x)) == float(np.ptp(y)) == 0:
+    parts = [float(one.var(ddof=1)) / len(one) for one in (x, y)]
+    if sum(parts) == 0:
         return difference, difference
-    found = stats.ttest_ind(y, x, equal_var=False).confidence_interval(CONFIDENCE)
-    return float(found.low), float(found.high)
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(one) - 1) for part, one in zip(parts, (x, y), strict=True))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * sum(parts) ** 0.5
+    return difference - half, difference + half
 
 
 def cliffs_delta(x: Floats, y: Floats) -> float:
@@ -108,22 +112,22 @@ def cliffs_delta(x: Floats, y: Floats) -> float:
     return float(np.sign(y[None, :] - x[:, None]).mean())
 
 
-def permutation_p(x: Floats, y: Floats, seed: int) -> float:
+def permutation_p(x: Floats, y: Floats, seed: int, draws: int = DRAWS) -> float:
     """Two-sided p of Welch's t among permutations."""
     both = np.concatenate([x, y])
     # About the median and in units of the range: t is the same, and large numbers that are close lose no digits.
     scaled = (both - np.median(both)) / (float(np.ptp(both)) or 1.0)
-    return _p(scaled, len(x), _welch, seed)
+    return _p(scaled, len(x), _welch, seed, draws)
 
 
-def mixtures_p(x: Floats, y: Floats, modes: Modes, seed: int) -> float:
-    """p of the energy statistic, of values and of what is left within the modes."""
+def mixtures_p(x: Floats, y: Floats, modes: Modes, seed: int, draws: int) -> float:
+    """p of the energy statistic, of which value is of which mode and of what is left within the modes."""
     both = np.concatenate([x, y])
-    tested = [ranks_of(one) for one in (both, within_modes(both, modes))]
-    return min(1.0, 2 * min(_p(one, len(x), _energy, seed) for one in tested))
+    tested = [(both >= modes.cut).astype(float), ranks_of(within_modes(both, modes))]
+    return min(1.0, 2 * min(_p(one, len(x), _energy, seed, draws) for one in tested))
 
 
-def _p(values: Floats, first: int, statistic: Statistic, seed: int) -> float:
+def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) -> float:
     """The share of permutations of which the first `first` values and the rest are as far apart as they came."""
     count = len(values)
     if min(first, count - first) < 2 or float(np.ptp(values)) == 0:
@@ -136,8 +140,8 @@ def _p(values: Floats, first: int, statistic: Statistic, seed: int) -> float:
         return float((found >= least).mean())
     generator = np.random.default_rng([seed, count, first])
     drawn = as_far = 0
-    while drawn < MOST and as_far < ENOUGH:
-        rows = min(_BATCH if drawn else 999, MOST - drawn)
+    while drawn < draws and as_far < ENOUGH:
+        rows = min(_BATCH if drawn else 999, draws - drawn)
         found = statistic(generator.permuted(np.tile(came, (rows, 1)), axis=1), values)
         as_far, drawn = as_far + int((found >= least).sum()), drawn + rows
     return (as_far + 1) / (drawn + 1)
