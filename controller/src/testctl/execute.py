@@ -25,7 +25,7 @@ from testctl.results import PointResult, Run, RunWriter, layout, load_run
 from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
-from testctl.statement import command_of, statement
+from testctl.statement import LAB, command_of, statement
 
 PR_SET_PDEATHSIG = 1
 WORK = ".work"
@@ -117,7 +117,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
 def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progress: Progress) -> None:
     """Run what is not finished yet, `jobs` at a time; a broken point does not stop the others."""
     waiting = []
-    for point in plan.points:
+    for point in in_turns(plan):
         done = find_finished(options.results_dir, point.id, testbed.code_key(point)) if options.resume else None
         if done is None:
             waiting.append(point)
@@ -135,6 +135,14 @@ def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progr
             _kill(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def in_turns(plan: Plan) -> Sequence[Point]:
+    """The points in the order in which they are run: in wall-clock time every point once, then every point again.
+
+    A machine that slowly changes then does so for all of them; repetitions back to back would each see another one.
+    """
+    return plan.points if plan.testbed == LAB else sorted(plan.points, key=lambda point: point.repeat)
 
 
 def _clear(directory: Path) -> None:
