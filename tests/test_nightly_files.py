@@ -88,5 +88,5 @@ def test_the_nightly_plan_covers_all_triples() -> None:
     plan = load_plan(ROOT / "plans" / "nightly.yaml", metrics=metric_names())
     assert [found.share for found in coverage(plan)] == [1, 1, 1]
     swept = {factor.param for factor in plan.factors}
-    assert swept >= {"cc", "kernel", "mtu", "tso", "gro", "net.ipv4.tcp_ecn", "ecn_threshold", "buffer", "rate",
+    assert swept >= {"cc", "kernel", "mtu", "tso", "gro", "tcp_ecn", "ecn_threshold", "buffer", "rate",
                      "delay", "fate", "pattern"}  # fmt: skip
