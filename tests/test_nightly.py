@@ -21,7 +21,7 @@ about: a small night
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
-  - [hosts, cc, [cubic, reno, bbr]]
+  - [hosts, cc, [cubic, reno]]
   - [hosts, tcp_ecn, [0, 1]]
   - [switch:receiver, rate, [20mbit, 100mbit]]
   - [switch:receiver, buffer, 60kB]

@@ -352,4 +352,4 @@ def exit_code(run: Run) -> int:
     return 1 if "fail" in verdicts else 0
 
 
-__all__ = ["Bed", "Options", "Progress", "exit_code", "layout", "run_plan"]
+__all__ = ["Bed", "LocalPool", "Options", "Pool", "Progress", "Watch", "exit_code", "layout", "run_plan"]
