@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, switch, stages,
-agents (the last three need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, switch,
+stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -119,6 +119,20 @@ def analysis(where: Path) -> None:
           f"captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
 
 
+def cluster(where: Path) -> None:
+    """Points a minute on two Dask workers over one."""
+    import bench_cluster
+
+    bench_cluster.cluster(where)
+
+
+def many(where: Path) -> None:
+    """A plan of 10,000 points that do nothing."""
+    import bench_cluster
+
+    bench_cluster.many(where)
+
+
 def switch(where: Path) -> None:
     """The switch on the running kernel, beside a bridge and BMv2."""
     import bench_switch
@@ -141,8 +155,8 @@ def agents(where: Path) -> None:
 
 
 BENCHES: dict[str, Callable[[Path], None]] = {
-    "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "switch": switch, "stages": stages,
-    "agents": agents,
+    "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "cluster": cluster, "many": many,
+    "switch": switch, "stages": stages, "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 

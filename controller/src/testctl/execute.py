@@ -8,12 +8,14 @@ import multiprocessing
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +25,7 @@ from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims
 from testctl.report import FigureSpec, write_report
 from testctl.results import PointResult, Run, RunWriter, layout, load_run
 from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
+from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
 from testctl.statement import LAB, command_of, statement
@@ -55,12 +58,43 @@ class Progress(Protocol):
     def done(self, name: str, verdict: str = "", wall_s: float | None = None, *, free: bool = False) -> None: ...
 
 
+Done = tuple[Point, str, float]
+"""A point whose directory is in the run, its verdict so far, and the wall seconds that it took."""
+Finished = Generator[Done, None, None]
+
+
+class Pool(Protocol):
+    """Where points are worked on, several at once."""
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        """Takes a point whenever there is room for one, so that few are under way however many there are.
+
+        Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
+        """
+        ...
+
+
+class Watch(Protocol):
+    """Who says, while a run goes on, whether one more point is begun; those that are not are not part of the run."""
+
+    def admits(self, point: Point) -> bool: ...
+
+    def ended(self, point: Point, wall_s: float) -> None:
+        """Told of every point that is finished, one from an earlier run too."""
+        ...
+
+    def summary(self, plan: Plan) -> dict[str, Any]:
+        """What summary.json says of it beside the points that were run, which are the plan's."""
+        ...
+
+
 @dataclass(frozen=True)
 class Options:
     """How a plan is run.
 
     out      the run's directory; None: a new one below results_dir
     resume   take finished points from earlier runs below results_dir
+    runs     which of these: a pattern of their names
     drawers  processes that draw the report, if more than jobs
     """
 
@@ -68,12 +102,24 @@ class Options:
     out: Path | None = None
     jobs: int = 1
     resume: bool = False
+    runs: str = "*"
     keep_captures: bool = True
     drawers: int = 1
 
 
-def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, figures: Sequence[FigureSpec] = ()) -> Run:
-    """Run every point of a plan and return the finished run.
+def run_plan(
+    plan: Plan,
+    testbed: Bed,
+    options: Options,
+    progress: Progress,
+    figures: Sequence[FigureSpec] = (),
+    *,
+    pool: Pool | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Run every point of a plan, or those that `watch` admits, and return the finished run.
+
+    pool  where the points are worked on; None: processes of this machine
 
     Raises PlanError before anything is started when the result directory can't be made; on
     Ctrl-C or a failure of the machine finished points are kept for --resume.
@@ -88,7 +134,9 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
     try:
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
         with progress:
-            _points(plan, testbed, options, writer, progress)
+            _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch)
+        if watch is not None:
+            plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
         expectations, claims = _judge(plan, writer.path)
         versions = collect_versions(kernels=_kernels(writer.path))
         writer.write_versions(versions)
@@ -105,6 +153,7 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
             reproduce=command_of(plan),
         )
         summary |= statement(plan, options.results_dir, options.jobs)
+        summary |= watch.summary(plan) if watch is not None else {}
         _clear(writer.path / WORK)
         write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
         return load_run(writer.finish(summary))
@@ -114,27 +163,60 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
         raise
 
 
-def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progress: Progress) -> None:
-    """Run what is not finished yet, `jobs` at a time; a broken point does not stop the others."""
-    waiting = []
-    for point in in_turns(plan):
-        done = find_finished(options.results_dir, point.id, testbed.code_key(point)) if options.resume else None
-        if done is None:
-            waiting.append(point)
-            continue
-        reuse_point(writer.path, done)
-        progress.done(_words(plan, point), "pass", free=True)
-    with workers(min(options.jobs, len(waiting))) as pool:
-        running = {pool.submit(run_one, testbed, point, writer.path, options.keep_captures): point for point in waiting}
-        try:
-            for future in as_completed(running):
-                point = running[future]
-                verdict, wall_s = _ended(future, point)
-                progress.done(_words(plan, point), verdict, wall_s)
-        except BaseException:
-            _kill(pool)
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _points(
+    plan: Plan,
+    testbed: Bed,
+    options: Options,
+    writer: RunWriter,
+    progress: Progress,
+    pool: Pool,
+    watch: Watch | None,
+) -> None:
+    """Run what is not finished yet and admitted; a broken point does not stop the others."""
+
+    def waiting() -> Iterator[Point]:
+        for point in in_turns(plan):
+            key = testbed.code_key(point)
+            done = find_finished(options.results_dir, point.id, key, options.runs) if options.resume else None
+            if done is not None:
+                reused = load_point(reuse_point(writer.path, done))
+                progress.done(_words(plan, point), "pass", free=True)
+                ended(point, reused.wall_s)
+            elif watch is None or watch.admits(point):
+                yield point
+
+    def ended(point: Point, wall_s: float) -> None:
+        if watch is not None:
+            watch.ended(point, wall_s)
+
+    with closing(pool.work(testbed, waiting(), writer.path, options.keep_captures)) as done:
+        for point, verdict, wall_s in done:
+            progress.done(_words(plan, point), verdict, wall_s)
+            ended(point, wall_s)
+
+
+@dataclass(frozen=True)
+class LocalPool:
+    """Processes of this machine, `jobs` at once."""
+
+    jobs: int
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        with workers(self.jobs) as pool:
+            running: dict[Future[tuple[str, float]], Point] = {}
+            try:
+                while True:
+                    for point in islice(points, self.jobs - len(running)):
+                        running[pool.submit(run_one, testbed, point, run, keep_captures)] = point
+                    if not running:
+                        return
+                    for future in wait_for(running, return_when=FIRST_COMPLETED).done:
+                        point = running.pop(future)
+                        yield point, *_ended(future, point)
+            except BaseException:
+                _kill(pool)
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
 
 def in_turns(plan: Plan) -> Sequence[Point]:
@@ -247,21 +329,25 @@ def _analyse(
 
 def _judge(plan: Plan, run: Path) -> tuple[Sequence[Mapping[str, Any]], Sequence[Claim]]:
     """Hold the points against the plan's `expect`, write each verdict down; what became of expectations and claims."""
-    found = {point.id: point for point in load_run(run).points}
+    wanted = {expectation.metric for expectation in plan.expectations}
     results = {
-        i: {"verdict": point.verdict, "reason": point.reason, "metrics": point.metrics} for i, point in found.items()
+        point.id: {
+            "verdict": point.verdict,
+            "reason": point.reason,
+            "metrics": {f: {m: v for m, v in given.items() if m in wanted} for f, given in point.metrics.items()},
+        }
+        for point in load_points(run)
     }
     verdicts, expectations = evaluate(plan, results)
     for said in verdicts:
-        if (said.verdict, said.reason) != (found[said.point].verdict, found[said.point].reason):
+        if (said.verdict, said.reason) != (results[said.point]["verdict"], results[said.point]["reason"]):
             set_verdict(run, said.point, said.verdict, said.reason)
     return [e.to_json() for e in expectations], evaluate_claims(plan, results)
 
 
 def _kernels(run: Path) -> dict[str, str]:
     """The full releases of the kernels that ran."""
-    points = load_run(run).points
-    releases = {str(p.outcome.get("kernel")) for p in points if p.outcome.get("kernel")}
+    releases = {str(p.outcome.get("kernel")) for p in load_points(run) if p.outcome.get("kernel")}
     return {".".join(release.split(".")[:2]): release for release in sorted(releases)}
 
 
@@ -274,4 +360,4 @@ def exit_code(run: Run) -> int:
     return 1 if "fail" in verdicts else 0
 
 
-__all__ = ["Bed", "Options", "Progress", "exit_code", "layout", "run_plan"]
+__all__ = ["Bed", "LocalPool", "Options", "Pool", "Progress", "Watch", "exit_code", "layout", "run_plan"]

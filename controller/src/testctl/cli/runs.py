@@ -7,14 +7,18 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.plan import Plan, load_plan
 from testctl.testbeds.choose import NAMED, check_name, choose, interrupted, places
+
+if TYPE_CHECKING:
+    from testctl.execute import Pool
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
@@ -72,6 +76,10 @@ def run(
     kernel: KernelName = None,
     without: Without = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="run the points on a Dask scheduler's workers"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")
     ] = None,
@@ -85,19 +93,22 @@ def run(
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
     chosen = load(file, testbed, sets, kernel, max_points, without)
+    if cluster and testbed != "lab":
+        raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
-    from testctl.execute import Options, exit_code, run_plan
+    from testctl.execute import LocalPool, Options, exit_code, run_plan
     from testctl.report import Progress, parse_figures, print_summary
 
     interruptible()
     bed = choose(testbed, chosen.points, wall_limit, jobs)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
+    pool = _cluster(cluster) if cluster else LocalPool(jobs)
     try:
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
         drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
         options = Options(results, out, jobs, resume, drawers=drawers)
-        done = run_plan(chosen, bed, options, progress, figures)
+        done = run_plan(chosen, bed, options, progress, figures, pool=pool)
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
@@ -107,6 +118,12 @@ def run(
     else:
         print_summary(done, Console())
     sys.exit(exit_code(done))
+
+
+def _cluster(address: str) -> Pool:
+    from testctl.cluster import ClusterPool
+
+    return ClusterPool(address)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Literal
 
-from testctl.plan.judge import Judge, evaluate, matching
+from testctl.plan.judge import Judge, evaluate
 from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan, Point
 
 ClaimVerdict = Literal["reproduced", "differs", "holds", "fails", "not measured"]
@@ -101,7 +101,7 @@ def evaluate_claims(plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> lis
     for expectation in plan.expectations:
         if (paper := expectation.paper) is None:
             continue
-        points = matching(expectation, plan.points)
+        points = judge.about(expectation)
         ours, missing = _measure(judge, expectation, points)
         verdict: ClaimVerdict
         difference, within, found = None, None, missing

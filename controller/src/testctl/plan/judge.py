@@ -75,7 +75,7 @@ def evaluate(
     """
     judge = Judge(plan, results)
     bounded = [e for e in plan.expectations if e.bounds.given]
-    findings = [(e, [judge.one(e, point) for point in matching(e, plan.points)]) for e in bounded]
+    findings = [(e, [judge.one(e, point) for point in judge.about(e)]) for e in bounded]
     against: dict[str, list[_Finding]] = {}
     for expectation, found in findings:
         for finding in found:
@@ -118,6 +118,12 @@ class Judge:
         self._plan = plan
         self._results = results
         self._at = {(point.levels, point.repeat): point for point in plan.points}
+
+    def about(self, expectation: Expectation) -> list[Point]:
+        """The points an expectation is about; where not all of a plan was run, those that have what to compare with."""
+        than = expectation.bounds.than
+        found = matching(expectation, self._plan.points)
+        return [p for p in found if not than or (counterpart(p.levels, than), p.repeat) in self._at]
 
     def so_far(self, point: str) -> tuple[Verdict, str]:
         result = self._results.get(point)

@@ -84,13 +84,17 @@ def set_verdict(run: Path, point_id: str, verdict: str, reason: str = "", **more
         write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "verdict": verdict, "reason": reason, **more})
 
 
-def find_finished(results_dir: Path, point_id: str, code_key: str) -> Path | None:
+def find_finished(results_dir: Path, point_id: str, code_key: str, runs: str = "*") -> Path | None:
     """The newest finished point with this id and code key, in a run in progress or complete; None if there is none.
+
+    runs: a pattern of the runs' names.
 
     A directory that can't be read is passed over: the point is then simply run.
     """
     newest: tuple[str, Path] | None = None
-    for verdict in results_dir.glob(f"*/{layout.POINTS}/{layout.safe_name(point_id, 'point id')}/{layout.VERDICT}"):
+    for verdict in results_dir.glob(
+        f"{runs}/{layout.POINTS}/{layout.safe_name(point_id, 'point id')}/{layout.VERDICT}"
+    ):
         run = verdict.parents[2]
         if run.is_symlink() or (newest and run.name <= newest[0]):
             continue

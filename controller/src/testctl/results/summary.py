@@ -34,19 +34,20 @@ def build_summary(
     reproduce     the command that does it again
     """
     place = {point_id: index for index, point_id in enumerate(order)}
-    points = sorted(load_points(run), key=lambda point: (place.get(point.id, len(place)), point.id))
-    counts = Counter(point.verdict for point in points)
+    points = [point.summary() for point in load_points(run)]
+    points.sort(key=lambda point: (place.get(point["id"], len(place)), point["id"]))
+    counts = Counter(point["verdict"] for point in points)
     return {
         "plan": plan,
         "about": about,
         "reproduce": reproduce or f"testctl run {plan}.yaml",
         "run": run.name.removesuffix(layout.IN_PROGRESS),
-        "digest": layout.run_digest((point.id, point.digest) for point in points),
+        "digest": layout.run_digest((point["id"], point["digest"]) for point in points),
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
         "wall_s": round(wall_s, 3),
         "counts": {verdict: counts[verdict] for verdict in layout.VERDICTS},
         "expectations": [dict(expectation) for expectation in expectations],
         **({"claims": [dict(claim) for claim in claims]} if claims else {}),
         "versions": dict(versions),
-        "points": [point.summary() for point in points],
+        "points": points,
     }

@@ -53,6 +53,23 @@ class LabTestbed:
         runs = any(backend_of(point) == "ebpf" for point in points)
         return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
 
+    def here(self) -> LabTestbed:
+        """The same lab from this machine's cache and checkout, which may be another machine's than it was made on.
+
+        Raises TestbedError when a kernel is not in the cache; ProgramError.
+        """
+        found = {}
+        for name, made in self.kernels.items():
+            kernel = kernels.Kernel(name, made.key, paths.cache_dir() / "kernels" / made.directory.name)
+            if not kernel.built:
+                raise TestbedError(
+                    f"kernel {name}, as the controller has it, is not at {kernel.directory}; copy it there, or build it"
+                    f" from the same sources: testctl lab build {name}"
+                )
+            found[name] = kernel
+        program = testbed_object.compiled() if self.program is not None else None
+        return LabTestbed(found, code_hash(), program, self.wall_limit_s)
+
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
         program = ""

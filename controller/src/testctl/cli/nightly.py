@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl nightly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from testctl_agent.spec.errors import PlanError
+
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.runs import AsJson, load
+
+if TYPE_CHECKING:
+    from testctl.nightly import Night, Schedule
+    from testctl.plan import Plan
+    from testctl.results import Run
+
+PLAN = "plans/nightly.yaml"
+MOST_POINTS = 10_000
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+GAPS_SHOWN = 6
+
+
+def nightly(
+    file: Annotated[Path | None, typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})")] = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor)")
+    ] = None,
+    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    resume: Annotated[bool, typer.Option("--resume", help="take the points of a night that was interrupted")] = False,
+    like: Annotated[
+        Path | None, typer.Option("--like", metavar="RUN", help="the points of this night, whatever the clock says")
+    ] = None,
+    captures: Annotated[bool, typer.Option("--captures", help="keep the captures too")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the most valuable points of a plan that fit into a budget, and say what changed since the last night."""
+    from testctl import paths
+
+    budget_s = seconds(budget)
+    at_once = jobs or len(os.sched_getaffinity(0))
+    plan = load(file or paths.root() / PLAN, "lab", None, None, MOST_POINTS)
+
+    from testctl.execute import exit_code
+
+    interruptible()
+    before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
+    if as_json:
+        _print_json(before, now)
+    else:
+        _print(before, now, Console(soft_wrap=True, highlight=False))
+    sys.exit(exit_code(now))
+
+
+def _run(
+    plan: Plan, budget_s: float, jobs: int, results: Path, resume: bool, like: Path | None, captures: bool
+) -> tuple[Run | None, Run]:
+    """(The last night, this one)."""
+    from dataclasses import replace
+
+    from testctl.execute import Options, run_plan
+    from testctl.nightly import interrupted, last_night
+    from testctl.report import Progress, parse_figures
+    from testctl.testbeds.lab import LabTestbed
+
+    last = last_night(results, plan.name)
+    chosen, night = _night(plan, budget_s, jobs, results, like)
+    stopped = interrupted(results, plan.name) if resume else None
+    bed = LabTestbed.for_points(chosen.points)
+    progress = Progress(len(chosen.points), Console(stderr=True))
+    options = Options(
+        results, None, jobs, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
+    )
+    figures = parse_figures(plan.figures.data, plan.figures.place)
+    try:
+        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, figures, watch=night)
+    except KeyboardInterrupt:
+        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    return (last.run if last else None), now
+
+
+def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, Night]:
+    from testctl.nightly import KEY, Night, last_night, schedule
+    from testctl.nightly import like as like_run
+    from testctl.results import load_run
+
+    last = last_night(results, plan.name)
+    since = last.run.name if last else ""
+    if like is not None:
+        run = load_run(like)
+        said = run.summary.get(KEY)
+        if not said:
+            raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
+        chosen = like_run(plan, run)
+        return chosen, Night(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
+    capacity = last.capacity(budget_s, jobs) if last else None
+    chosen = schedule(plan, capacity, last.first if last else ())
+    if not chosen.points:
+        raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
+    return chosen, Night(chosen, budget_s, jobs, capacity, since)
+
+
+def seconds(text: str) -> float:
+    """ "90s", "30m", "1.5h" in seconds.  Raises PlanError."""
+    found = _BUDGET.fullmatch(text)
+    if not found or float(found[1]) == 0:
+        raise PlanError(f"--budget: want a time such as 90s, 30m or 2h; got {text!r}")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _print_json(before: Run | None, now: Run) -> None:
+    from testctl.compare import compare_runs
+
+    changed = {"since": before.name, **compare_runs(before, now).to_json()} if before else None
+    print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))
+
+
+def _print(before: Run | None, now: Run, console: Console) -> None:
+    from testctl.compare import compare_runs, print_comparison
+    from testctl.nightly import since
+    from testctl.report import print_summary
+
+    print_summary(now, console)
+    _print_coverage(now, console)
+    if before is None:
+        console.print("\nthe first night of this plan here: there is nothing to compare with")
+        return
+    console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
+    for line in since(before, now):
+        console.print(f"  {line}")
+    print_comparison(compare_runs(before, now), console)
+
+
+def _print_coverage(now: Run, console: Console) -> None:
+    from testctl.nightly import KEY
+
+    said = now.summary[KEY]
+    words = {1: "values", 2: "pairs of values", 3: "triples of values"}
+    console.print(
+        f"\n{len(now.points)} of {len(now.points) + len(said['not_run'])} points in {said['took_s'] / 60:.1f} min of a"
+        f" budget of {said['budget_s'] / 60:g} min; ended by {said['ended_by']}"
+    )
+    for one in said["coverage"]:
+        sampled = ", from a sample" if one["sampled"] else ""
+        console.print(f"covers {one['covered']} of {one['feasible']} {words[one['strength']]}{sampled}")
+    gaps = said["missing_pairs"]
+    for gap in gaps[:GAPS_SHOWN]:
+        console.print(f"  {' with '.join(gap['of'])}: {gap['covered']} of {gap['feasible']} pairs")
+    if len(gaps) > GAPS_SHOWN:
+        console.print(f"  and {len(gaps) - GAPS_SHOWN} more, in summary.json")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(nightly)

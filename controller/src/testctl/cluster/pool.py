@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's side of a Dask cluster: hands points out a few at a time, and gathers what comes of them.
+
+Dask runs a task again when its worker is lost.  What Dask does not know, the archive that a finished task left on its
+worker, is looked after here: when it can't be fetched, the point is run again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.cluster.worker import Fitness, Parcel, drop, fitness, piece, sha256_of, unpack, work
+from testctl.execute import WORK, Bed, Done, Finished
+from testctl.plan import Point
+from testctl.results import PointResult, layout, write_point
+from testctl.results.atomic import told
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+AHEAD = 2
+"""Points under way a thread of a worker: one runs, one waits there."""
+PIECE_BYTES = 8 << 20
+CONNECT_S = 20
+WORKERLESS_S = 120
+"""A run whose cluster has had no worker for so long ends."""
+POLL_S = 5
+MOST_FETCHES = 5
+"""A point whose archive was lost so often is broken."""
+
+Task = tuple[Point, int]
+"""A point, and which attempt it is."""
+
+
+@dataclass(frozen=True)
+class ClusterPool:
+    """Workers of the Dask scheduler at this address (testctl.execute.Pool)."""
+
+    address: str
+    workerless_s: float = WORKERLESS_S
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        with _connected(self.address) as client:
+            _check_workers(client, self.address, testbed)
+            yield from _Gathering(self, client, testbed, run, keep_captures).all(points)
+
+
+class _Gathering:
+    """The points under way, never more than AHEAD a thread."""
+
+    def __init__(self, pool: ClusterPool, client: Client, testbed: Bed, run: Path, keep_captures: bool) -> None:
+        self._pool = pool
+        self._client = client
+        self._testbed = testbed
+        self._run = run
+        self._keep_captures = keep_captures
+        self._code = fitness().code
+        self._name = f"testctl-{uuid.uuid4().hex[:12]}"
+        self._under_way: dict[Future, Task] = {}
+        self._alone_since: float | None = None
+
+    def all(self, points: Iterator[Point]) -> Finished:
+        from distributed.client import FutureCancelledError
+
+        try:
+            while True:
+                for point in islice(points, max(AHEAD * self._threads() - len(self._under_way), 0)):
+                    self._submit((point, 0))
+                if not self._under_way and self._threads():
+                    return
+                for future in self._ended():
+                    yield from self._take(future, self._under_way.pop(future))
+        except (OSError, FutureCancelledError) as error:
+            raise TestbedError(f"cluster {self._pool.address}: the scheduler was lost: {error}") from error
+        finally:
+            if self._under_way and self._client.status == "running":
+                self._client.cancel(list(self._under_way), force=True)
+
+    def _threads(self) -> int:
+        """Of all workers there are.  Raises TestbedError when there has been none for too long."""
+        found: int = sum(self._client.nthreads().values())
+        now = time.monotonic()
+        self._alone_since = None if found else self._alone_since or now
+        if self._alone_since is not None and now - self._alone_since > self._pool.workerless_s:
+            raise TestbedError(
+                f"cluster {self._pool.address}: no worker for {self._pool.workerless_s:g} s; start some and --resume"
+            )
+        return found
+
+    def _submit(self, task: Task) -> None:
+        point, attempt = task
+        key = self._testbed.code_key(point)
+        future = self._client.submit(
+            work, self._testbed, point, key, self._code, self._keep_captures,
+            key=f"{self._name}-{point.id}-{attempt}", pure=False,
+        )  # fmt: skip
+        self._under_way[future] = task
+
+    def _ended(self) -> list[Future]:
+        """Those that are over; none when nothing ended for a while."""
+        from distributed import wait
+
+        if not self._under_way:
+            time.sleep(min(POLL_S, self._pool.workerless_s))
+            return []
+        try:
+            with self._client.as_current():
+                return list(wait(list(self._under_way), timeout=POLL_S, return_when="FIRST_COMPLETED").done)
+        except TimeoutError:
+            return []
+
+    def _take(self, future: Future, task: Task) -> Iterator[Done]:
+        """What came of a task: the point's directory is in the run, or it is under way once more."""
+        from distributed import KilledWorker
+
+        point, attempt = task
+        if future.status == "finished":
+            parcel: Parcel = future.result()
+            if self._fetch(parcel, point):
+                yield point, parcel.verdict, parcel.wall_s
+            elif attempt + 1 < MOST_FETCHES:
+                self._submit((point, attempt + 1))
+            else:
+                yield self._broken(point, f"what it left on its worker could not be fetched, {MOST_FETCHES} times")
+            return
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            yield self._broken(point, f"every worker that ran it was lost: {error}")
+            return
+        raise TestbedError(f"cluster {self._pool.address}: {error}") from error
+
+    def _broken(self, point: Point, reason: str) -> Done:
+        write_point(self._run, PointResult(point=point.to_json(), verdict="broken", reason=reason))
+        return point, "broken", 0.0
+
+    def _fetch(self, parcel: Parcel, point: Point) -> bool:
+        """Bring a point's directory here; False when its worker has gone, or what came is not what it had."""
+        final = layout.point_dir(self._run, point.id)
+        fresh = final.with_name(f".{point.id}.{os.getpid()}.tmp")
+        archive = self._run / WORK / f"{point.id}.tar"
+        with told(final, f"point {point.id} was lost, finished points are kept (`--resume` uses them)"):
+            archive.parent.mkdir(exist_ok=True)
+            try:
+                if not self._pieces(parcel, archive) or sha256_of(archive) != parcel.sha256:
+                    return False
+                shutil.rmtree(fresh, ignore_errors=True)
+                unpack(archive, fresh)
+                os.rename(fresh, final)
+            finally:
+                archive.unlink(missing_ok=True)
+                shutil.rmtree(fresh, ignore_errors=True)
+        return True
+
+    def _pieces(self, parcel: Parcel, archive: Path) -> bool:
+        """The archive's bytes, PIECE_BYTES in memory at most; False when the worker has gone."""
+        with archive.open("wb") as file:
+            for offset in range(0, parcel.size, PIECE_BYTES):
+                data = self._ask(parcel, piece, parcel.path, offset, PIECE_BYTES)
+                if not isinstance(data, bytes):
+                    return False
+                file.write(data)
+        self._ask(parcel, drop, parcel.path)
+        return True
+
+    def _ask(self, parcel: Parcel, what: object, *words: object) -> object:
+        """What a worker answers; None when it has gone."""
+        if parcel.worker not in self._client.nthreads():
+            return None
+        answers = self._client.run(what, *words, workers=[parcel.worker], on_error="return")
+        return answers.get(parcel.worker)
+
+
+def _connected(address: str) -> Client:
+    """Raises TestbedError when there is no scheduler."""
+    from distributed import Client
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        return Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise TestbedError(
+            f"--cluster {address}: want the address of a Dask scheduler, such as tcp://10.0.0.1:8786; got: {error}"
+        ) from error
+
+
+def _check_workers(client: Client, address: str, testbed: Bed) -> None:
+    """Every worker has this code, this Python and what the testbed needs.
+
+    Raises TestbedError, naming all that have not.
+    """
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_S)
+    except TimeoutError as error:
+        raise TestbedError(f"--cluster {address}: no worker there; start one: dask worker {address}") from error
+    mine = fitness()
+    wrong = []
+    for worker, said in sorted(client.run(fitness, testbed, on_error="return").items()):
+        if not isinstance(said, Fitness):
+            wrong.append(f"{worker}: it can't import testctl: {said!r}")
+        elif (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):
+            wrong.append(f"{worker}: want {_words(mine)}; got {_words(said)}")
+        elif said.problem:
+            wrong.append(f"{worker}: {said.problem}")
+    if wrong:
+        raise TestbedError(f"--cluster {address}: not every worker can run this\n  " + "\n  ".join(wrong))
+
+
+def _words(said: Fitness) -> str:
+    return f"testctl {said.version} (code {said.code}) on Python {said.python}"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs on a worker: one point, packed into an archive that the controller takes away piece by piece."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import platform
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import testctl_agent
+from testctl_agent.spec.errors import TestbedError, TestctlError
+
+import testctl
+from testctl.execute import Bed, run_one
+from testctl.plan import Point
+from testctl.results import layout
+
+HOME = "testctl"
+"""Below the worker's own directory, which Dask removes."""
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A testbed that finds what it needs on whichever machine it is."""
+
+    def here(self) -> Bed:
+        """The same testbed from what this machine has.  Raises TestbedError when something is missing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A finished point, packed, on the worker that ran it."""
+
+    worker: str
+    path: str
+    size: int
+    sha256: str
+    verdict: str
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What a worker says of itself; `problem`: why it can't run the points, "" when it can."""
+
+    version: str
+    code: str
+    python: str
+    problem: str = ""
+
+
+@cache
+def code_of() -> str:
+    """Hash of the two packages' code as it lies on this machine."""
+    digest = hashlib.sha256()
+    for package in (testctl, testctl_agent):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{package.__name__}/{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def fitness(bed: Bed | None = None) -> Fitness:
+    """Of this machine, for a testbed if one is given."""
+    problem = ""
+    try:
+        if bed is not None:
+            _here(bed)
+    except TestctlError as error:
+        problem = str(error)
+    return Fitness(testctl.__version__, code_of(), ".".join(platform.python_version_tuple()[:2]), problem)
+
+
+_MADE: dict[bytes, Bed] = {}
+
+
+def _here(bed: Bed) -> Bed:
+    """Made once in a worker: looking at a kernel and at the agents' files takes longer than a short point."""
+    if not isinstance(bed, Movable):
+        return bed
+    key = pickle.dumps(bed)
+    if key not in _MADE:
+        _MADE[key] = bed.here()
+    return _MADE[key]
+
+
+def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
+    """Run one point here and pack its directory.  Raises TestbedError when this worker is not fit for it."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    local = _here(bed)
+    for what, want, got in (("code", code, code_of()), ("code key", code_key, local.code_key(point))):
+        if want != got:
+            raise TestbedError(f"worker {worker.address}: point {point.id}: want {what} {want}; got {got}")
+    home = Path(worker.local_directory) / HOME
+    home.mkdir(parents=True, exist_ok=True)
+    run = Path(tempfile.mkdtemp(dir=home))
+    try:
+        (run / layout.POINTS).mkdir()
+        verdict, wall_s = run_one(local, point, run, keep_captures)
+        archive = home / f"{run.name}.tar"
+        digest = pack(layout.point_dir(run, point.id), archive)
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
+    return Parcel(worker.address, str(archive), archive.stat().st_size, digest, verdict, wall_s)
+
+
+def pack(directory: Path, archive: Path) -> str:
+    """Make an archive of a point's directory; its sha256."""
+    with tarfile.open(archive, "w") as tar:
+        for path in sorted(directory.rglob("*")):
+            tar.add(path, str(path.relative_to(directory)), recursive=False)
+    return sha256_of(archive)
+
+
+def unpack(archive: Path, directory: Path) -> None:
+    """The other way; nothing is written outside of the directory."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(directory, filter="data")
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def piece(path: str, offset: int, size: int) -> bytes:
+    """Some bytes of an archive."""
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def drop(path: str) -> None:
+    """The archive has arrived."""
+    Path(path).unlink(missing_ok=True)

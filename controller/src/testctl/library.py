@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs for Python: points, records and series as pandas or Arrow tables (docs/library.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan.judge import POINT_WIDE
+from testctl.results import Run as RunFiles
+from testctl.results import RunPoint, load_run
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import pyarrow as pa
+
+SHOWN = 8
+"""Names listed in an error, at most."""
+
+
+def load(run: str | Path) -> Run:
+    """A run's directory, such as "results/latest".
+
+    Points and metrics are read now, records when they are asked for.  Raises PlanError, which says
+    what there is when something is not there.
+    """
+    return Run(load_run(Path(run)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run.  `files` reads what is not a table: states, plan, versions."""
+
+    files: RunFiles
+
+    @property
+    def name(self) -> str:
+        return self.files.name
+
+    @property
+    def digest(self) -> str:
+        """In the lab the same in every run of the same plan and code."""
+        return self.files.digest
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """summary.json; {} while the run is in progress."""
+        return self.files.summary
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """One row a point and flow.
+
+        `point` (its id), `flow`, `verdict`, `reason`, `digest`, `wall_s`, `virtual_s`; each tuple of the plan as
+        `entity.parameter`, whole numbers as such; each metric by its name, those of the whole point in
+        the rows of all its flows.  A point without metrics has rows too.
+        """
+        import pandas as pd
+
+        rows = [row for point in self.files.points for row in _rows(point)]
+        frame = pd.DataFrame(rows)
+        for name in {f"{entity}.{parameter}" for point in self.files.points for entity, parameter, _ in point.tuples}:
+            frame[name] = _numbers(frame[name])
+        return frame
+
+    def to_arrow(self) -> pa.Table:
+        """`points` as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.Table.from_pandas(self.points, preserve_index=False)
+
+    def point(self, id: str) -> Point:
+        """The point whose id starts so.  Raises PlanError."""
+        try:
+            return Point(self.files.point(id))
+        except PlanError as error:
+            raise PlanError(f"{error}; there are {_some([point.id for point in self.files.points])}") from error
+
+    def sql(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB over all records of all points: points, tuples, metrics, packets, tcp_info, tcp_events, stalls."""
+        from testctl.results import connect
+
+        return connect(self.files)
+
+    def __repr__(self) -> str:
+        return f"<run {self.name}: {len(self.files.points)} points, digest {self.digest[:12]}>"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a run.  `files` reads what is not a table.
+
+    Tables are pandas DataFrames, or Arrow ones with `to_arrow`.
+    """
+
+    files: RunPoint
+
+    @property
+    def id(self) -> str:
+        return self.files.id
+
+    @property
+    def verdict(self) -> str:
+        return self.files.verdict
+
+    @property
+    def tuples(self) -> dict[str, Any]:
+        """{"entity.parameter": value} as the plan says it."""
+        return {f"{entity}.{parameter}": value for entity, parameter, value in self.files.tuples}
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        return tuple(str(flow["name"]) for flow in self.files.point.get("flows", []))
+
+    @property
+    def metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """{flow or "*": {metric: value}}."""
+        return self.files.metrics
+
+    def packets(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
+        """One row a packet captured at a host, or handled by a switch; only some columns are quicker to read."""
+        return self._table("packets", columns, to_arrow)
+
+    def tcp_info(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
+        """One row a sample of a socket."""
+        return self._table("tcp_info", columns, to_arrow)
+
+    def tcp_events(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
+        """One row an ACK, a transmission or a timeout of a host with `tcp_events` on."""
+        return self._table("tcp_events", columns, to_arrow)
+
+    def stalls(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
+        """One row a silence, with its cause."""
+        return self._table("stalls", columns, to_arrow)
+
+    def series(self, flow: str, metric: str, bin: str = "10ms", *, to_arrow: bool = False) -> Any:
+        """A metric of a flow over time, `time_ns` from the traffic's begin, in bins such as "1ms"; as `testctl series`.
+
+        Raises PlanError, naming the flows or metrics there are.
+        """
+        from testctl_agent.spec.units import Duration
+
+        from testctl.metrics import SERIES, series
+
+        if flow not in self.flows:
+            raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {flow!r}")
+        if metric not in SERIES:
+            raise PlanError(f"point {self.id}: want a series of {', '.join(SERIES)}; got {metric!r}")
+        try:
+            width_ns = int(Duration.parse(bin))
+        except ValueError as error:
+            raise PlanError(f"bin: {error}") from error
+        if width_ns < 1:
+            raise PlanError(f"bin: want at least 1ns; got {bin!r}")
+        records = self.files.records()
+        if records is None:
+            raise PlanError(f"point {self.id} has no records: it is {self.verdict}: {self.files.reason}")
+        return _as(series(records, flow, metric, width_ns), to_arrow)
+
+    def _table(self, name: str, columns: Sequence[str] | None, to_arrow: bool) -> Any:
+        path = self.files.path / f"{name}.parquet"
+        if not path.exists():
+            there = [found.stem for found in sorted(self.files.path.glob("*.parquet"))]
+            why = f"it is {self.verdict}: {self.files.reason}" if not there else f"it has {_some(there)}"
+            raise PlanError(f"point {self.id} has no {name}; {why}")
+        import pyarrow.parquet as pq
+
+        if columns is not None and (odd := sorted(set(columns) - set(known := pq.read_schema(path).names))):
+            raise PlanError(f"point {self.id}, {name}: want columns of {', '.join(known)}; got {odd[0]!r}")
+        return _as(pq.read_table(path, columns=None if columns is None else list(columns)), to_arrow)
+
+    def __repr__(self) -> str:
+        words = " ".join(f"{key}={value}" for key, value in self.tuples.items())
+        return f"<point {self.id}: {self.verdict}: {words}>"
+
+
+def _rows(point: RunPoint) -> list[dict[str, Any]]:
+    about = {
+        "verdict": point.verdict,
+        "reason": point.reason,
+        "digest": point.digest,
+        "wall_s": point.wall_s,
+        "virtual_s": point.virtual_s,
+        **{f"{entity}.{parameter}": value for entity, parameter, value in point.tuples},
+    }
+    wide = point.metrics.get(POINT_WIDE, {})
+    flows = [flow for flow in point.metrics if flow != POINT_WIDE] or [f["name"] for f in point.point.get("flows", [])]
+    return [{"point": point.id, "flow": flow, **about, **wide, **point.metrics.get(flow, {})} for flow in flows]
+
+
+def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column as numbers where each of its values is a whole one (6.1 and 6.12 are kernels)."""
+    texts = column.astype(str)
+    return column.astype("int64") if texts.str.fullmatch(r"-?\d{1,18}").all() else column
+
+
+def _as(table: pa.Table, to_arrow: bool) -> Any:
+    return table if to_arrow else table.to_pandas()
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join([*names[:SHOWN], *([f"and {more} more"] if more > 0 else [])]) or "none"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What earlier nights of the same plan left: how much a budget holds, and which points are to be looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.compare import compare_runs
+from testctl.results import Run, load_run
+from testctl.results.layout import IN_PROGRESS, SUMMARY
+from testctl.results.reader import read_json
+
+KEY = "nightly"
+"""Of summary.json: a run that has it was a night."""
+GOOD = frozenset({"pass", "skip"})
+
+
+def interrupted(results: Path, plan: str) -> Path | None:
+    """The newest run of a plan that was stopped after its last complete night; None when there is none."""
+    complete = nights(results, plan)
+    stopped = sorted(results.glob(f"*-{plan}{IN_PROGRESS}"))
+    return stopped[-1] if stopped and (not complete or stopped[-1].name > complete[-1].name) else None
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last night, and the points to begin with: those that did not pass, or that were not as the night before."""
+
+    run: Run
+    first: frozenset[str]
+
+    def capacity(self, budget_s: float, jobs: int) -> int:
+        """Cost units that the budget holds with so many jobs, by what the last night says."""
+        said = self.run.summary[KEY]
+        if (said["budget_s"], said["jobs"]) == (budget_s, jobs):
+            return int(said["capacity"])
+        return int(said["capacity"] * (budget_s / said["budget_s"]) * (jobs / said["jobs"]))
+
+
+def nights(results: Path, plan: str) -> list[Path]:
+    """The complete nightly runs of a plan, the oldest first; what can't be read is passed over."""
+    found = []
+    for path in sorted(results.glob(f"*-{plan}")):
+        if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():
+            continue
+        try:
+            said = read_json(path / SUMMARY)
+        except PlanError:
+            continue
+        if said.get("plan") == plan and isinstance(said.get(KEY), Mapping):
+            found.append(path)
+    return found
+
+
+def last_night(results: Path, plan: str) -> Last | None:
+    """The newest night of a plan; None when there is none."""
+    found = nights(results, plan)
+    if not found:
+        return None
+    run = load_run(found[-1])
+    first = {point.id for point in run.points if point.verdict not in GOOD}
+    if len(found) > 1:
+        first |= {one.point for one in compare_runs(load_run(found[-2]), run).differences}
+    return Last(run, frozenset(first))
+
+
+def since(before: Run, now: Run) -> list[str]:
+    """What else is not as it was the night before, in words: code, kernels, tools."""
+    a, b = _flat(before.summary.get("versions", {})), _flat(now.summary.get("versions", {}))
+    return [
+        f"{name}: {a.get(name, 'none')} → {b.get(name, 'none')}"
+        for name in sorted({*a, *b})
+        if a.get(name) != b.get(name)
+    ]
+
+
+def _flat(versions: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in versions.items():
+        found |= _flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else {f"{prefix}{name}": str(value)}
+    return found

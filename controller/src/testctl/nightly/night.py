@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One night while it runs: which points still fit into the budget, and what is written of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from testctl.nightly.cost import cost_ms
+from testctl.nightly.history import KEY
+from testctl.nightly.schedule import Schedule
+from testctl.plan import Plan, Point, coverage
+from testctl.plan.value import gaps
+
+AIM = 0.8
+"""The share of the budget that a first night fills, so that the next, if somewhat slower, still runs all of it."""
+IDLE = 0.6
+"""A night that left points out and took less than this share of what it aimed at makes the next one longer."""
+
+
+class Night:
+    """Admits the points of a schedule while the clock allows (testctl.execute.Watch).
+
+    capacity   cost units that chose the schedule; None: a first night, the clock alone cuts it
+    budget_s   wall seconds for all points
+    timed      whether the clock may end the night; not when it repeats another
+    """
+
+    def __init__(
+        self,
+        chosen: Schedule,
+        budget_s: float,
+        jobs: int,
+        capacity: int | None,
+        since: str = "",
+        timed: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._chosen = chosen
+        self._budget_s = budget_s
+        self._jobs = jobs
+        self._capacity = capacity
+        self._since = since
+        self._timed = timed
+        self._clock = clock
+        self._start = clock()
+        self._admitted: set[str] = set()
+        self._reused_s = 0.0
+        self._spent = 0.0
+        self._cost = 0
+        self._last = 0.0
+        self.late = False
+        """Whether the clock ended the night."""
+
+    def admits(self, point: Point) -> bool:
+        """Whether it would be done in time; once one would not, none is."""
+        if self._timed and not self.late:
+            limit = self._budget_s * (AIM if self._capacity is None else 1.0)
+            per_cost = self._spent / self._cost if self._cost else 0.001
+            self.late = self._elapsed() + cost_ms(point) * per_cost > limit
+        if not self.late:
+            self._admitted.add(point.id)
+        return not self.late
+
+    def ended(self, point: Point, wall_s: float) -> None:
+        """A point is done; one that was not admitted is from a run that was interrupted, and took its time then."""
+        if point.id not in self._admitted:
+            self._reused_s += wall_s / self._jobs
+        self._spent += wall_s
+        self._cost += cost_ms(point)
+        self._last = self._elapsed()
+
+    def _elapsed(self) -> float:
+        return self._clock() - self._start + self._reused_s
+
+    def summary(self, plan: Plan) -> dict[str, Any]:
+        """For summary.json, {"nightly": …} (results/README.md)."""
+        done = {point.id for point in plan.points}
+        not_run = [p for p in (*self._chosen.points, *self._chosen.left_out) if p.id not in done]
+        return {
+            KEY: {
+                "budget_s": self._budget_s,
+                "jobs": self._jobs,
+                "took_s": round(self._last, 3),
+                "ended_by": "the clock" if self.late else "the estimate" if not_run else "all points run",
+                "capacity": self._next(bool(not_run)),
+                "since": self._since or None,
+                "first": list(self._chosen.first),
+                "coverage": [
+                    {"strength": c.strength, "covered": c.covered, "feasible": c.feasible, "sampled": c.sampled}
+                    for c in coverage(plan)
+                ],
+                "missing_pairs": [gap.to_json() for gap in gaps(plan, [point.levels for point in plan.points])],
+                "not_run": [{"id": point.id, "tuples": [list(one) for one in point.tuples]} for point in not_run],
+            }
+        }
+
+    def _next(self, left: bool) -> int:
+        """Cost units that the next night of this budget may hold."""
+        if self.late:
+            return self._cost
+        aim = AIM * self._budget_s
+        if self._capacity is not None and (not left or not self._timed or self._last >= IDLE * aim):
+            return self._capacity
+        return int(self._cost * max(1.0, aim / self._last)) if self._last else self._cost

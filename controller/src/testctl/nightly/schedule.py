@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which points a night runs, and in which order: pure, from the plan, what fits, and what the last night says.
+
+The order by value is the plan's alone: costs come from the plan, and one common factor (how fast the machine is)
+does not change it.  That factor only says where the order is cut, and is kept from night to night, so that two
+nights of the same budget run the same points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.nightly.cost import cost_ms
+from testctl.plan import Plan, Point
+from testctl.plan.value import by_value
+from testctl.results import Run
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A night as it is meant to be.
+
+    points     to be run, in this order
+    first      ids of those that come first because they failed or changed
+    left_out   the rest of the plan's, the most valuable first
+    """
+
+    points: tuple[Point, ...]
+    first: tuple[str, ...] = ()
+    left_out: tuple[Point, ...] = ()
+
+    @property
+    def cost(self) -> int:
+        return sum(map(cost_ms, self.points))
+
+
+def ranked(plan: Plan) -> list[Point]:
+    """The plan's points, the most valuable first."""
+    costs = [cost_ms(point) for point in plan.points]
+    strength = plan.design.strength or 2
+    return [plan.points[i] for i in by_value([point.levels for point in plan.points], costs, strength)]
+
+
+def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> Schedule:
+    """As many of the most valuable points as `capacity` (cost units) holds; None: it isn't known yet, so all.
+
+    Those of `first` come first; they take room from the others only if they would not have been chosen anyway.
+    """
+    order = ranked(plan)
+    urgent = [point for point in order if point.id in first]
+    room = sum(map(cost_ms, order)) if capacity is None else capacity
+    chosen = _prefix(order, room)
+    if not {point.id for point in urgent} <= {point.id for point in chosen}:
+        rest = [point for point in order if point.id not in first]
+        chosen = _prefix([*urgent, *rest], room)
+    there = {point.id for point in chosen}
+    ahead = [point for point in urgent if point.id in there]
+    behind = [point for point in chosen if point.id not in first]
+    left = tuple(point for point in order if point.id not in there)
+    return Schedule((*ahead, *behind), tuple(point.id for point in ahead), left)
+
+
+def like(plan: Plan, run: Run) -> Schedule:
+    """The points of an earlier night, in its order.  Raises PlanError when the plan has not all of them."""
+    known = {point.id: point for point in plan.points}
+    if odd := [point.id for point in run.points if point.id not in known]:
+        raise PlanError(f"--like {run.name}: want a run of this plan; {plan.file} has no point {odd[0]}")
+    chosen = tuple(known[point.id] for point in run.points)
+    there = {point.id for point in chosen}
+    return Schedule(chosen, (), tuple(point for point in ranked(plan) if point.id not in there))
+
+
+def _prefix(order: Sequence[Point], room: int) -> list[Point]:
+    """Up to the first that does not fit."""
+    chosen = []
+    for point in order:
+        room -= cost_ms(point)
+        if room < 0:
+            break
+        chosen.append(point)
+    return chosen

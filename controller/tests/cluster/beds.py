@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbeds that run in the process itself, for tests of what hands points out; importable by workers too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl.plan import Point
+from testctl_agent.spec.errors import TestbedError
+
+SCORE = "score"
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """What comes of a point is a hash of it: an outcome without records.
+
+    mark    a directory in which every start of a point leaves a file
+    deadly  the point with this id kills its own process the first time
+    lacks   what `here` says is missing, "" when nothing is
+    """
+
+    mark: Path
+    deadly: str = ""
+    pause_s: float = 0.0
+    lacks: str = ""
+    key: str = "hashing"
+
+    def code_key(self, point: Point) -> str:
+        return self.key
+
+    def here(self) -> Hashing:
+        if self.lacks:
+            raise TestbedError(self.lacks)
+        return self
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        first = not list(self.mark.glob(f"{point.id}.*"))
+        (self.mark / f"{point.id}.{os.getpid()}.{time.monotonic_ns()}").touch()
+        if point.id == self.deadly and first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(self.pause_s)
+        found = hashlib.sha256(json.dumps(point.to_json()).encode()).hexdigest()
+        return point.to_json(), {"skip": f"{SCORE} {found}"}
+
+    def starts(self, point: Point) -> int:
+        """How often it was begun."""
+        return len(list(self.mark.glob(f"{point.id}.*")))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl nightly` from end to end, in the lab: two nights alike, one interrupted, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.results import load_run
+
+pytestmark = pytest.mark.lab
+
+PLAN = """
+about: a small night
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, [cubic, reno]]
+  - [hosts, tcp_ecn, [0, 1]]
+  - [switch:receiver, rate, [20mbit, 100mbit]]
+  - [switch:receiver, buffer, 60kB]
+  - [switch, delay, 2ms]
+  - [bulk, duration, 100ms]
+design: {cover: 2}
+expect:
+  - {name: something arrives, metric: goodput_bps, min: LEAST}
+"""
+
+
+def argv(where: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "testctl.cli.main", "nightly", str(where / "small.yaml"), *words]
+
+
+def night(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv(where, *words), cwd=where, capture_output=True, text=True, check=False, timeout=900)
+
+
+def plan(where: Path, least: str = "1mbit") -> None:
+    (where / "small.yaml").write_text(PLAN.replace("LEAST", least), encoding="utf-8")
+
+
+def newest(where: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((where / "results" / "latest" / "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_two_nights_are_the_same_and_a_failure_comes_first_in_the_next(tmp_path: Path) -> None:
+    plan(tmp_path)
+    first = night(tmp_path, "--budget", "1h", "--jobs", "2")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "the first night of this plan here" in first.stdout
+    one = newest(tmp_path)
+    assert one["nightly"]["ended_by"] == "all points run"
+    second = night(tmp_path, "--budget", "1h", "--jobs", "2", "--captures")
+    assert second.returncode == 0, second.stdout + second.stderr
+    two = newest(tmp_path)
+    assert two["digest"] == one["digest"]
+    assert two["run"] != one["run"]
+    assert two["nightly"]["since"] == one["run"]
+    assert f"since {one['run']}" in second.stdout
+    assert f"no difference: {len(one['points'])} points with the same digests" in second.stdout
+    kept = [len(run.points[0].captures()) for run in map(load_run, sorted((tmp_path / "results").glob("2*")))]
+    assert kept == [0, 2]
+
+    plan(tmp_path, least="30mbit")  # not at 20 Mb/s
+    third = night(tmp_path, "--budget", "1h", "--jobs", "2", "--json")
+    assert third.returncode == 1, third.stdout + third.stderr
+    said = json.loads(third.stdout)
+    failed = {point["id"] for point in said["summary"]["points"] if point["verdict"] == "fail"}
+    assert failed
+    assert said["changed"]["since"] == two["run"]
+    assert {one["id"] for one in said["changed"]["differences"]} == failed
+    assert said["summary"]["digest"] == one["digest"], "the packets are the same, only the verdicts are not"
+    tight = night(tmp_path, "--like", f"results/{one['run']}", "--budget", "1s")
+    assert tight.returncode == 1, tight.stdout + tight.stderr
+    assert [p["id"] for p in newest(tmp_path)["points"]] == [p["id"] for p in one["points"]], "in its order"
+    fifth = night(tmp_path, "--budget", "1h", "--jobs", "2")
+    assert fifth.returncode == 1
+    assert set(newest(tmp_path)["nightly"]["first"]) == failed
+    assert {point["id"] for point in newest(tmp_path)["points"][: len(failed)]} == failed
+
+
+def test_an_interrupted_night_is_gone_on_with(tmp_path: Path) -> None:
+    plan(tmp_path)
+    with subprocess.Popen(
+        argv(tmp_path, "--budget", "1h", "--jobs", "1"), cwd=tmp_path, stderr=subprocess.PIPE
+    ) as child:
+        until = time.monotonic() + 300
+        while time.monotonic() < until and not list(tmp_path.glob("results/*/points/[0-9a-f]*/verdict.json")):
+            time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        assert child.stderr is not None
+        said = child.stderr.read().decode()
+    assert child.returncode == 130, said
+    assert "finished points are kept, go on with --resume" in said
+    done = {path.parent.name for path in tmp_path.glob("results/*/points/[0-9a-f]*/verdict.json")}
+    assert done
+    again = night(tmp_path, "--budget", "1h", "--jobs", "1", "--resume")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {point["id"] for point in newest(tmp_path)["points"] if "reused_from" in point} == done
+
+
+def test_a_budget_that_holds_nothing_and_words_that_are_wrong(tmp_path: Path) -> None:
+    plan(tmp_path)
+    for words, want in (
+        (("--budget", "soon"), "--budget: want a time such as 90s, 30m or 2h; got 'soon'"),
+        (("--budget", "100ms"), "--budget: want a time such as 90s, 30m or 2h; got '100ms'"),
+        (("--budget", "1s"), "--budget: want time for one point at least; 1 s is not enough"),
+        (("--like", "results"), "want the directory of a run"),
+    ):
+        done = night(tmp_path, *words)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert want in done.stderr

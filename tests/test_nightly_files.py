@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starts a night: the systemd unit and its timer, the playbook, the workflows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+from testctl.metrics import metric_names
+from testctl.plan import load_plan
+from testctl.testbeds.rack import ansible
+
+ROOT = Path(__file__).parents[1]
+ROLE = ROOT / "playbooks" / "roles" / "nightly"
+WORKFLOWS = ROOT / ".github" / "workflows"
+
+
+def rendered(name: str, **words: Any) -> str:
+    known = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    template = jinja2.Template(
+        (ROLE / "templates" / name).read_text(encoding="utf-8"), undefined=jinja2.StrictUndefined
+    )
+    return template.render({**known, **words}) + "\n"
+
+
+def test_the_unit_and_its_timer_are_well_formed(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    program = tmp_path / ".venv" / "bin" / "testctl"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    for kind in ("service", "timer"):
+        text = rendered(f"unit.{kind}.j2", nightly_checkout=str(tmp_path))
+        (tmp_path / f"testctl-nightly.{kind}").write_text(text, encoding="utf-8")
+    units = [str(path) for path in sorted(tmp_path.glob("testctl-nightly.*"))]
+    done = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    when = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["nightly_when"]
+    assert subprocess.run([analyze, "calendar", when], capture_output=True, check=False).returncode == 0
+
+
+def test_the_unit_calls_the_command_as_it_is() -> None:
+    (line,) = re.findall(r"ExecStart=(.*)", rendered("unit.service.j2", nightly_checkout="/c", nightly_jobs=3))
+    assert line == (
+        "/c/.venv/bin/testctl nightly plans/nightly.yaml --budget 30m --results /var/lib/testctl-nightly/results"
+        " --resume --jobs 3"
+    )
+    assert "--jobs" not in rendered("unit.service.j2", nightly_checkout="/c")
+
+
+@pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
+    found = ansible("ansible-playbook")
+    assert found is not None
+    argv = [str(found), "-i", str(ROOT / "inventory" / "rack-example"), str(ROOT / "playbooks" / "nightly.yml")]
+    argv += ["--check", "-e", '{"ansible_facts": {"service_mgr": "runit"}}', "-e", f"nightly_checkout={tmp_path}"]
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(tmp_path),
+           "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path)}  # fmt: skip
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 2
+    assert f"want systemd, {tmp_path}/.venv/bin/testctl (make setup) and a budget such as 30m; got runit" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["ci", "nightly"])
+def test_a_workflow_pins_its_actions_and_names_files_that_are_there(name: str) -> None:
+    text = (WORKFLOWS / f"{name}.yml").read_text(encoding="utf-8")
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"actions/[a-z-]+(/[a-z]+)?@v\d+", one) for one in used)
+    called = {
+        word for step in job["steps"] for word in re.findall(r"(?:^|\s)((?:\.ci|tools)/\w+)", step.get("run", ""))
+    }
+    assert called == {".ci/run"} if name == "ci" else called == {"tools/setup"}
+    assert all((ROOT / path).is_file() for path in called)
+
+
+def test_the_nightly_plan_covers_all_triples() -> None:
+    from testctl.plan import coverage
+
+    plan = load_plan(ROOT / "plans" / "nightly.yaml", metrics=metric_names())
+    assert [found.share for found in coverage(plan)] == [1, 1, 1]
+    swept = {factor.param for factor in plan.factors}
+    assert swept >= {"cc", "kernel", "mtu", "tso", "gro", "tcp_ecn", "ecn_threshold", "buffer", "rate",
+                     "delay", "fate", "pattern"}  # fmt: skip

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points a minute on a Dask cluster: two workers over one, and beside local processes; and what many points cost."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl.cluster import ClusterPool
+from testctl.execute import Bed, LocalPool, Pool
+from testctl.plan import Point, load_plan
+from testctl.testbeds.lab import LabTestbed
+
+SHORT = """
+about: a point that is mostly booting and writing
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [hosts, cc, cubic]
+  - [switch:receiver, rate, 100mbit]
+  - [switch:receiver, buffer, 100kB]
+  - [switch, delay, 1ms]
+  - [bulk, duration, {duration}]
+repeat: {repeat}
+"""
+POINTS = 16
+ROUNDS = 3
+MANY = 10_000
+START_S = 60.0
+
+
+@contextmanager
+def dask(where: Path, workers: int) -> Iterator[str]:
+    """The address of a scheduler with so many workers of one thread."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(what: str, *words: str, until: str) -> str:
+        log = where / f"{what}-{len(running)}.log"
+        argv = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--host", "127.0.0.1", "--no-dashboard"]
+        with log.open("wb") as out:
+            running.append(subprocess.Popen(argv, stdout=out, stderr=out, cwd=where))
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if found := re.search(until, log.read_text(encoding="utf-8", errors="replace")):
+                return found[1]
+            time.sleep(0.05)
+        raise SystemExit(f"the {what} did not start:\n{log.read_text(encoding='utf-8', errors='replace')}")
+
+    try:
+        address = start("scheduler", "--port", "0", until=r"Scheduler at:\s+(tcp://\S+)")
+        for number in range(workers):
+            start("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(where / str(number)),
+                  until=r"Registered to:\s+(tcp://\S+)")  # fmt: skip
+        yield address
+    finally:
+        for process in reversed(running):
+            process.kill()
+            process.wait()
+
+
+def _a_minute(pool: Pool, bed: Bed, points: tuple[Point, ...], where: Path) -> float:
+    run = Path(tempfile.mkdtemp(dir=where))
+    (run / "points").mkdir()
+    started = time.perf_counter()
+    done = sum(1 for _ in pool.work(bed, iter(points), run, False))
+    return 60 * done / (time.perf_counter() - started)
+
+
+def cluster(where: Path) -> None:
+    """Rounds take turns, so that a machine that slowly changes does so for all of them; the median is said."""
+    points = load_plan(SHORT.format(duration="300ms", repeat=POINTS)).points
+    bed = LabTestbed.for_points(points)
+    found: dict[str, list[float]] = {"one worker": [], "two workers": [], "two local processes": []}
+    with dask(where, 1) as one, tempfile.TemporaryDirectory(dir=where) as other, dask(Path(other), 2) as two:
+        made: tuple[Pool, ...] = (ClusterPool(one), ClusterPool(two), LocalPool(2))
+        pools = dict(zip(found, made, strict=True))
+        for pool in pools.values():
+            _a_minute(pool, bed, points[:2], where)
+        for _ in range(ROUNDS):
+            for name, pool in pools.items():
+                found[name].append(_a_minute(pool, bed, points, where))
+    for name, rates in found.items():
+        print(f"cluster, {name}: {sorted(rates)[ROUNDS // 2]:.1f} points a minute")
+    for over, under in (("two workers", "one worker"), ("two workers", "two local processes")):
+        ratios = sorted(a / b for a, b in zip(found[over], found[under], strict=True))
+        print(f"cluster, {over} over {under}: {ratios[ROUNDS // 2]:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A testbed that can't have any point: what is left is the handing out and the writing."""
+
+    def code_key(self, point: Point) -> str:
+        return "nothing"
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        return point.to_json(), {"skip": "nothing is run"}
+
+
+def many(where: Path) -> None:
+    """Handing out MANY points: points a second, and by how much this process grew."""
+    points = load_plan(SHORT.format(duration="1ms", repeat=MANY)).points
+    before = _resident_kb()
+    rate = _a_minute(LocalPool(len(os.sched_getaffinity(0))), Nothing(), points, where) / 60
+    grown, most = (_resident_kb() - before) / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"many, {MANY} points: {rate:.0f} points/s; the controller grew by {grown:.1f} MB, {most:.0f} MB at most")
+
+
+def _resident_kb() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmRSS:")[1].split()[0])
