@@ -72,18 +72,19 @@ def parameter_tags(tuples: Iterable[tuple[str, str, Any]]) -> dict[str, str]:
 
 
 def machine_tags(run: Run, point: RunPoint, flow: str = POINT_FLOW) -> dict[str, str]:
-    """The tags kernel and cc of a flow: those of its sender; of a point: all of its hosts', joined by "+"."""
+    """The tags kernel and cc of a flow's sender; of a point those of all its flows, joined by "+"."""
     asked = point.point
     settings: Mapping[str, Mapping[str, Any]] = asked.get("settings", {})
-    flows = [one for one in asked.get("flows", ()) if flow in (POINT_FLOW, one["name"])]
-    hosts = [one["from"] for one in flows] if flow != POINT_FLOW else list(settings)
-    kernels = {str(settings[host]["kernel"]) for host in hosts if "kernel" in settings.get(host, {})}
-    ccs = {str(one["options"]["cc"]) for one in flows if one.get("options", {}).get("cc")}
-    if not ccs:
-        ccs = {str(settings[host]["cc"]) for host in hosts if "cc" in settings.get(host, {})}
-    default = run.summary.get("versions", {}).get("kernels", {})
-    kernels = kernels or (set(default) if len(default) == 1 else set())
-    return {"kernel": tag("+".join(sorted(kernels))), "cc": tag("+".join(sorted(ccs)))}
+    kernels, ccs = set(), set()
+    for one in asked.get("flows", ()):
+        if flow in (POINT_FLOW, one["name"]):
+            host = settings.get(one["from"], {})
+            kernels.add(str(host.get("kernel", "")))
+            ccs.add(str(one.get("options", {}).get("cc") or host.get("cc", "")))
+    default = list(run.summary.get("versions", {}).get("kernels", {}))
+    if not kernels - {""} and len(default) == 1:
+        kernels = {default[0]}
+    return {name: tag("+".join(sorted(found - {""}))) for name, found in (("kernel", kernels), ("cc", ccs))}
 
 
 def tag(value: object) -> str:
