@@ -9,21 +9,15 @@ from collections.abc import Iterator
 import pytest
 from testctl.results import Run
 
-from controller.tests.influx.influxd import PROGRAM, REASON, Influxd
+from controller.tests.influx.influxd import Influxd, running
 from controller.tests.report.conftest import make_run
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
     """A running server."""
-    if PROGRAM is None:
-        pytest.skip(REASON)
-    made = Influxd(tmp_path_factory.mktemp("influxd"))
-    try:
-        made.start()
+    with running(tmp_path_factory.mktemp("influxd")) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture

@@ -9,10 +9,13 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 PROGRAM = shutil.which("influxd")
 REASON = "influxd is not installed (Debian's package influxdb)"
@@ -112,3 +115,16 @@ class Influxd:
         """All that a database holds, by measurement, in a form that can be compared."""
         names = [values[0] for one in self.ask("SHOW MEASUREMENTS", database) for values in one["values"]]
         return {name: sorted(map(str, self.rows(f'SELECT * FROM "{name}"', database))) for name in names}
+
+
+@contextmanager
+def running(where: Path) -> Iterator[Influxd]:
+    """A running server with its data below `where`; skips the test where there is none to run."""
+    if PROGRAM is None:
+        pytest.skip(REASON)
+    made = Influxd(where)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()

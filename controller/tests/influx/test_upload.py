@@ -21,6 +21,7 @@ from testctl.influx.upload import Done, Options, upload
 from testctl.results import Run
 from testctl_agent.spec.units import Bytes, Duration
 
+from controller.tests.influx.compared import differences
 from controller.tests.influx.influxd import Influxd
 
 
@@ -35,22 +36,6 @@ def options(where: Path, most_lines: int = 5000) -> Options:
 
 def send(run: Run, influxd: Influxd, spool: Path) -> Done:
     return upload(lines_of(run), parse_target(influxd.url), Credentials(), options(spool))
-
-
-def differences(run: Run, influxd: Influxd) -> list[str]:
-    """Where the metrics of a run in InfluxDB are not those of its summary.json, either way."""
-    summary = json.loads((run.path / "summary.json").read_text(encoding="utf-8"))
-    here, tags = {}, {"time", *MEASUREMENTS["metrics"].tags}
-    for point in summary["points"]:
-        tags |= {f"{entity}.{name}" for entity, name, _ in point["tuples"]}
-        for flow, values in point["metrics"].items():
-            here |= {(point["id"], flow, name): value for name, value in values.items() if value is not None}
-    there = {}
-    for row in influxd.rows(f"""SELECT * FROM metrics WHERE "run" = '{summary["run"]}'"""):
-        values = {name: value for name, value in row.items() if value is not None and name not in tags}
-        there |= {(row["point"], row["flow"], name): value for name, value in values.items()}
-    assert here
-    return [f"{key}: {here.get(key)} {there.get(key)}" for key in here | there if here.get(key) != there.get(key)]
 
 
 def test_all_of_a_run_is_there_and_twice_is_once(run: Run, influxd: Influxd, tmp_path: Path) -> None:
