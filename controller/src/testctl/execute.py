@@ -132,7 +132,7 @@ def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progr
                 verdict, wall_s = _ended(future, point)
                 progress.done(_words(plan, point), verdict, wall_s)
         except BaseException:
-            _kill(pool)
+            kill_workers(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -172,7 +172,7 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _kill(pool: ProcessPoolExecutor) -> None:
+def kill_workers(pool: ProcessPoolExecutor) -> None:
     for process in list((pool._processes or {}).values()):
         process.kill()
 
