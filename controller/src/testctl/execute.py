@@ -89,29 +89,36 @@ def run_plan(plan: Plan, testbed: Bed, options: Options, progress: Progress, fig
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
         with progress:
             _points(plan, testbed, options, writer, progress)
-        expectations, claims = _judge(plan, writer.path)
-        versions = collect_versions(kernels=_kernels(writer.path))
-        writer.write_versions(versions)
-        summary = build_summary(
-            writer.path,
-            plan=plan.name,
-            started=started,
-            wall_s=time.monotonic() - clock,
-            versions=versions,
-            expectations=expectations,
-            claims=[claim.to_json() for claim in claims],
-            order=[point.id for point in plan.points],
-            about=plan.about,
-            reproduce=command_of(plan),
-        )
-        summary |= statement(plan, options.results_dir, options.jobs)
-        _clear(writer.path / WORK)
-        write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
-        return load_run(writer.finish(summary))
+        return complete(plan, writer, options, figures, started, time.monotonic() - clock)
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
         raise
+
+
+def complete(
+    plan: Plan, writer: RunWriter, options: Options, figures: Sequence[FigureSpec], started: datetime, wall_s: float
+) -> Run:
+    """Judge the points of a run in progress, write its summary and its report, and give it its final name."""
+    expectations, claims = _judge(plan, writer.path)
+    versions = collect_versions(kernels=_kernels(writer.path))
+    writer.write_versions(versions)
+    summary = build_summary(
+        writer.path,
+        plan=plan.name,
+        started=started,
+        wall_s=wall_s,
+        versions=versions,
+        expectations=expectations,
+        claims=[claim.to_json() for claim in claims],
+        order=[point.id for point in plan.points],
+        about=plan.about,
+        reproduce=command_of(plan),
+    )
+    summary |= statement(plan, options.results_dir, options.jobs)
+    _clear(writer.path / WORK)
+    write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
+    return load_run(writer.finish(summary))
 
 
 def _points(plan: Plan, testbed: Bed, options: Options, writer: RunWriter, progress: Progress) -> None:

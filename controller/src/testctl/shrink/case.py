@@ -179,7 +179,7 @@ def plan_text(
     for item in tuples:
         entity, param, text = item
         theirs = case.than.get(f"{entity}.{param}")
-        value = block([text, theirs], quote=True) if theirs is not None else block(text, quote=True)
+        value = block([text, theirs], values=True) if theirs is not None else block(text, values=True)
         note = f"  # {notes[item]}" if item in notes else ""
         lines.append(f"  - [{block(entity)}, {block(param)}, {value}]{note}")
     lines += ["expect:", f"  - name: {block(case.expectation.name)}"]
@@ -187,6 +187,6 @@ def plan_text(
     lines += [f"    {key}: {block(value)}" for key, value in rest.items()]
     if case.than:
         ours = {f"{entity}.{param}": text for entity, param, text in tuples}
-        lines.append(f"    when: {block({key: ours[key] for key in case.than}, quote=True)}")
-        lines.append(f"    than: {block(case.than, quote=True)}")
+        lines.append(f"    when: {block({key: ours[key] for key in case.than}, values=True)}")
+        lines.append(f"    than: {block(case.than, values=True)}")
     return "\n".join(lines) + "\n"
