@@ -114,7 +114,7 @@ def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> 
             is_so = f"it is {said[number]} there" if number in said else "it is not about that point"
             raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
     else:
-        number, chosen = next(((i, e) for i, e in about if said[i] == wanted), (-1, None))  # type: ignore[assignment]
+        number, chosen = next(((i, e) for i, e in about if said[i] == wanted and e.quantifier == "every"), (-1, None))  # type: ignore[assignment]
         if chosen is None:
             hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
             raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")

@@ -75,8 +75,9 @@ def _outwards(axis: Axis, start: int, up: bool) -> int | None:
     hint = _nearest(axis.hints, start, up)
     if hint is not None:
         return hint
-    far = max(start * GALLOP, start + axis.step) if up else min(start // GALLOP, start - axis.step)
-    far = min(max(_rounded(far, axis.step), axis.least), axis.most)
+    far = max(start * GALLOP, start + axis.step) if up else start // GALLOP
+    round_ = _rounded(far, axis.step)
+    far = min(max(round_ if round_ not in (0, start) else far, axis.least), axis.most)
     return far if far != start and (far > start) == up else None
 
 

@@ -14,11 +14,13 @@ from testctl.plan import Assignment
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate
 from testctl.shrink.ddmin import ddmin, drive
 from testctl.shrink.ranges import Interval, interval
-from testctl.shrink.trials import Trial, Trials
+from testctl.shrink.trials import Trial
 from testctl.shrink.values import Numbers, Words, choices, shown
 
 R = TypeVar("R")
 Asking = Generator[Tuples, Trial, R]
+Trials = Callable[[Sequence[Tuples]], list[Trial]]
+"""Tries sets of tuples side by side and says what becomes of the failure with each; trials.Trials is one."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def search(case: Case, trials: Trials, found: Found, probes: int, width: int) ->
     found.smallest = _with(case, found.kept, needed)
     found.stage = "values of what is not in it"
     rest = [item for item in free if item not in needed]
-    _all(found, trials, width, {item: _idle(case, found.smallest, item, trials) for item in rest})
+    _all(found, trials, width, {item: _idle(case, found.smallest, item) for item in rest})
     found.stage = "ranges of what is in it"
     pinned = [item for item in rest if item in found.matters and found.matters[item].matters]
     found.smallest = tuple(item for item in case.tuples if item in found.smallest or item in pinned)
@@ -147,7 +149,7 @@ def _all(found: Found, trials: Trials, width: int, searches: dict[Tuple3, Asking
             on(item, lambda asking=asking, trial=trial: asking.send(trial))  # type: ignore[misc]
 
 
-def _idle(case: Case, smallest: Tuples, item: Tuple3, trials: Trials) -> Asking[Matter]:
+def _idle(case: Case, smallest: Tuples, item: Tuple3) -> Asking[Matter]:
     """A tuple that is not needed: its default is another value, or some other value is tried."""
     default, text = default_of(case, smallest, item)
     assignment = _assignment(case, item)

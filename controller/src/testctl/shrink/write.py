@@ -71,15 +71,19 @@ def ranges(matter: Matter) -> str:
     elif matter.least:
         said.append(f"stays at {matter.least} alone" if matter.below and matter.above else f"stays at {matter.least}")
     if matter.least:
-        said += [f"goes at {edge}" for edge in (matter.below, matter.above) if edge]
+        cant = {probe.value for probe in matter.probes if probe.answer == "unclear"}
+        edges = [edge for edge in (matter.below, matter.above) if edge and edge not in cant]
+        said += [f"goes at {' and '.join(edges)}"] if edges else []
     else:
         by: dict[str, list[str]] = {}
         for probe in matter.probes:
             by.setdefault(probe.answer, []).append(probe.value)
         said += [f"{answer} at {', '.join(by[answer])}" for answer in ("stays", "goes") if answer in by]
-    cant = [probe.value for probe in matter.probes if probe.answer == "unclear"]
-    if cant:
-        said.append(f"can't be judged at {', '.join(cant)}")
+    unclear = [probe.value for probe in matter.probes if probe.answer == "unclear"]
+    if unclear:
+        said.append(f"can't be run or judged at {', '.join(unclear)}")
+    if matter.least and matter.probes:
+        said.append(f"tried {', '.join(probe.value for probe in matter.probes)}")
     if not matter.needed and matter.matters:
         said.append("it is the default")
     return "; ".join(said)
