@@ -44,9 +44,8 @@ def shrink(
     interruptible()
     told = _Lines(Console(stderr=True), len(case.tuples))
     console = Console(stderr=as_json)
-    console.print(
-        f"point {case.point.id}: {case.found.reason or case.expectation.name}", soft_wrap=True, highlight=False
-    )
+    for line in (f"point {case.point.id}: {case.found.reason or case.found.verdict}", f"by: {case.expectation.name}"):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=told)
     if as_json:
         print(json.dumps(to_json(case, ended.found, ended.trials, ended.plan), indent=1))

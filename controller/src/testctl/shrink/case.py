@@ -100,27 +100,26 @@ def plan_of(run: Run, found: RunPoint) -> Plan:
 
 def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:
     """The expectation to shrink by, and its place in the plan's list."""
-    numbered = list(enumerate(plan.expectations))
-    about = [(i, e) for i, e in numbered if e.bounds.given and matching(e, [point])]
+    about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
     judge = Judge(plan, {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in run.points})
     said = {i: judge.one(e, point).verdict for i, e in about}
-    if asked:
-        mine = [(i, e) for i, e in numbered if asked in (e.name, str(i + 1))]
-        if not mine:
-            known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
-            raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {asked!r}")
-        number, chosen = mine[0]
-        if said.get(number) != wanted:
-            is_so = f"it is {said[number]} there" if number in said else "it is not about that point"
-            raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
-    else:
-        number, chosen = next(((i, e) for i, e in about if said[i] == wanted and e.quantifier == "every"), (-1, None))  # type: ignore[assignment]
-        if chosen is None:
-            hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
-            raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
-    if chosen.quantifier == "some":
-        raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
-    return chosen, number
+    if not asked:
+        for number, chosen in about:
+            if said[number] == wanted and chosen.quantifier == "every":
+                return chosen, number
+        hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
+        raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
+    for number, chosen in enumerate(plan.expectations):
+        if asked not in (chosen.name, str(number + 1)):
+            continue
+        if chosen.quantifier == "some":
+            raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
+        if said.get(number) == wanted:
+            return chosen, number
+        is_so = f"it is {said[number]} there" if number in said else "it is not about that point"
+        raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
+    known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
+    raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {asked!r}")
 
 
 def _verb(wanted: Verdict) -> str:
