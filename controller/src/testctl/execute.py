@@ -137,30 +137,43 @@ def run_plan(
             _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch)
         if watch is not None:
             plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
-        expectations, claims = _judge(plan, writer.path)
-        versions = collect_versions(kernels=_kernels(writer.path))
-        writer.write_versions(versions)
-        summary = build_summary(
-            writer.path,
-            plan=plan.name,
-            started=started,
-            wall_s=time.monotonic() - clock,
-            versions=versions,
-            expectations=expectations,
-            claims=[claim.to_json() for claim in claims],
-            order=[point.id for point in plan.points],
-            about=plan.about,
-            reproduce=command_of(plan),
-        )
-        summary |= statement(plan, options.results_dir, options.jobs)
-        summary |= watch.summary(plan) if watch is not None else {}
-        _clear(writer.path / WORK)
-        write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
-        return load_run(writer.finish(summary))
+        return complete(plan, writer, options, figures, started, time.monotonic() - clock, watch)
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
         raise
+
+
+def complete(
+    plan: Plan,
+    writer: RunWriter,
+    options: Options,
+    figures: Sequence[FigureSpec],
+    started: datetime,
+    wall_s: float,
+    watch: Watch | None = None,
+) -> Run:
+    """Judge the points of a run in progress, write its summary and its report, and give it its final name."""
+    expectations, claims = _judge(plan, writer.path)
+    versions = collect_versions(kernels=_kernels(writer.path))
+    writer.write_versions(versions)
+    summary = build_summary(
+        writer.path,
+        plan=plan.name,
+        started=started,
+        wall_s=wall_s,
+        versions=versions,
+        expectations=expectations,
+        claims=[claim.to_json() for claim in claims],
+        order=[point.id for point in plan.points],
+        about=plan.about,
+        reproduce=command_of(plan),
+    )
+    summary |= statement(plan, options.results_dir, options.jobs)
+    summary |= watch.summary(plan) if watch is not None else {}
+    _clear(writer.path / WORK)
+    write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
+    return load_run(writer.finish(summary))
 
 
 def _points(
@@ -214,7 +227,7 @@ class LocalPool:
                         point = running.pop(future)
                         yield point, *_ended(future, point)
             except BaseException:
-                _kill(pool)
+                kill_workers(pool)
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -262,7 +275,7 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _kill(pool: ProcessPoolExecutor) -> None:
+def kill_workers(pool: ProcessPoolExecutor) -> None:
     for process in list((pool._processes or {}).values()):
         process.kill()
 
