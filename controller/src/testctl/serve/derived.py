@@ -26,7 +26,7 @@ _INFO = ("time_ns", "where", "flow", "conn", "bytes_sent")
 
 
 def derive(source: Source) -> pa.Table:
-    """Rows (series, line, t, y) of a point, in order of time within a line; y in ns or bytes."""
+    """Rows (series, line, t, y, r) of a point; y in ns or bytes, r counts a line's rows in order of time."""
     records = _records(source)
     parts = []
     for flow in source.flows[:8]:
@@ -37,7 +37,7 @@ def derive(source: Source) -> pa.Table:
         parts.append(_part(OWN_QUEUE, flow.name, *own_queue(seen)))
         parts += _round_trips(seen)
     empty = _part("", "", np.empty(0, np.int64), np.empty(0, np.int64))
-    return pa.concat_tables([empty, *parts])
+    return pa.concat_tables([empty, *parts]).unify_dictionaries()
 
 
 def _round_trips(seen: FlowView) -> list[pa.Table]:
@@ -56,7 +56,8 @@ def _part(series: str, line: str, t: np.ndarray, y: np.ndarray) -> pa.Table:  # 
         name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(t), np.int16)), pa.array([value]))
         for name, value in names.items()
     }
-    return pa.table(columns | {"t": pa.array(t.astype(np.int64)), "y": pa.array(y.astype(np.int64))}).unify_dictionaries()
+    numbers = {"t": t, "y": y, "r": np.arange(len(t))}
+    return pa.table(columns | {name: pa.array(values.astype(np.int64)) for name, values in numbers.items()})
 
 
 def _records(source: Source) -> Records:

@@ -18,16 +18,13 @@ from testctl.records.schema import ACK, CE, DROPPED, SYN
 from testctl.results import layout
 from testctl.serve.derived import LATENCY, OWN_QUEUE, RTT
 from testctl.serve.source import Flow, Source
-from testctl.serve.thin import Window, m4, round_width
+from testctl.serve.thin import EXACT, Window, m4, round_width
 
 if TYPE_CHECKING:
     import duckdb
 
 MOST_LINES = 8
 """Flows or connections in one figure; more can't be told apart."""
-
-EXACT = 3000
-"""Packets that are fetched one by one instead of being thinned."""
 
 _FINE = 10
 """Bins that make one bucket of the throughput figure: what its band is the least and the greatest of."""
@@ -119,8 +116,9 @@ def _sequence_rows(asked: Asked, flow: Flow, columns: str = "") -> tuple[str, li
                     when {acks} and (flags & {ACK | SYN}) = {ACK} then '{_KINDS[2]}'
                     when fate in ({dropped}) and not out and direction = ? then '{_KINDS[3]}'
                     when ecn = {CE} and length > 0 and {into} then '{_KINDS[4]}' end as line,
-               time_ns as t, case when direction = ? then seq + length else ack end as y {columns}
-        from read_parquet(?)
+               time_ns as t, case when direction = ? then seq + length else ack end as y,
+               file_row_number as r {columns}
+        from read_parquet(?, file_row_number = true)
         where flow = ? and conn = ? and time_ns >= {asked.window.low} and time_ns < {asked.window.high}"""
     back = [*data_is, *acks_are, flow.direction, *into_is, flow.direction, asked.packets, *asked.lane]
     return f"select * from ({query}) where line is not null", back
@@ -128,7 +126,7 @@ def _sequence_rows(asked: Asked, flow: Flow, columns: str = "") -> tuple[str, li
 
 def _one_by_one(asked: Asked, flow: Flow) -> list[dict[str, Any]]:
     query, parameters = _sequence_rows(asked, flow, ', length, flags, ecn, segs, "window"')
-    rows = asked.cursor.execute(f"{query} order by t", parameters).fetchnumpy()
+    rows = asked.cursor.execute(f"{query} order by r", parameters).fetchnumpy()
     names = np.asarray(rows["line"], dtype=object)
     lines = []
     for name in _KINDS:
@@ -147,7 +145,8 @@ def queue(asked: Asked) -> dict[str, Any]:
         return {"lines": [], "bucket_ns": asked.window.bucket}
     cases = " ".join('when "where" = ? and flow = ? and direction = ? then ?' for _ in ports)
     parameters = [value for port in ports for value in port]
-    query = f"""select case {cases} end as line, time_ns as t, queue_bytes as y from read_parquet(?)
+    query = f"""select case {cases} end as line, time_ns as t, queue_bytes as y, file_row_number as r
+                from read_parquet(?, file_row_number = true)
                 where queue_bytes >= 0 and time_ns >= {asked.window.low} and time_ns < {asked.window.high}"""
     found = m4(asked.cursor, f"select * from ({query}) where line is not null", [*parameters, asked.packets], asked.window)
     return _thinned(asked, found)
@@ -170,7 +169,7 @@ def own_queue(asked: Asked) -> dict[str, Any]:
 
 def _of_derived(asked: Asked, series: str, line: str) -> dict[str, Any]:
     asked.cursor.register("derived", asked.derived())
-    query = "select line::varchar as line, t, y from derived where series = ? and (? = '' or line = ?)"
+    query = "select line::varchar as line, t, y, r from derived where series = ? and (? = '' or line = ?)"
     return _thinned(asked, m4(asked.cursor, query, [series, line, line], asked.window))
 
 
@@ -182,7 +181,7 @@ def cwnd(asked: Asked) -> dict[str, Any]:
     path, names = (traced, ("cwnd", "ssthresh")) if traced else (sampled, ("snd_cwnd", "snd_ssthresh"))
     if flow is None or path is None:
         return {"lines": [], "bucket_ns": asked.window.bucket}
-    own = 'from read_parquet(?) where flow = ? and conn = ? and "where" = ?'
+    own = 'from read_parquet(?, file_row_number = true) where flow = ? and conn = ? and "where" = ?'
     mine = [str(path), *asked.lane, flow.sender]
     window = asked.window
     near = asked.cursor.execute(
@@ -193,7 +192,7 @@ def cwnd(asked: Asked) -> dict[str, Any]:
     # The sample before and the one behind are wanted too: between samples the line goes on.
     wide = replace(window, reach=(before if before is not None else window.low, (after or window.high) + 1))
     query = " union all ".join(
-        f"""select '{said}' as line, time_ns as t, "{name}" as y {own} and "{name}" >= 0 and "{name}" < {_NO_THRESHOLD}"""
+        f"""select '{said}' as line, time_ns as t, "{name}" as y, file_row_number as r {own} and "{name}" >= 0 and "{name}" < {_NO_THRESHOLD}"""
         for said, name in (("window", names[0]), ("slow-start threshold", names[1]))
     )
     found = m4(asked.cursor, query, [*mine, *mine], wide)

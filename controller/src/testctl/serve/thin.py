@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LONGEST_NS = 1 << 52
 """Farthest time from T0 that is asked for: a number that JavaScript holds exactly."""
 
+EXACT = 3000
+"""Rows that are given one by one instead of being thinned."""
+
 _STEPS = (1, 2, 5)
 
 
@@ -78,24 +81,37 @@ def round_width(ns: int) -> int:
 def m4(
     cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
 ) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
-    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line text, t, y)."""
+    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line text, t, y, r).
+
+    r is the row's number in order of time: it says which of several at one instant came first.
+    """
     sql = f"""
-        select line, (t - {window.low}) // {window.bucket} as b, count(*) as n, min(t), max(t),
-               arg_min(y, t), arg_max(y, t), arg_min(t, y), arg_max(t, y), min(y), max(y)
+        select line, (t - {window.low}) // {window.bucket} as b, count(*) as n,
+               min(t), arg_min(t, y), arg_max(t, y), max(t),
+               min(r), arg_min(r, y), arg_max(r, y), max(r),
+               arg_min(y, r), min(y), max(y), arg_max(y, r)
         from ({rows}) where t >= {window.low} and t < {window.high} group by line, b order by line, b"""
     columns = list(cursor.execute(sql, list(parameters)).fetchnumpy().values())
     if not len(columns[0]):
         return {}
-    names = np.asarray(columns[0], dtype=object)
-    first, last, first_y, last_y, least_at, most_at, least, most = (np.asarray(column) for column in columns[3:])
+    if int(np.asarray(columns[2]).sum()) <= EXACT:
+        return _all(cursor, rows, parameters, window)
+    names, counts = np.asarray(columns[0], dtype=object), np.asarray(columns[2])
+    times, rank, values = (np.stack([np.asarray(column) for column in columns[at : at + 4]]) for at in (3, 7, 11))
     cuts = np.flatnonzero(names[1:] != names[:-1]) + 1
     found = {}
     for part in np.split(np.arange(len(names)), cuts):
-        t = np.concatenate([first[part], least_at[part], most_at[part], last[part]])
-        y = np.concatenate([first_y[part], least[part], most[part], last_y[part]])
-        kind = np.repeat(np.arange(4), len(part))
-        order = np.lexsort((kind, t))
-        t, y = t[order], y[order]
-        keep = np.append(True, (np.diff(t) != 0) | (np.diff(y) != 0))
-        found[str(names[part[0]])] = (t[keep], y[keep], int(np.asarray(columns[2])[part].sum()))
+        _, kept = np.unique(rank[:, part].ravel(), return_index=True)
+        t, y = times[:, part].ravel()[kept], values[:, part].ravel()[kept]
+        found[str(names[part[0]])] = (t, y, int(counts[part].sum()))
     return found
+
+
+def _all(
+    cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
+) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
+    sql = f"select line, t, y from ({rows}) where t >= {window.low} and t < {window.high} order by line, r"
+    names, t, y = (np.asarray(column) for column in cursor.execute(sql, list(parameters)).fetchnumpy().values())
+    cuts = np.flatnonzero(names[1:] != names[:-1]) + 1
+    parts = np.split(np.arange(len(names)), cuts)
+    return {str(names[part[0]]): (t[part], y[part], len(part)) for part in parts}
