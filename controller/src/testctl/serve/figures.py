@@ -7,7 +7,7 @@ Every figure is {"lines": [{"name", "kind", "t", "y", "rows"}], "bucket_ns", …
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,10 @@ class Asked:
     derived: Callable[[], pa.Table]
 
     @property
-    def packets(self) -> str:
-        """The file of the packets."""
-        return str(self.source.files[layout.PACKETS])
+    def table(self) -> str:
+        """The name of the table of packets."""
+        assert self.source.packets is not None
+        return self.source.packets.name
 
     @property
     def flow(self) -> Flow | None:
@@ -60,20 +61,19 @@ def throughput(asked: Asked) -> dict[str, Any]:
     fine = width // _FINE if width >= 100_000 else width
     base = window.low // width * width
     flows = asked.source.flows[:MOST_LINES]
-    conditions, parameters = _any_of([flow.role(flow.sink) for flow in flows])
+    names = {flow.sink: flow.name for flow in flows}
     rows = asked.cursor.execute(
-        f"""select flow, b, sum(v), min(v), max(v), count(*) from (
-              select flow, (time_ns - {base}) // {width} as b, sum(wire_bytes) as v from read_parquet(?)
-              where time_ns >= {base} and time_ns < {window.high} and ({conditions})
-              group by flow, b, (time_ns - {base}) // {fine})
-            group by flow, b order by flow, b""",
-        [asked.packets, *parameters],
+        f"""select role, b, sum(v), min(v), max(v), count(*) from (
+              select role, (time_ns - {base}) // {width} as b, sum(wire_bytes) as v from {asked.table}
+              where time_ns >= {base} and time_ns < {window.high} and role in ({_list(names)})
+              group by role, b, (time_ns - {base}) // {fine})
+            group by role, b order by role, b"""
     ).fetchnumpy()
     bins = -(-(min(window.high, asked.source.last_ns + 1) - base) // width)
     first = max(-base // width, 0)
     lines = []
     for flow in flows:
-        mine = np.asarray(rows["flow"], dtype=object) == flow.name
+        mine = np.asarray(rows["role"]) == flow.sink
         at, sums, low, high, count = (np.asarray(column)[mine] for column in list(rows.values())[1:])
         rate, least, most = (np.zeros(max(bins, 0)) for _ in range(3))
         inside = (at < bins) & (at >= 0)
@@ -97,36 +97,32 @@ def sequence(asked: Asked) -> dict[str, Any]:
     flow = asked.flow
     if flow is None:
         return {"lines": [], "bucket_ns": asked.window.bucket}
-    query, parameters = _sequence_rows(asked, flow)
-    found = m4(asked.cursor, query, parameters, asked.window)
+    found = m4(asked.cursor, _sequence_rows(asked, flow), (), asked.window)
     if sum(rows for _, _, rows in found.values()) <= EXACT:
         return {"lines": _one_by_one(asked, flow), "bucket_ns": 0}
     lines = [_line(asked.window, name, name, *found[name]) for name in _KINDS if name in found]
     return {"lines": lines, "bucket_ns": asked.window.bucket}
 
 
-def _sequence_rows(asked: Asked, flow: Flow, columns: str = "") -> tuple[str, list[Any]]:
-    """A query of (line, t, y, …columns) over the chosen connection, and its parameters."""
-    data, data_is = flow.role(flow.data)
-    acks, acks_are = flow.role(flow.acks)
-    into, into_is = flow.role("into")
-    dropped = ", ".join(str(fate) for fate in DROPPED)
-    query = f"""
-        select case when {data} and length > 0 then case when retrans then '{_KINDS[1]}' else '{_KINDS[0]}' end
-                    when {acks} and (flags & {ACK | SYN}) = {ACK} then '{_KINDS[2]}'
-                    when fate in ({dropped}) and not out and direction = ? then '{_KINDS[3]}'
-                    when ecn = {CE} and length > 0 and {into} then '{_KINDS[4]}' end as line,
-               time_ns as t, case when direction = ? then seq + length else ack end as y,
-               file_row_number as r {columns}
-        from read_parquet(?, file_row_number = true)
-        where flow = ? and conn = ? and time_ns >= {asked.window.low} and time_ns < {asked.window.high}"""
-    back = [*data_is, *acks_are, flow.direction, *into_is, flow.direction, asked.packets, *asked.lane]
-    return f"select * from ({query}) where line is not null", back
+def _sequence_rows(asked: Asked, flow: Flow, columns: str = "") -> str:
+    """A query of (line, t, y, r, …columns) over the chosen connection."""
+    switches = [role for role in asked.source.ports if _way(asked, role) == (flow.name, flow.direction)]
+    into = flow.roles.get("into", -1)
+    return f"""
+        select case when role = {flow.data} and length > 0
+                            then if(retrans, '{_KINDS[1]}', '{_KINDS[0]}')
+                            when role = {flow.acks} and (flags & {ACK | SYN}) = {ACK} then '{_KINDS[2]}'
+                            when role in ({_list(switches)}) and fate in ({_list(DROPPED)}) then '{_KINDS[3]}'
+                            when role = {into} and ecn = {CE} and length > 0 then '{_KINDS[4]}' end as line,
+               time_ns as t, if(role = {flow.acks}, ack, seq + length) as y, r {columns}
+        from {asked.table}
+        where conn = {asked.lane[1]} and time_ns >= {asked.window.low} and time_ns < {asked.window.high}
+              and role in ({_list([flow.data, flow.acks, into, *switches])})"""
 
 
 def _one_by_one(asked: Asked, flow: Flow) -> list[dict[str, Any]]:
-    query, parameters = _sequence_rows(asked, flow, ', length, flags, ecn, segs, "window"')
-    rows = asked.cursor.execute(f"{query} order by r", parameters).fetchnumpy()
+    query = _sequence_rows(asked, flow, ", length, flags, ecn")
+    rows = asked.cursor.execute(f"select * from ({query}) where line is not null order by r").fetchnumpy()
     names = np.asarray(rows["line"], dtype=object)
     lines = []
     for name in _KINDS:
@@ -138,18 +134,25 @@ def _one_by_one(asked: Asked, flow: Flow) -> list[dict[str, Any]]:
     return lines
 
 
+def _way(asked: Asked, role: int) -> tuple[str, int]:
+    """(flow, direction) of a role's packets."""
+    assert asked.source.packets is not None
+    _, flow, direction, _ = asked.source.packets.keys[role]
+    return flow, direction
+
+
 def queue(asked: Asked) -> dict[str, Any]:
     """Bytes that packets found waiting at the switch ports of their way."""
     ports = asked.source.ports
     if not ports:
         return {"lines": [], "bucket_ns": asked.window.bucket}
-    cases = " ".join('when "where" = ? and flow = ? and direction = ? then ?' for _ in ports)
-    parameters = [value for port in ports for value in port]
-    query = f"""select case {cases} end as line, time_ns as t, queue_bytes as y, file_row_number as r
-                from read_parquet(?, file_row_number = true)
-                where queue_bytes >= 0 and time_ns >= {asked.window.low} and time_ns < {asked.window.high}"""
-    found = m4(asked.cursor, f"select * from ({query}) where line is not null", [*parameters, asked.packets], asked.window)
-    return _thinned(asked, found)
+    cases = " ".join(f"when {role} then {number}" for number, role in enumerate(ports))
+    query = f"""select case role {cases} end as line, time_ns as t, queue_bytes as y, r from {asked.table}
+                where role in ({_list(ports)}) and queue_bytes >= 0
+                      and time_ns >= {asked.window.low} and time_ns < {asked.window.high}"""
+    found = m4(asked.cursor, query, (), asked.window)
+    names = list(ports.values())
+    return _thinned(asked, {names[int(number)]: line for number, line in found.items()})
 
 
 def latency(asked: Asked) -> dict[str, Any]:
@@ -214,8 +217,8 @@ def there(source: Source) -> list[str]:
     """The figures that a point's records can fill."""
     if not source.flows:
         return []
-    both = any({"out", "into"} <= flow.has for flow in source.flows)
-    acked = any({"out", "acks_in"} <= flow.has for flow in source.flows)
+    both = any({"out", "into"} <= flow.roles.keys() for flow in source.flows)
+    acked = any({"out", "acks_in"} <= flow.roles.keys() for flow in source.flows)
     sampled = layout.TCP_INFO in source.files
     has = {
         "throughput": True,
@@ -224,7 +227,7 @@ def there(source: Source) -> list[str]:
         "cwnd": sampled or layout.TCP_EVENTS in source.files,
         "latency": both,
         "rtt": acked,
-        "own_queue": sampled and any("out" in flow.has for flow in source.flows),
+        "own_queue": sampled and any("out" in flow.roles for flow in source.flows),
     }
     return [name for name, found in has.items() if found]
 
@@ -244,5 +247,5 @@ def _numbers(values: np.ndarray[Any, Any]) -> list[float | int]:
     return found
 
 
-def _any_of(roles: Sequence[tuple[str, list[Any]]]) -> tuple[str, list[Any]]:
-    return " or ".join(sql for sql, _ in roles) or "false", [value for _, values in roles for value in values]
+def _list(numbers: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in numbers) or "-1"

@@ -22,6 +22,7 @@ from testctl.serve.derived import derive
 from testctl.serve.figures import FIGURES, Asked, there
 from testctl.serve.runs import point_of
 from testctl.serve.source import Source, read_source
+from testctl.serve.tables import Key, quoted
 from testctl.serve.thin import Window
 
 MOST_STALLS = 1000
@@ -44,11 +45,11 @@ class Points:
         self._root = root
         self._duckdb = duckdb.connect()
         self._duckdb.execute("set autoinstall_known_extensions = false; set autoload_known_extensions = false")
-        self._duckdb.execute("set memory_limit = '1GB'")
-        self._duckdb.execute("set allowed_directories = [?]".replace("?", _quoted(root)))
+        self._duckdb.execute("set memory_limit = '1GB'; set temp_directory = ''")
+        self._duckdb.execute("set allowed_directories = [?]".replace("?", quoted(root)))
         self._duckdb.execute("set enable_external_access = false; set lock_configuration = true")
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self._sources, self._derived = Cache(64), Cache(4)
+        self._sources, self._derived = Cache(3), Cache(3)
         self._drawn = Cache(256)
 
     def page(self, run: str, point: str) -> dict[str, Any]:
@@ -65,8 +66,8 @@ class Points:
             "metrics": _metrics(found),
             "virtual": show_time(found.virtual_s * 1e9),
             "wall": show_time(found.wall_s * 1e9),
-            "packets": source.packets,
-            "duration_ns": source.duration_ns if source.packets else 0,
+            "packets": source.count,
+            "duration_ns": source.duration_ns if source.count else 0,
             "lanes": [f"{flow}/{conn}" for flow, conn in source.lanes],
             "lanes_in_all": source.lanes_in_all,
             "flows": [flow.name for flow in source.flows],
@@ -100,31 +101,28 @@ class Points:
         """The first packets of a window in words, in order of time."""
         source = self._source(listing.point_path(listing.run_path(self._root, run), point))
         chosen = _lane(source, lane)
-        if layout.PACKETS not in source.files or chosen is None:
+        if source.packets is None or chosen is None:
             return {"rows": [], "more": False}
-        sql = f"""select time_ns, "where", out, direction, seq, ack, length, flags, ecn, retrans, queue_bytes, fate
-                  from read_parquet(?) where flow = ? and conn = ? and time_ns >= ? and time_ns < ?
-                  limit {MOST_PACKETS + 1}"""
-        asked = [str(source.files[layout.PACKETS]), *chosen, window.from_ns, window.to_ns]
+        keys = source.packets.keys
+        roles = ", ".join(str(role) for role, key in enumerate(keys) if key[1] == chosen[0])
+        sql = f"""select time_ns, role, seq, ack, length, flags, ecn, retrans, queue_bytes, fate from {source.packets.name}
+                  where role in ({roles}) and conn = {chosen[1]} and time_ns >= {window.from_ns} and time_ns < {window.to_ns}
+                  order by r limit {MOST_PACKETS + 1}"""
         with self._turns:
             cursor = self._duckdb.cursor()
             try:
-                rows = cursor.execute(sql, asked).fetchall()
+                rows = cursor.execute(sql).fetchall()
             finally:
                 cursor.close()
-        return {"rows": [_in_words(row) for row in rows[:MOST_PACKETS]], "more": len(rows) > MOST_PACKETS}
+        return {
+            "rows": [_in_words(keys[row[1]], row) for row in rows[:MOST_PACKETS]],
+            "more": len(rows) > MOST_PACKETS,
+        }
 
     def _source(self, place: Path) -> Source:
         version = tuple(stamp(place / name) for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS))
 
-        def read() -> Source:
-            cursor = self._duckdb.cursor()
-            try:
-                return read_source(place, cursor)
-            finally:
-                cursor.close()
-
-        return self._sources.get(place, version, read)
+        return self._sources.get(place, version, lambda: read_source(place, self._duckdb))
 
     def _stalls(self, source: Source) -> dict[str, Any]:
         path = source.files.get(layout.STALLS)
@@ -143,10 +141,6 @@ class Points:
 
 def _version(source: Source) -> tuple[Any, ...]:
     return tuple(stamp(path) for path in source.files.values())
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 def _lane(source: Source, text: str) -> tuple[str, int] | None:
@@ -192,8 +186,9 @@ def _stall(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _in_words(row: Sequence[Any]) -> dict[str, Any]:
-    time_ns, where, out, direction, seq, ack, length, flags, ecn, retrans, queue_bytes, fate = row
+def _in_words(key: Key, row: Sequence[Any]) -> dict[str, Any]:
+    where, _, direction, out = key
+    time_ns, _, seq, ack, length, flags, ecn, retrans, queue_bytes, fate = row
     notes = [_ECN[ecn] if 0 <= ecn < len(_ECN) else ""]
     notes += ["retransmission"] if retrans and length else []
     notes += [FATES[fate].replace("_", " ")] if 0 < fate < len(FATES) else []

@@ -81,7 +81,8 @@ def round_width(ns: int) -> int:
 def m4(
     cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
 ) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
-    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line text, t, y, r).
+    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line, t, y, r); without a line a row is
+    left out.
 
     r is the row's number in order of time: it says which of several at one instant came first.
     """
@@ -90,7 +91,7 @@ def m4(
                min(t), arg_min(t, y), arg_max(t, y), max(t),
                min(r), arg_min(r, y), arg_max(r, y), max(r),
                arg_min(y, r), min(y), max(y), arg_max(y, r)
-        from ({rows}) where t >= {window.low} and t < {window.high} group by line, b order by line, b"""
+        from ({rows}) where line is not null and t >= {window.low} and t < {window.high} group by line, b order by line, b"""
     columns = list(cursor.execute(sql, list(parameters)).fetchnumpy().values())
     if not len(columns[0]):
         return {}
@@ -110,7 +111,7 @@ def m4(
 def _all(
     cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
 ) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
-    sql = f"select line, t, y from ({rows}) where t >= {window.low} and t < {window.high} order by line, r"
+    sql = f"select line, t, y from ({rows}) where line is not null and t >= {window.low} and t < {window.high} order by line, r"
     names, t, y = (np.asarray(column) for column in cursor.execute(sql, list(parameters)).fetchnumpy().values())
     cuts = np.flatnonzero(names[1:] != names[:-1]) + 1
     parts = np.split(np.arange(len(names)), cuts)

@@ -5,6 +5,12 @@ import { FIGURES, draw, nsOf, rangeOf, spoken, summary } from "./plots.js";
 
 const SHORTEST = 20; // ns, of a window
 
+const onScreen = ({ element }) => {
+  const { top, bottom } = element.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+};
+const idle = (ms) => new Promise((done) => setTimeout(done, ms));
+
 export class Board {
   // columns: [{run, point, page, lane, label}]; view {from, to} in ns; onView(view): the user chose another
   constructor(columns, view, looks, onView) {
@@ -14,6 +20,11 @@ export class Board {
     this.element = make("div");
     const names = Object.keys(FIGURES).filter((name) => columns.some(({ page }) => page.figures.includes(name)));
     this.rows = names.map((name) => this.row(name));
+    this.watch = new IntersectionObserver((seen) => {
+      const rows = this.rows.filter((row) => row.stale && seen.some((one) => one.isIntersecting && one.target === row.element));
+      if (rows.length && this.stopped) this.fillAll(rows, this.view, this.stopped.signal);
+    }, { rootMargin: "150px" });
+    for (const row of this.rows) this.watch.observe(row.element);
   }
 
   row(name) {
@@ -28,7 +39,7 @@ export class Board {
       return { column, plot, note, has: column.page.figures.includes(name), ready: false };
     });
     this.element.append(row);
-    return { name, cells };
+    return { name, cells, element: row, stale: true };
   }
 
   fit({ from, to }) {
@@ -65,31 +76,44 @@ export class Board {
     return this.set({ from: stall.start_ns - length * 0.6, to: stall.end_ns + length * 0.6 });
   }
 
+  // Rows on the screen first, then the view is drawn; the others follow while nothing else happens.
   async show() {
     this.stopped?.abort();
     const stop = (this.stopped = new AbortController());
     const view = this.view;
-    const begun = performance.now();
-    for (const { cells } of this.rows) for (const cell of cells) cell.plot.classList.add("waiting");
-    const done = await Promise.all(this.rows.map((row) => this.fill(row, view, stop.signal).catch((error) => {
-      if (error.name !== "AbortError") throw error;
-      return false;
-    })));
-    if (stop.signal.aborted || done.includes(false)) return;
-    this.took = performance.now() - begun;
+    for (const row of this.rows) {
+      row.stale = true;
+      for (const cell of row.cells) cell.plot.classList.add("waiting");
+    }
+    if (!(await this.fillAll(this.rows.filter(onScreen), view, stop.signal))) return;
     say(`${showTime(view.to - view.from)} from ${at(view.from)}`);
     drawn("figures");
+    await idle(250);
+    for (const row of this.rows) if (row.stale && !(await this.fillAll([row], view, stop.signal))) return;
+    drawn("all");
   }
 
-  async fill({ name, cells }, view, signal) {
+  // Whether they were drawn, and not overtaken by another view.
+  async fillAll(rows, view, signal) {
+    try {
+      if (!signal.aborted) await Promise.all(rows.map((row) => row.stale && this.fill(row, view, signal)));
+    } catch (error) {
+      if (error.name !== "AbortError") throw error;
+    }
+    return !signal.aborted;
+  }
+
+  async fill(row, view, signal) {
+    const { name, cells } = row;
+    row.stale = false;
     const found = await Promise.all(cells.map(async (cell) => {
       if (!cell.has) return null;
       const { run, point, lane } = cell.column;
-      const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 1.6), 120), 700);
+      const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 2), 120), 600);
       try {
         return await ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane }, signal);
       } catch (error) {
-        if (error.name === "AbortError") throw error;
+        if (error.name === "AbortError") { row.stale = true; throw error; }
         return { lines: [], bucket_ns: 1, error: error.message };
       }
     }));
@@ -132,6 +156,7 @@ export class Board {
   }
 
   leave() {
+    this.watch.disconnect();
     this.stopped?.abort();
     for (const { cells } of this.rows) for (const cell of cells) if (cell.ready) Plotly.purge(cell.plot);
   }

@@ -27,7 +27,7 @@ export const showComparison = async (place, now, ready) => {
   if (!board.rows.length) place.append(troubled("Neither point has packets' records."));
   place.append(board.element, metrics(pages));
   ready();
-  await board.show();
+  board.show();
   return { keys: zoomKeys(board), restyle: () => board.restyle(), leave: () => board.leave(),
     same: (next) => next.path[0] === "compare" && next.query.a === a && next.query.b === b,
     update: (next) => { board.set(viewOf(next.query) || board.whole, false); bar.tell(); } };

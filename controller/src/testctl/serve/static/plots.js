@@ -3,6 +3,7 @@
 import { css, escaped, isDark, showIn, showTime, units } from "./dom.js";
 
 const MANY_MARKS = 300; // markers of one kind in a figure; SVG is slow with more
+const FEW_MARKS = 100; // where they only accompany a line
 
 // The axis of a view [from, to) in ns: "µs after 1.234 s".
 export const axisOf = ({ from, to }) => {
@@ -40,7 +41,7 @@ const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => 
 });
 
 const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => ({
-  type: "scatter", mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
+  type: "scatter", mode: data.lines.every((one) => one.t.length <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
   y: line.y.map((value) => value / unit[0]), marker: { size: 4, color: lane(i, looks) },
   line: { shape, width: 1.3, color: lane(i, looks), dash: line.name === "slow-start threshold" ? "dot" : "solid" },
   hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>`,
@@ -52,8 +53,8 @@ const detail = (line, i) => {
   const flags = FLAGS.filter((name, bit) => (line.flags[i] >> bit) & 1 && name !== "ACK");
   return [...flags, ...(line.ecn[i] === 3 ? ["CE"] : [])].map((word) => ` ${word}`).join("");
 };
-const sparse = (line) => {
-  const every = Math.ceil(line.t.length / MANY_MARKS);
+const sparse = (line, most) => {
+  const every = Math.ceil(line.t.length / most);
   const keep = (values) => values?.filter((_, i) => i % every === 0);
   return { ...line, t: keep(line.t), y: keep(line.y), length: keep(line.length), flags: keep(line.flags), ecn: keep(line.ecn) };
 };
@@ -76,9 +77,9 @@ const sequence = (data, view, axis, looks, unit) => {
         hovertemplate: `${line.name} %{text}<extra></extra>` };
     }
     if (line.name in symbols) {
-      const few = sparse(line);
+      const few = sparse(line, each ? MANY_MARKS : FEW_MARKS);
       return { ...base, mode: "markers", x: times(few, view, axis), y: few.y.map(scaled), text: few.y,
-        marker: { color: colour, symbol: symbols[line.name], size: few.t.length > 60 ? 5 : 8, line: { width: 1.6, color: colour } }, hovertemplate: `${line.name} %{text:,d}<extra></extra>` };
+        marker: { color: colour, symbol: symbols[line.name], size: few.t.length > 60 ? 5 : 8, opacity: few.t.length > 60 ? 0.6 : 1, line: { width: few.t.length > 60 ? 1 : 1.6, color: colour } }, hovertemplate: `${line.name} %{text:,d}<extra></extra>` };
     }
     return { ...base, mode: each && line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x: times(line, view, axis), y: line.y.map(scaled), text: line.y.map((y, i) => `${y}${detail(line, i)}`),
       line: { color: colour, width: 1.3, shape: line.name === "ACK" ? "hv" : "linear" }, marker: { size: 3.5, color: colour },
@@ -133,14 +134,14 @@ export const draw = (element, name, data, { view, range, looks, stalls, chosen }
   const traces = figure.traces(data, view, axis, looks, unit);
   const lines = { gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 } };
   const shapes = figure.stalls ? stalls.map((stall) => ({ type: "rect", x0: axis.x(stall.start_ns), x1: axis.x(stall.end_ns), y0: 0, y1: 1, yref: "paper",
-    fillcolor: looks.stall, opacity: stall === chosen ? 0.4 : 0.2, line: { width: 0 }, layer: "below" })) : [];
+    fillcolor: looks.stall, opacity: stall === chosen ? 0.32 : 0.14, line: { width: 0 }, layer: "below" })) : [];
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: "zoom",
     font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
     margin: { l: 52, r: 8, t: 8, b: 36 }, showlegend: traces.filter((trace) => trace.showlegend !== false).length > 1,
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, font: { size: 11 } },
     hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
-    xaxis: { ...lines, range: [axis.x(view.from), axis.x(view.to)], title: { text: axis.title, font: { size: 11 }, standoff: 4 }, exponentformat: "none", separatethousands: false, minallowed: undefined },
+    xaxis: { ...lines, range: [axis.x(view.from), axis.x(view.to)], title: { text: axis.title, font: { size: 11 }, standoff: 4 }, exponentformat: "none", separatethousands: false },
     yaxis: { ...lines, range: range?.map((value) => value / unit[0]), fixedrange: true, title: { text: unit[1], font: { size: 11 }, standoff: 4 }, exponentformat: "none", nticks: figure.large ? 9 : 6 },
     shapes,
   };

@@ -36,7 +36,7 @@ export const showPoint = async (place, now, ready) => {
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
   place.append(bar.element, board.element, stalls.element, packets.element, metrics(page));
   ready(); // the figures need their width
-  await board.show();
+  board.show();
   return {
     mark: name,
     keys: { ...zoomKeys(board), n: () => stalls.step(1, board), p: () => stalls.step(-1, board) },
