@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`testctl serve` in a headless Chromium: from a click to the drawn page, over a point of more than a million packets."""
+"""`testctl serve` in a headless Chromium: from a click to the drawn page, over a million packets."""
 
 from __future__ import annotations
 

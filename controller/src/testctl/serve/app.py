@@ -43,6 +43,10 @@ def make_app(root: Path) -> Starlette:
     runs, points = Runs(root), Points(root)
     trends = Trends(runs)
 
+    def point(request: Request) -> dict[str, Any]:
+        where = request.path_params
+        return points.page(**where) | {"name": runs.name_of(**where)}
+
     def figure(request: Request) -> dict[str, Any]:
         asked, where = request.query_params, request.path_params
         window = Window.parse(asked.get("from", ""), asked.get("to", ""), asked.get("px", "600"))
@@ -66,7 +70,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
         "/api/runs/{run}/values": values,
-        "/api/runs/{run}/points/{point}": lambda request: points.page(**request.path_params),
+        "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/packets": packets,
         "/api/trends/{point}": trend,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series that one row alone does not tell: latency, round trips, the sender's own queue; by the metrics' own functions."""
+"""Series that one row alone does not tell, by the metrics' own functions: latency, round trips, the sender's queue."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from testctl.metrics.core.queues import own_queue
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import PACKETS, TCP_INFO, Records
+from testctl.records.schema import Ints
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.source import Source
@@ -50,7 +51,7 @@ def _round_trips(seen: FlowView) -> list[pa.Table]:
     return found
 
 
-def _part(series: str, line: str, t: np.ndarray, y: np.ndarray) -> pa.Table:  # type: ignore[type-arg]
+def _part(series: str, line: str, t: Ints, y: Ints) -> pa.Table:
     names = {"series": series, "line": line}
     columns = {
         name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(t), np.int16)), pa.array([value]))

@@ -93,7 +93,7 @@ _KINDS = ("data", "retransmission", "ACK", "dropped", "marked CE")
 
 
 def sequence(asked: Asked) -> dict[str, Any]:
-    """Sequence numbers of one connection: data, ACKs, retransmissions, drops and CE marks; packets when they are few."""
+    """Sequence numbers of one connection: data, ACKs, retransmissions, drops, CE marks; each packet if few."""
     flow = asked.flow
     if flow is None:
         return {"lines": [], "bucket_ns": asked.window.bucket}
@@ -188,14 +188,16 @@ def cwnd(asked: Asked) -> dict[str, Any]:
     mine = [str(path), *asked.lane, flow.sender]
     window = asked.window
     near = asked.cursor.execute(
-        f"""select max(time_ns) filter (time_ns < {window.low}), min(time_ns) filter (time_ns >= {window.high}) {own}""",
+        f"""select max(time_ns) filter (time_ns < {window.low}), min(time_ns) filter (time_ns >= {window.high})
+            {own}""",
         mine,
     ).fetchone()
     before, after = near if near is not None else (None, None)
     # The sample before and the one behind are wanted too: between samples the line goes on.
     wide = replace(window, reach=(before if before is not None else window.low, (after or window.high) + 1))
     query = " union all ".join(
-        f"""select '{said}' as line, time_ns as t, "{name}" as y, file_row_number as r {own} and "{name}" >= 0 and "{name}" < {_NO_THRESHOLD}"""
+        f"""select '{said}' as line, time_ns as t, "{name}" as y, file_row_number as r
+            {own} and "{name}" >= 0 and "{name}" < {_NO_THRESHOLD}"""
         for said, name in (("window", names[0]), ("slow-start threshold", names[1]))
     )
     found = m4(asked.cursor, query, [*mine, *mine], wide)
@@ -237,7 +239,9 @@ def _thinned(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
     return {"lines": lines, "bucket_ns": asked.window.bucket, "left_out": max(len(found) - MOST_LINES, 0)}
 
 
-def _line(window: Window, name: str, kind: str, t: np.ndarray[Any, Any], y: np.ndarray[Any, Any], rows: int) -> dict[str, Any]:
+def _line(
+    window: Window, name: str, kind: str, t: np.ndarray[Any, Any], y: np.ndarray[Any, Any], rows: int
+) -> dict[str, Any]:
     return {"name": name, "kind": kind, "t": (t - window.from_ns).tolist(), "y": _numbers(y), "rows": rows}
 
 

@@ -33,6 +33,7 @@ HEADERS = {
 }
 
 _LOCAL = ("localhost",)
+_OTHER_NAME = "This server does not go by that name. Open it by its IP address or localhost, or start it with --name."
 
 
 class Guard:
@@ -41,7 +42,9 @@ class Guard:
     addresses: whether any IP address is a name of this server (it listens beyond loopback).
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, names: Collection[str] = (), *, addresses: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str | None, names: Collection[str] = (), *, addresses: bool = False
+    ) -> None:
         self._app = app
         self._token = token
         self._names = {name.lower() for name in (*_LOCAL, *names)}
@@ -63,8 +66,7 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own(hosts[0]):
-            return _say(421, "This server does not go by the name in the address. Open it by its IP address or localhost,"
-                        " or start it with --name.")  # fmt: skip
+            return _say(421, _OTHER_NAME)
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("This server can only be read.\n", 405, {"Allow": "GET, HEAD"})
         if self._token is None:

@@ -105,9 +105,9 @@ class Points:
             return {"rows": [], "more": False}
         keys = source.packets.keys
         roles = ", ".join(str(role) for role, key in enumerate(keys) if key[1] == chosen[0])
-        sql = f"""select time_ns, role, seq, ack, length, flags, ecn, retrans, queue_bytes, fate from {source.packets.name}
-                  where role in ({roles}) and conn = {chosen[1]} and time_ns >= {window.from_ns} and time_ns < {window.to_ns}
-                  order by r limit {MOST_PACKETS + 1}"""
+        sql = f"""select time_ns, role, seq, ack, length, flags, ecn, retrans, queue_bytes, fate
+                  from {source.packets.name} where role in ({roles}) and conn = {chosen[1]}
+                  and time_ns >= {window.from_ns} and time_ns < {window.to_ns} order by r limit {MOST_PACKETS + 1}"""
         with self._turns:
             cursor = self._duckdb.cursor()
             try:

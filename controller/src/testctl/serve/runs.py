@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class Runs:
 
     def lines(self) -> list[dict[str, Any]]:
         """Every run in one line, newest first."""
-        lines = [self._heads.get(name, _version(path), lambda p=path: _line(p)) for name, path in self._all()]
+        lines = [self._heads.get(name, _version(path), partial(_line, path)) for name, path in self._all()]
         return sorted(lines, key=lambda line: (str(line["started"]), str(line["name"])), reverse=True)
 
     def find(self, name: str) -> Found:
@@ -69,6 +70,10 @@ class Runs:
         """A run for the page: its facts, what varies, its points."""
         found = self.find(name)
         return self._pages.get(found.path.name, id(found), lambda: _page(found))
+
+    def name_of(self, run: str, point: str) -> str:
+        """A point in words: what distinguishes it from the others of its run; "" when that is not known."""
+        return next((str(one["name"]) for one in self.page(run)["points"] if one["id"] == point), "")
 
     def values(self, name: str, metric: str, flow: str) -> dict[str, Any]:
         """A metric of every point of a run, in the order of its points: numbers (or null) and how they read."""

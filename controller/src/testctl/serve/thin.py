@@ -81,17 +81,18 @@ def round_width(ns: int) -> int:
 def m4(
     cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
 ) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
-    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line, t, y, r); without a line a row is
-    left out.
+    """{line: (times ns, values, how many rows they stand for)} of `rows`, a query of (line, t, y, r).
 
-    r is the row's number in order of time: it says which of several at one instant came first.
+    r is the row's number in order of time: it says which of several at one instant came first.  A row whose line
+    is null is left out.
     """
     sql = f"""
         select line, (t - {window.low}) // {window.bucket} as b, count(*) as n,
                min(t), arg_min(t, y), arg_max(t, y), max(t),
                min(r), arg_min(r, y), arg_max(r, y), max(r),
                arg_min(y, r), min(y), max(y), arg_max(y, r)
-        from ({rows}) where line is not null and t >= {window.low} and t < {window.high} group by line, b order by line, b"""
+        from ({rows}) where line is not null and t >= {window.low} and t < {window.high}
+        group by line, b order by line, b"""
     columns = list(cursor.execute(sql, list(parameters)).fetchnumpy().values())
     if not len(columns[0]):
         return {}
@@ -111,7 +112,8 @@ def m4(
 def _all(
     cursor: duckdb.DuckDBPyConnection, rows: str, parameters: Sequence[Any], window: Window
 ) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]]:
-    sql = f"select line, t, y from ({rows}) where line is not null and t >= {window.low} and t < {window.high} order by line, r"
+    inside = f"line is not null and t >= {window.low} and t < {window.high}"
+    sql = f"select line, t, y from ({rows}) where {inside} order by line, r"
     names, t, y = (np.asarray(column) for column in cursor.execute(sql, list(parameters)).fetchnumpy().values())
     cuts = np.flatnonzero(names[1:] != names[:-1]) + 1
     parts = np.split(np.arange(len(names)), cuts)

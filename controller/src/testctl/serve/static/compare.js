@@ -15,7 +15,7 @@ export const showComparison = async (place, now, ready) => {
   const pages = await Promise.all([a, b].map((name) => ask((([run, point]) => ["runs", run, "points", point])(split(name)))));
   const columns = pages.map((page, i) => ({ run: split([a, b][i])[0], point: page.id, page, lane: page.lanes[0], label: "AB"[i] }));
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
-    make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, run)))));
+    make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
   place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages));
   const board = new Board(columns, viewOf(now.query), all, () => {

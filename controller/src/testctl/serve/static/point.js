@@ -13,6 +13,7 @@ export const showPoint = async (place, now, ready) => {
   const column = { run, point: id, page, lane, label: id };
   const name = `${page.run}/${page.id}`;
   place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
+  if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
   if (page.reason) place.append(make("p", { class: "error" }, page.reason));
   place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
     make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
