@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, serve, switch,
-stages, agents (the last three need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, serve,
+switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations

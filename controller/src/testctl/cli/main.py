@@ -9,7 +9,24 @@ import sys
 import typer
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.cli import aa, ccs, compare, history, info, keys, labs, nightly, papers, racks, replay, runs, serve, shows, shrink, upload
+from testctl.cli import (
+    aa,
+    ccs,
+    compare,
+    history,
+    info,
+    keys,
+    labs,
+    nightly,
+    papers,
+    racks,
+    replay,
+    runs,
+    serve,
+    shows,
+    shrink,
+    upload,
+)
 
 app = typer.Typer(
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
