@@ -32,9 +32,11 @@ class Clock:
         return Patience(attempts, 0.5, random.Random(7), self.pauses.append)
 
 
-def write(target: Target, credentials: Credentials = Credentials(), patience: Patience | None = None) -> None:  # noqa: B008
+def write(target: Target, credentials: Credentials | None = None, patience: Patience | None = None) -> None:
     with httpx.Client() as client:
-        Server(client, target, credentials, patience or Clock().patience()).detected().write(packed(LINES))
+        Server(client, target, credentials or Credentials(), patience or Clock().patience()).detected().write(
+            packed(LINES)
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 from itertools import chain
@@ -22,7 +23,7 @@ from testctl.results import Run
 from testctl_agent.spec.units import Bytes, Duration
 
 from controller.tests.influx.compared import differences
-from controller.tests.influx.influxd import Influxd
+from controller.tests.influx.influxd import Influxd, running
 
 
 def lines_of(run: Run) -> list[str]:
@@ -143,3 +144,43 @@ def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     done = subprocess.run([*argv, "--series", "none"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 batches written (1 that waited)" in done.stdout
+
+
+def test_only_who_may_write_writes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that asks for credentials, a user of it, and one who is let in nowhere."""
+    (tmp_path / "server").mkdir()
+    with running(tmp_path / "server", ("root", "r00t")) as server:
+        server.ask("CREATE USER root WITH PASSWORD 'r00t' WITH ALL PRIVILEGES")
+        server.ask("CREATE USER writer WITH PASSWORD 's3cret'")
+        server.make("testctl")
+        server.ask("GRANT ALL ON testctl TO writer")
+        file = tmp_path / "credentials.yaml"
+        file.write_text("user: writer\npassword: s3cret\n", encoding="utf-8")
+        file.chmod(0o600)
+        argv = [sys.executable, "-m", "testctl.cli.main", "upload", str(run.path), "--url", server.url]
+        argv += ["--spool", str(tmp_path / "spool"), "--series", "none"]
+        monkeypatch.setenv("TESTCTL_INFLUX_USER", "writer")
+        monkeypatch.setenv("TESTCTL_INFLUX_PASSWORD", "wr0ng")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert "401 authorization failed" in done.stderr
+        assert "wr0ng" not in done.stdout + done.stderr
+        done = subprocess.run([*argv, "--credentials", str(file)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert differences(run, server) == []
+        kept = [path for path in (tmp_path / "spool").rglob("*") if path.is_file()]
+        assert all(b"s3cret" not in path.read_bytes() for path in kept)
+
+
+def test_an_upload_that_is_killed_is_made_whole_by_the_next(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    """Killed without a word once some batches are there, and the server too."""
+    argv = [sys.executable, str(Path(__file__).with_name("killed_upload.py"))]
+    argv += [str(run.path), influxd.url, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    assert 0 < sum(map(len, influxd.dump().values())) < len(lines_of(run))
+    influxd.stop(signal.SIGKILL)
+    influxd.start()
+    assert send(run, influxd, tmp_path).waiting == 0
+    assert {name: len(rows) for name, rows in influxd.dump().items()} == counted(lines_of(run))
+    assert differences(run, influxd) == []
