@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import jinja2
 import pytest
 import yaml
 from testctl.grafana import dashboards
@@ -20,7 +21,7 @@ from testctl.grafana.model import UNITS
 from testctl.metrics import metric_names
 from testctl.testbeds.rack import ansible
 
-from controller.tests.influx.influxd import Influxd, running
+from controller.tests.influx.influxd import PROGRAM, REASON, Influxd, running
 from tests.grafana import board, panels, queries, variables
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +130,20 @@ def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
     }
 
 
+def test_influxd_takes_the_units_settings() -> None:
+    """What the unit says in the environment is what the server says of itself."""
+    if PROGRAM is None:
+        pytest.skip(REASON)
+    role = ROOT / "playbooks" / "roles" / "influxdb"
+    known = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) | {"influxdb_port": 12345}
+    unit = jinja2.Template((role / "templates" / "unit.conf.j2").read_text(encoding="utf-8")).render(known)
+    said = dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.MULTILINE))
+    assert len(said) == 3
+    done = subprocess.run([PROGRAM, "config"], capture_output=True, text=True, check=True, env=os.environ | said)
+    for words in ('bind-address = "127.0.0.1:12345"', 'index-version = "tsi1"', "reporting-enabled = false"):
+        assert words in done.stdout
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
     with running(tmp_path_factory.mktemp("influxd")) as made:
@@ -145,6 +160,6 @@ def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, ser
     assert played(tmp_path, "influxdb", "database", [words, words])["changed"] == 1, "nothing the second time"
     assert kept() == ["8736h0m0s"]
     assert server.write("m x=1", "runs").status_code == 204
-    assert played(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "0s"}])["changed"] == 1
-    assert kept() == ["0s"]
+    assert played(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "1d"}])["changed"] == 1
+    assert kept() == ["24h0m0s"]
     assert server.rows("SELECT * FROM m", "runs") != [], "what was there is there"

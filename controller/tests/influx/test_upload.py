@@ -128,6 +128,23 @@ def test_no_database_is_said_so(run: Run, influxd: Influxd, tmp_path: Path) -> N
     assert list((tmp_path / target.key).glob("*.lp.gz")) == []
 
 
+def test_no_policy_is_said_so_and_one_that_is_there_is_written_to(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    target = parse_target(influxd.url, policy="long")
+    with pytest.raises(NotAllowed, match="500 retention policy not found: long"):
+        upload(summary_lines(run), target, Credentials(), options(tmp_path))
+    influxd.ask("CREATE RETENTION POLICY long ON testctl DURATION INF REPLICATION 1")
+    assert upload(summary_lines(run), target, Credentials(), options(tmp_path)).written == 1
+    assert len(influxd.rows("SELECT * FROM long.points")) == len(run.points)
+    assert influxd.rows("SELECT * FROM points") == []
+
+
+def test_what_is_older_than_the_retention_is_refused_and_said_so(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    influxd.ask("ALTER RETENTION POLICY autogen ON testctl DURATION 1h SHARD DURATION 0s")
+    done = upload(summary_lines(run), parse_target(influxd.url), Credentials(), options(tmp_path))
+    assert (done.written, done.waiting, len(done.refusals)) == (0, 0, 1)
+    assert "400 partial write: points beyond retention policy" in done.refusals[0]
+
+
 def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "testctl.cli.main", "upload", str(run.path), "--url", influxd.url]
     argv += ["--spool", str(tmp_path), "--attempts", "1"]
@@ -140,7 +157,7 @@ def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     influxd.start()
     assert done.returncode == 3
     assert "not there after 1 attempts" in done.stderr
-    assert "1 batches wait in" in done.stderr
+    assert "1 batch waits in" in done.stderr
     done = subprocess.run([*argv, "--series", "none"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 batches written (1 that waited)" in done.stdout
