@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import jinja2
 import pytest
 import yaml
 from testctl.grafana import dashboards
@@ -20,7 +21,7 @@ from testctl.grafana.model import UNITS
 from testctl.metrics import metric_names
 from testctl.testbeds.rack import ansible
 
-from controller.tests.influx.influxd import Influxd, running
+from controller.tests.influx.influxd import PROGRAM, REASON, Influxd, running
 from tests.grafana import board, panels, queries, variables
 
 ROOT = Path(__file__).parents[1]
@@ -81,13 +82,13 @@ def test_a_variable_is_chosen_before_it_is_used(path: Path) -> None:
         assert set(re.findall(r"\$\{(\w+)", asked.query)) <= known, asked.where
 
 
-def played(where: Path, role: str, tasks: str, words: dict[str, Any], *more: str) -> dict[str, int]:
-    """Play some tasks of a role on this machine; returns how many were ok, changed, failed."""
+def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> dict[str, int]:
+    """Play some tasks of a role on this machine, once with each of some words; returns how many were ok, changed."""
     task = {"name": "It", "ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
     play = {"name": "Try", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
-    play["vars"] = {"ansible_python_interpreter": sys.executable, **words}
+    words = {"ansible_python_interpreter": sys.executable}
     book = where / "try.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    book.write_text(yaml.safe_dump([{**play, "vars": words | own} for own in plays]), encoding="utf-8")
     environ = os.environ | {
         "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"),
@@ -114,10 +115,9 @@ def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
         "grafana_influxdb_password": 'a"b: c',
     }
     (tmp_path / "etc").mkdir()
-    assert played(tmp_path, "grafana", "provision", words, "--check")["failed"] == 0
+    assert played(tmp_path, "grafana", "provision", [words], "--check")["changed"] == 4
     assert list((tmp_path / "etc").iterdir()) == [], "a dry run"
-    assert played(tmp_path, "grafana", "provision", words)["changed"] == 4
-    assert played(tmp_path, "grafana", "provision", words)["changed"] == 0
+    assert played(tmp_path, "grafana", "provision", [words, words])["changed"] == 4, "nothing the second time"
     folder = tmp_path / "etc" / "provisioning"
     source = folder / "datasources" / "testctl.yaml"
     assert source.stat().st_mode & 0o777 == 0o640, "it holds a password"
@@ -128,6 +128,20 @@ def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in there.iterdir()} == {
         path.name: path.read_bytes() for path in BOARDS
     }
+
+
+def test_influxd_takes_the_units_settings() -> None:
+    """What the unit says in the environment is what the server says of itself."""
+    if PROGRAM is None:
+        pytest.skip(REASON)
+    role = ROOT / "playbooks" / "roles" / "influxdb"
+    known = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) | {"influxdb_port": 12345}
+    unit = jinja2.Template((role / "templates" / "unit.conf.j2").read_text(encoding="utf-8")).render(known)
+    said = dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.MULTILINE))
+    assert len(said) == 3
+    done = subprocess.run([PROGRAM, "config"], capture_output=True, text=True, check=True, env=os.environ | said)
+    for words in ('bind-address = "127.0.0.1:12345"', 'index-version = "tsi1"', "reporting-enabled = false"):
+        assert words in done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -143,10 +157,9 @@ def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, ser
     def kept() -> list[str]:
         return [row["duration"] for row in server.rows('SHOW RETENTION POLICIES ON "runs"')]
 
-    assert played(tmp_path, "influxdb", "database", words)["changed"] == 1
+    assert played(tmp_path, "influxdb", "database", [words, words])["changed"] == 1, "nothing the second time"
     assert kept() == ["8736h0m0s"]
     assert server.write("m x=1", "runs").status_code == 204
-    assert played(tmp_path, "influxdb", "database", words)["changed"] == 0
-    assert played(tmp_path, "influxdb", "database", words | {"influxdb_retention": "0s"})["changed"] == 1
-    assert kept() == ["0s"]
+    assert played(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "1d"}])["changed"] == 1
+    assert kept() == ["24h0m0s"]
     assert server.rows("SELECT * FROM m", "runs") != [], "what was there is there"

@@ -34,6 +34,8 @@ bind-address = "127.0.0.1:0"
 [http]
   bind-address = "127.0.0.1:{port}"
   log-enabled = false
+  auth-enabled = {auth}
+  ping-auth-enabled = {auth}
 [monitor]
   store-enabled = false
 [continuous_queries]
@@ -42,16 +44,19 @@ bind-address = "127.0.0.1:0"
 
 
 class Influxd:
-    """The server; its data stay when it is stopped, and so does its port."""
+    """The server; its data stay when it is stopped, and so does its port.
 
-    def __init__(self, where: Path) -> None:
+    admin: (user, password) of the one who may do all; without, everybody may.
+    """
+
+    def __init__(self, where: Path, admin: tuple[str, str] | None = None) -> None:
         self._where = where
         self._process: subprocess.Popen[bytes] | None = None
-        self._client = httpx.Client(timeout=60)
+        self._client = httpx.Client(timeout=60, auth=admin)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        text = _CONFIG.format(where=where, port=self.url.rpartition(":")[2])
+        text = _CONFIG.format(where=where, port=self.url.rpartition(":")[2], auth="true" if admin else "false")
         (where / "influxd.conf").write_text(text, encoding="utf-8")
 
     def start(self) -> None:
@@ -65,7 +70,8 @@ class Influxd:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
-                if self._client.get(f"{self.url}/ping").status_code == 204:
+                # Before there is a user, nobody can say who asks.
+                if self._client.get(f"{self.url}/ping").status_code in (204, 401):
                     return
             except httpx.TransportError:
                 assert self._process.poll() is None, (self._where / "log").read_text(encoding="utf-8")
@@ -118,11 +124,11 @@ class Influxd:
 
 
 @contextmanager
-def running(where: Path) -> Iterator[Influxd]:
+def running(where: Path, admin: tuple[str, str] | None = None) -> Iterator[Influxd]:
     """A running server with its data below `where`; skips the test where there is none to run."""
     if PROGRAM is None:
         pytest.skip(REASON)
-    made = Influxd(where)
+    made = Influxd(where, admin)
     try:
         made.start()
         yield made

@@ -36,18 +36,24 @@ class Asked:
 
 @dataclass
 class Scripted:
-    """What it answers to GET /ping, and to writes one after the other (204 when there is no more)."""
+    """What it answers to GET /ping, and to writes one after the other (204 when there is no more).
+
+    taken  the lines that it said 204 to
+    """
 
     url: str
     ping: Answer
     writes: list[Answer]
     asked: list[Asked] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
 
     def answer(self, asked: Asked) -> Answer:
         self.asked.append(asked)
         if asked.path.endswith("/ping"):
             return self.ping
-        return self.writes.pop(0) if self.writes else Answer()
+        given = self.writes.pop(0) if self.writes else Answer()
+        self.taken += asked.lines if given.status == 204 else ()
+        return given
 
 
 @contextmanager

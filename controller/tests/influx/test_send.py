@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from testctl.influx import Credentials, Target, parse_target
 from testctl.influx.send import MOST_PAUSE_S, Away, NotAllowed, Patience, Refused, Server
 from testctl.influx.target import write_request
@@ -32,9 +35,11 @@ class Clock:
         return Patience(attempts, 0.5, random.Random(7), self.pauses.append)
 
 
-def write(target: Target, credentials: Credentials = Credentials(), patience: Patience | None = None) -> None:  # noqa: B008
+def write(target: Target, credentials: Credentials | None = None, patience: Patience | None = None) -> None:
     with httpx.Client() as client:
-        Server(client, target, credentials, patience or Clock().patience()).detected().write(packed(LINES))
+        Server(client, target, credentials or Credentials(), patience or Clock().patience()).detected().write(
+            packed(LINES)
+        )
 
 
 @pytest.mark.parametrize(
@@ -181,6 +186,25 @@ def test_who_is_not_let_in_loses_nothing_that_waits(tmp_path: Path) -> None:
             upload([], target, TOKEN, options)
         assert upload([], target, TOKEN, options).replayed == 2
         assert [asked.lines for asked in server.asked[-2:]] == [(one,) for one in LINES], "in order"
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([204, 204, 429, 500, 503]), max_size=30), st.integers(1, 3))
+def test_nothing_is_lost_doubled_or_overtaken_whatever_the_server_says(statuses: list[int], attempts: int) -> None:
+    """Two uploads while the server answers so, and one when it is well."""
+    lines = [f"m x={count}.0 {count}" for count in range(8)]
+    with (
+        tempfile.TemporaryDirectory() as spool,
+        scripted(writes=tuple(Answer(status) for status in statuses)) as server,
+    ):
+        target = parse_target(server.url, api="3")
+        options = Options(Path(spool), Bytes.parse("1MB"), Clock().patience(attempts), most_lines=2)
+        for given_lines in (lines[:4], lines[4:], []):
+            if not given_lines:
+                server.writes.clear()
+            done = upload(given_lines, target, TOKEN, options)
+        assert (done.waiting, done.away, done.refusals) == (0, "", ())
+        assert server.taken == lines
 
 
 def test_batches_are_bounded_and_lose_nothing() -> None:

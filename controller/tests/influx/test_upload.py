@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 from itertools import chain
@@ -22,7 +23,7 @@ from testctl.results import Run
 from testctl_agent.spec.units import Bytes, Duration
 
 from controller.tests.influx.compared import differences
-from controller.tests.influx.influxd import Influxd
+from controller.tests.influx.influxd import Influxd, running
 
 
 def lines_of(run: Run) -> list[str]:
@@ -127,6 +128,23 @@ def test_no_database_is_said_so(run: Run, influxd: Influxd, tmp_path: Path) -> N
     assert list((tmp_path / target.key).glob("*.lp.gz")) == []
 
 
+def test_no_policy_is_said_so_and_one_that_is_there_is_written_to(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    target = parse_target(influxd.url, policy="long")
+    with pytest.raises(NotAllowed, match="500 retention policy not found: long"):
+        upload(summary_lines(run), target, Credentials(), options(tmp_path))
+    influxd.ask("CREATE RETENTION POLICY long ON testctl DURATION INF REPLICATION 1")
+    assert upload(summary_lines(run), target, Credentials(), options(tmp_path)).written == 1
+    assert len(influxd.rows("SELECT * FROM long.points")) == len(run.points)
+    assert influxd.rows("SELECT * FROM points") == []
+
+
+def test_what_is_older_than_the_retention_is_refused_and_said_so(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    influxd.ask("ALTER RETENTION POLICY autogen ON testctl DURATION 1h SHARD DURATION 0s")
+    done = upload(summary_lines(run), parse_target(influxd.url), Credentials(), options(tmp_path))
+    assert (done.written, done.waiting, len(done.refusals)) == (0, 0, 1)
+    assert "400 partial write: points beyond retention policy" in done.refusals[0]
+
+
 def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "testctl.cli.main", "upload", str(run.path), "--url", influxd.url]
     argv += ["--spool", str(tmp_path), "--attempts", "1"]
@@ -139,7 +157,47 @@ def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     influxd.start()
     assert done.returncode == 3
     assert "not there after 1 attempts" in done.stderr
-    assert "1 batches wait in" in done.stderr
+    assert "1 batch waits in" in done.stderr
     done = subprocess.run([*argv, "--series", "none"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 batches written (1 that waited)" in done.stdout
+
+
+def test_only_who_may_write_writes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that asks for credentials, a user of it, and one who is let in nowhere."""
+    (tmp_path / "server").mkdir()
+    with running(tmp_path / "server", ("root", "r00t")) as server:
+        server.ask("CREATE USER root WITH PASSWORD 'r00t' WITH ALL PRIVILEGES")
+        server.ask("CREATE USER writer WITH PASSWORD 's3cret'")
+        server.make("testctl")
+        server.ask("GRANT ALL ON testctl TO writer")
+        file = tmp_path / "credentials.yaml"
+        file.write_text("user: writer\npassword: s3cret\n", encoding="utf-8")
+        file.chmod(0o600)
+        argv = [sys.executable, "-m", "testctl.cli.main", "upload", str(run.path), "--url", server.url]
+        argv += ["--spool", str(tmp_path / "spool"), "--series", "none"]
+        monkeypatch.setenv("TESTCTL_INFLUX_USER", "writer")
+        monkeypatch.setenv("TESTCTL_INFLUX_PASSWORD", "wr0ng")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert "401 authorization failed" in done.stderr
+        assert "wr0ng" not in done.stdout + done.stderr
+        done = subprocess.run([*argv, "--credentials", str(file)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert differences(run, server) == []
+        kept = [path for path in (tmp_path / "spool").rglob("*") if path.is_file()]
+        assert all(b"s3cret" not in path.read_bytes() for path in kept)
+
+
+def test_an_upload_that_is_killed_is_made_whole_by_the_next(run: Run, influxd: Influxd, tmp_path: Path) -> None:
+    """Killed without a word once some batches are there, and the server too."""
+    argv = [sys.executable, str(Path(__file__).with_name("killed_upload.py"))]
+    argv += [str(run.path), influxd.url, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    assert 0 < sum(map(len, influxd.dump().values())) < len(lines_of(run))
+    influxd.stop(signal.SIGKILL)
+    influxd.start()
+    assert send(run, influxd, tmp_path).waiting == 0
+    assert {name: len(rows) for name, rows in influxd.dump().items()} == counted(lines_of(run))
+    assert differences(run, influxd) == []

@@ -63,7 +63,8 @@ def upload(
         print(f"{done.lines} lines; {done.written} batches written{earlier} to {target.place}")
     problems = list(done.refusals)
     if done.waiting:
-        problems.append(f"{done.away}; {done.waiting} batches wait in {options.spool}, the next upload sends them")
+        wait = "1 batch waits" if done.waiting == 1 else f"{done.waiting} batches wait"
+        problems.append(f"{done.away}; {wait} in {options.spool}, and the next upload sends what waits first")
     if problems:
         raise TestbedError("\n".join(problems))
 

@@ -91,6 +91,7 @@ class Variable:
 
     every  "All" is a choice, and the first one
     only   regular expression of the found ones that are offered
+    first  the value that is chosen at first; "" is the first one found
     """
 
     name: str
@@ -98,8 +99,10 @@ class Variable:
     query: str
     every: bool = False
     only: str = ""
+    first: str = ""
 
     def to_json(self) -> Json:
+        first = {"current": {"selected": True, "text": self.first, "value": self.first}} if self.first else {}
         every = {"includeAll": True, "allValue": ".*", "multi": True} if self.every else {}
         current = {"current": {"selected": True, "text": ["All"], "value": ["$__all"]}} if self.every else {}
         return {
@@ -111,6 +114,7 @@ class Variable:
             "refresh": 2,
             "regex": self.only,
             "sort": 1,
+            **first,
             **every,
             **current,
         }

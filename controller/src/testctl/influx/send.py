@@ -20,6 +20,8 @@ MOST_PAUSE_S = 30.0
 
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_THE_BATCH = frozenset({400, 413, 422})
+_NO_POLICY = "retention policy not found"
+"""What InfluxDB 1 says with 500, which is otherwise said of what passes."""
 
 
 class Away(TestbedError):
@@ -95,7 +97,7 @@ class Server:
             except httpx.TransportError as error:
                 why = str(error) or type(error).__name__
             else:
-                if answer.status_code not in _BUSY:
+                if answer.status_code not in _BUSY or _NO_POLICY in answer.text:
                     return answer
                 why, asked_s = f"{answer.status_code} {_said(answer)}", _retry_after_s(answer)
             if attempt + 1 < self.patience.attempts:

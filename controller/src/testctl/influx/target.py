@@ -76,6 +76,8 @@ def parse_target(
             break
     if api not in ("", *ENDS):
         raise PlanError(f"--api: want 1, 2 or 3; got {api!r}")
+    if not database:
+        raise PlanError(f"{url}: want a --database; got none")
     base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     return checked(Target(base, api, database, org, bucket, policy))
 

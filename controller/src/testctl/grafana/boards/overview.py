@@ -13,7 +13,7 @@ _TO_POINT = {
         {
             "title": "this point",
             "url": "/d/testctl-point?var-plan=${__data.fields.plan}&var-run=${__data.fields.run}"
-            "&var-point=${__data.fields.point}",
+            "&var-point=${__data.fields.point}&time=${__data.fields.Time.numeric}&time.window=20000",
         }
     ]
 }

@@ -32,6 +32,7 @@ BOARD = Board(
             "parameter",
             f'SHOW TAG KEYS FROM "metrics" WHERE {chosen("plan")}',
             only=r"/^(cc|kernel|flow|verdict|.+\..+)$/",
+            first="cc",
         ),
         values_of("flow", "metrics", "flow", "plan", every=True),
     ],
