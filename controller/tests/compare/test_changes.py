@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from testctl.compare import change_points
 from testctl.compare.changes import ALPHA, ENOUGH, jumpavg_changes
-from testctl.compare.energy import ranks_of
+from testctl.compare.energy import energies, ranks_of
 from testctl.compare.modes import two_modes
 
 from tools.measure_compare import NOISES, alarms, found
@@ -109,6 +109,16 @@ def test_one_per_cent_is_found_in_noise(noise: str, cv: float, count: int, power
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=40))
 def test_ranks_are_those_of_scipy(values: list[float]) -> None:
     assert ranks_of(np.array(values)).tolist() == stats.rankdata(values).tolist()
+
+
+def test_the_energy_of_a_split_is_that_of_its_definition() -> None:
+    values = np.random.default_rng(1).normal(size=(2, 9))
+    for row, said in zip(values, energies(values, 2), strict=True):
+        for split, energy in zip(range(2, 8), said, strict=True):
+            x, y = row[:split], row[split:]
+            parts = [np.abs(p[:, None] - q[None, :]).mean() for p, q in ((x, y), (x, x), (y, y))]
+            m, n = len(x), len(y)
+            assert energy == pytest.approx(m * n / (m + n) * (2 * parts[0] - parts[1] - parts[2]))
 
 
 def test_modes_are_seen_where_there_are_two() -> None:
