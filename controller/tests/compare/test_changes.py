@@ -76,11 +76,12 @@ def test_too_short_a_history_says_nothing() -> None:
     assert ENOUGH == 10
 
 
-@pytest.mark.parametrize("noise", list(NOISES))
+@pytest.mark.parametrize("noise", [name for name in NOISES if name != "autocorrelated, 0.6"])
 def test_false_alarms_stay_within_their_bound(noise: str) -> None:
-    """Where runs do not depend on each other the rate is surely below the bound; else it is not surely above."""
-    if noise == "autocorrelated, 0.6":
-        pytest.skip("with so strong a correlation 20 runs are too few: docs/comparison.md states the rate")
+    """Where runs do not depend on each other the rate is surely below the bound; else it is not surely above.
+
+    So strong a correlation as 0.6 is left out: docs/comparison.md states what it costs.
+    """
     hits = alarms(NOISES[noise], change_points, 24, SERIES)
     interval = stats.binomtest(hits, SERIES).proportion_ci(0.95)
     assert (interval.low if noise == AUTOCORRELATED else interval.high) <= NOMINAL

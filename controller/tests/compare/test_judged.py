@@ -92,6 +92,17 @@ def test_too_few_samples_are_said_to_be(tmp_path: Path) -> None:
     assert said(more) == {("cubic", "throughput_bps"): ("changed", "worse")}
 
 
+def test_what_else_may_distinguish_runs_is_said(tmp_path: Path) -> None:
+    a, b, c = (
+        write_run(tmp_path / name, given(noisy(1000, day)), days=day, testbed="netns", jobs=jobs)
+        for day, (name, jobs) in enumerate((("a", 1), ("b", 1), ("c", 2)))
+    )
+    turns = "the runs were not made in turns: what changed on the machine between them looks like a change"
+    assert judge_runs([a], [b]).doubts == (turns,)
+    assert judge_runs([b], [a, c]).doubts == ("other points at once: 1 and 1, 2",)
+    assert judge_runs([a], [a]).doubts == ()
+
+
 def test_a_chosen_metric_need_not_prefer_a_direction(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", given(noisy(1000, 1))), run(tmp_path / "b", given(noisy(1000, 2)))
     found = judge_runs([a], [b], ["wire_bytes"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from testctl.compare.moves import Direction, direction, relative, verdict_direction
-from testctl.compare.opened import versions_moved
+from testctl.compare.opened import doubts, versions_moved
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.statistics import LEVEL, Tested, adjusted, compare_samples, least_samples
 from testctl.results import Run
@@ -100,6 +100,7 @@ class Statistical:
 
     comparisons  how many p values were corrected together
     needed       samples of each side with which a change of one of them can be found
+    doubts       what else may distinguish the runs, in words
     """
 
     runs: tuple[str, str]
@@ -107,6 +108,7 @@ class Statistical:
     comparisons: int
     needed: int
     versions: tuple[tuple[str, str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -128,6 +130,7 @@ class Statistical:
             "comparisons": self.comparisons,
             "needed_samples": self.needed,
             "versions": [list(one) for one in self.versions],
+            "doubts": list(self.doubts),
             "cells": [cell.to_json() for cell in self.cells],
         }
 
@@ -153,7 +156,9 @@ def judge_runs(
         JudgedCell(cell, tuple(found.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
-    return Statistical((names[0], names[1]), judged, len(whole), least_samples(len(whole)), versions_moved(a[0], b[0]))
+    return Statistical(
+        (names[0], names[1]), judged, len(whole), least_samples(len(whole)), versions_moved(a[0], b[0]), doubts(a, b)
+    )
 
 
 def _judged(name: str, one: Tested, p: float, comparisons: int, least: float) -> Judgement:

@@ -49,6 +49,8 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
     for cell in sorted(found.cells, key=lambda one: _ORDER[one.direction]):
         if everything or cell.differs:
             _print_cell(cell, console, everything)
+    for words in found.doubts:
+        say(console, words)
     few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
     say(
         console,
