@@ -98,7 +98,7 @@ class JudgedCell:
 class Statistical:
     """What distinguishes runs A from runs B.
 
-    comparisons  how many p values were corrected together
+    comparisons  how many p values were corrected together: of all metrics that are not the same everywhere
     needed       samples of each side with which a change of one of them can be found
     doubts       what else may distinguish the runs, in words
     """
@@ -147,17 +147,20 @@ def judge_runs(
         (cell, name, cell.values(0, name), cell.values(1, name)) for cell in cells for name in metrics_of(cell, metrics)
     ]
     both = [one for one in given if one[2] and one[3]]
-    whole = [(cell, name, compare_samples(x, y, seed, len(both))) for cell, name, x, y in both]
-    corrected = adjusted([one.p for _, _, one in whole])
+    # What is the same in all samples can't be called changed: it must not make the others' p larger.
+    varying = sum(len({*x, *y}) > 1 for _, _, x, y in both)
+    whole = [(cell, name, compare_samples(x, y, seed, varying), len({*x, *y}) > 1) for cell, name, x, y in both]
+    corrected = iter(adjusted([one.p for _, _, one, varies in whole if varies]))
     found: dict[str, list[Judgement]] = {}
-    for (cell, name, one), p in zip(whole, corrected, strict=True):
-        found.setdefault(cell.name, []).append(_judged(name, one, p, len(whole), least))
-    judged = tuple(
+    for cell, name, one, varies in whole:
+        judged = _judged(name, one, next(corrected) if varies else 1.0, max(varying, 1), least)
+        found.setdefault(cell.name, []).append(judged)
+    all_cells = tuple(
         JudgedCell(cell, tuple(found.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
     return Statistical(
-        (names[0], names[1]), judged, len(whole), least_samples(len(whole)), versions_moved(a[0], b[0]), doubts(a, b)
+        (names[0], names[1]), all_cells, varying, least_samples(varying), versions_moved(a[0], b[0]), doubts(a, b)
     )
 
 

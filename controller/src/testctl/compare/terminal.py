@@ -54,8 +54,8 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
     few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
     say(
         console,
-        f"{len(found.cells)} points, {found.comparisons} comparisons: {changed} changed, {none} without evidence,"
-        f" {few} with too few samples",
+        f"{len(found.cells)} points, {few + none + changed} metrics, of which {found.comparisons} vary:"
+        f" {changed} changed, {none} without evidence, {few} with too few samples",
     )
     if few:
         say(
