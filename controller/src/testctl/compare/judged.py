@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from testctl.compare.moves import Direction, direction, relative, verdict_direction
+from testctl.compare.moves import Direction, direction, verdict_direction
 from testctl.compare.opened import doubts, versions_moved
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.statistics import LEVEL, Tested, adjusted, compare_samples, least_samples
@@ -35,20 +35,24 @@ class Judgement:
 
     @property
     def relative(self) -> float | None:
-        return relative(*self.tested.means)
+        """The shift over A's median."""
+        return self._over_median(self.tested.shift)
 
     @property
     def relative_interval(self) -> tuple[float, float] | None:
-        """The interval of the difference over A's mean."""
-        interval, mean = self.tested.interval, abs(self.tested.means[0])
-        return (interval[0] / mean, interval[1] / mean) if interval and mean else None
+        ends = [self._over_median(end) for end in self.tested.interval or ()]
+        return (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
+
+    def _over_median(self, value: float) -> float | None:
+        middle = abs(self.tested.medians[0])
+        return value / middle if middle else None
 
     def to_json(self) -> dict[str, Any]:
         one = self.tested
         return {
             "flow": self.flow, "metric": self.metric, "said": self.said, "direction": self.direction,
             "counts": list(one.counts), "means": list(one.means), "medians": list(one.medians),
-            "relative": self.relative, "difference_95": list(one.interval) if one.interval else None,
+            "shift": one.shift, "shift_95": list(one.interval) if one.interval else None, "relative": self.relative,
             "p": one.p, "p_adjusted": self.p_adjusted, "cliffs_delta": one.effect,
             "modes": dict(zip(("lower", "upper", "upper_share_a", "upper_share_b"), one.modes, strict=True))
             if one.modes else None,
@@ -140,7 +144,7 @@ def judge_runs(
 ) -> Statistical:
     """Every cell and metric; several runs of a side, made in turns with the other's, are taken together.
 
-    least: a change of the means by no more than this share is none.
+    least: a shift by no more than this share of A's median is no change.
     """
     cells = cells_of(a, b)
     given = [
@@ -166,11 +170,8 @@ def judge_runs(
 
 def _judged(name: str, one: Tested, p: float, comparisons: int, least: float) -> Judgement:
     flow, _, metric = name.rpartition(" ")
-    change = one.means[1] - one.means[0]
-    moved = relative(*one.means)
-    if p <= LEVEL and (moved is None or abs(moved) > least):
-        # Of two modes the mean may hide what most values do: the pairs decide.
-        way = direction(metric, one.effect if one.modes else change)
-        return Judgement(flow or "*", metric, "changed", way, one, p)
+    middle = abs(one.medians[0])
+    if p <= LEVEL and (not middle or abs(one.shift) / middle > least):
+        return Judgement(flow or "*", metric, "changed", direction(metric, one.effect), one, p)
     possible = one.least_p <= LEVEL / comparisons
     return Judgement(flow or "*", metric, "no evidence" if possible else "too few samples", "other", one, p)

@@ -83,7 +83,7 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
         table.add_row(
             one.flow,
             one.metric,
-            *(value_words(mean) for mean in tested.means),
+            *(value_words(middle) for middle in tested.medians),
             change_words(one.relative),
             " to ".join(change_words(end) for end in low_high) if low_high else "",
             f"{tested.effect:+.2f}",

@@ -136,7 +136,7 @@ def _of_cell(cell: JudgedCell) -> Case:
 
 
 def _judged(one: Judgement) -> str:
-    a, b = (value_words(mean) for mean in one.tested.means)
+    a, b = (value_words(middle) for middle in one.tested.medians)
     interval = one.relative_interval
     ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
     counts: Sequence[int] = one.tested.counts
