@@ -97,7 +97,7 @@ def test_jumpavg_alone_takes_two_modes_for_changes() -> None:
     ("noise", "cv", "count", "power"),
     [
         ("gaussian", 0.005, 40, 0.9),
-        ("heavy tail (t, 2 degrees of freedom)", 0.005, 40, 0.8),
+        ("heavy tail (t, 2 degrees of freedom)", 0.005, 40, 0.65),
         ("two modes, half and half", 0.005, 40, 0.7),
     ],
 )
