@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from testctl.compare.judged import JudgedCell, Statistical
 from testctl.compare.moves import Move, change_words, value_words
@@ -76,7 +76,7 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
     shown = cell.judgements if everything else cell.changed
     if not shown:
         return
-    table = Table("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "", box=None)
+    table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
     for one in sorted(shown, key=lambda j: (j.said != "changed", _ORDER[j.direction], j.p_adjusted)):
         tested, low_high = one.tested, one.relative_interval
         said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
@@ -130,11 +130,16 @@ def _print_point(one: Difference, console: Console, everything: bool) -> None:
 
 
 def _table(moves: Sequence[Move]) -> Table:
-    table = Table("flow", "metric", "first", "second", "change", "", box=None)
+    table = _columns("flow", "metric", "first", "second", "change", "")
     for one in moves:
         way = "" if one.direction == "other" else one.direction
         table.add_row(one.flow, one.metric, value_words(one.a), value_words(one.b), change_words(one.relative), way)
     return table
+
+
+def _columns(*names: str) -> Table:
+    """Where there is no room a cell goes on below: no name or number is cut."""
+    return Table(*(Column(name, overflow="fold") for name in names), box=None)
 
 
 def say(console: Console, text: str) -> None:
