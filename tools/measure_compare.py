@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures how often comparisons are wrong: false alarms where nothing changed, and changes that are found.
 
-    .venv/bin/python tools/measure_compare.py [--series N] [--run DIR]
+    .venv/bin/python tools/measure_compare.py [--series N] [--what history|samples] [--run DIR]
 
 Seeded; the figures of docs/comparison.md are its output.  --run takes a finished run in wall-clock time with many
 repetitions and compares these with each other: an A/A comparison of real samples.
@@ -140,12 +140,20 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=400, help="series or pairs behind each figure")
     parser.add_argument("--run", type=Path, help="a run in wall-clock time with many repetitions")
     parser.add_argument("--samples", type=int, default=10, help="of each side of an A/A comparison of --run")
+    parser.add_argument("--what", choices=("history", "samples"), default="", help="only these")
     asked = parser.parse_args()
     many: int = asked.series
     if asked.run:
         for what, (hits, tries) in real(asked.run, asked.samples).items():
             print(f"A/A, real samples, {what}: {rate(hits, tries)}")
         return
+    if asked.what in ("", "history"):
+        _histories(many)
+    if asked.what in ("", "samples"):
+        _samples(many)
+
+
+def _histories(many: int) -> None:
     for count in (20, 40):
         for name, noise in NOISES.items():
             ours, theirs = alarms(noise, change_points, count, many), alarms(noise, jumpavg_changes, count, many)
@@ -154,6 +162,9 @@ def main() -> None:
         for cv, count in ((0.005, 20), (0.005, 40), (0.01, 40)):
             hits = found(noise, change_points, cv, count, many)
             print(f"history of {count}, 1 % change, noise {cv:.1%}, {name}: {rate(hits, many)}")
+
+
+def _samples(many: int) -> None:
     for name, noise in list(NOISES.items())[:5]:
         print(f"two samples of 10, no change, {name}: {rate(pairs(noise, 0.01, 10, 0.0, many), many)}")
         print(f"20 comparisons of 10, corrected, {name}: {rate(families(noise, 10, 20, many // 4), many // 4)}")

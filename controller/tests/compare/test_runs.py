@@ -48,7 +48,14 @@ def test_the_first_packet_that_differs_is_named(tmp_path: Path) -> None:
     assert (one.first.what, one.first.index, one.first.time_ns) == ("packet", 2, 2000)
     assert (one.first.where, one.first.flow, one.first.ended) == ("sender", "bulk", "")
     assert one.first.fields == {"seq": (5, 6), "ecn": (0, 3)}
-    assert one.first.words() == "packet 2 at 0.002000 ms, sender, bulk: seq 5 → 6, ecn 0 → 3"
+    assert one.first.words() == "packet 2 at 0.002000 ms, sender, bulk: seq 5 → 6, ecn none → CE"
+
+
+def test_flags_and_fates_have_names(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", [replace(POINT, packets=[{"flags": 24, "fate": 0}])])
+    b = write_run(tmp_path / "b", [replace(POINT, packets=[{"flags": 0, "fate": 6}])])
+    first = first_difference(a.points[0].path, b.points[0].path)
+    assert first.words().endswith("flags PSH|ACK → none, fate none → lose")
 
 
 def test_names_are_compared_whatever_their_codes(tmp_path: Path) -> None:

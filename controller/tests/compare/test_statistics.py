@@ -18,6 +18,7 @@ from testctl.compare.statistics import (
     least_p,
     least_samples,
     permutation_p,
+    shift_of,
 )
 
 from tools.measure_compare import NOISES, families, pairs
@@ -34,8 +35,7 @@ def test_p_is_a_probability_and_does_not_depend_on_who_comes_first(a: list[float
     assert one.effect == -other.effect
     assert -1 <= one.effect <= 1
     if one.interval is not None:
-        assert one.interval[0] <= one.means[1] - one.means[0] + 1e-6
-        assert one.interval[1] >= one.means[1] - one.means[0] - 1e-6
+        assert one.interval[0] <= one.shift <= one.interval[1]
 
 
 @settings(deadline=None, max_examples=40)
@@ -55,7 +55,8 @@ def test_the_exact_p_is_that_of_scipy() -> None:
         def welch(x: object, y: object, axis: int) -> object:
             return np.abs(stats.ttest_ind(x, y, equal_var=False, axis=axis).statistic)
 
-        said = stats.permutation_test((x, y), welch, n_resamples=10**6, alternative="greater").pvalue
+        ranks = stats.rankdata([*x, *y])
+        said = stats.permutation_test((ranks[:5], ranks[5:]), welch, n_resamples=10**6, alternative="greater").pvalue
         assert permutation_p(x, y, 1) == pytest.approx(said)
 
 
@@ -65,6 +66,18 @@ def test_samples_apart_have_the_least_p() -> None:
     assert compare_samples([1e12, 1e12 + 1, 1e12 + 2], [1e12 + 9, 1e12 + 8, 1e12 + 7]).p == pytest.approx(0.1)
     assert compare_samples([1.0], [2.0]).p == 1.0
     assert compare_samples([3.0] * 5, [3.0] * 5).p == 1.0
+
+
+def test_the_interval_of_a_shift_holds_it_in_95_of_100() -> None:
+    generator = np.random.default_rng(3)
+    for draw in (generator.normal, lambda *size: generator.standard_t(2, size[2])):
+        held = 0
+        for _ in range(400):
+            _shift, interval = shift_of(draw(0, 1, 6), draw(0, 1, 8) + 2)
+            assert interval is not None
+            held += interval[0] <= 2 <= interval[1]
+        assert stats.binomtest(held, 400, 0.95, alternative="less").pvalue > 0.01
+    assert shift_of(np.array([1.0, 2.0, 3.0]), np.array([5.0])) == (3.0, None)
 
 
 @given(st.integers(1, 10_000))

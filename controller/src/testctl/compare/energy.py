@@ -15,8 +15,7 @@ import numpy.typing as npt
 DRAWS = 999
 ENOUGH = 15
 """Permutations that do as well as the sequence itself, after which no more are drawn (Besag and Clifford)."""
-_CELLS = 2_000_000
-"""Numbers that a batch of permutations may take."""
+_BATCH = 200
 _ROUNDING = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -32,10 +31,15 @@ def ranks_of(values: Floats) -> Floats:
 
 def energies(sequences: Floats, least: int) -> Floats:
     """Of each row, the energy statistic of the splits least, least + 1, …, n - least."""
-    count = sequences.shape[1]
-    sums = np.abs(sequences[:, :, None] - sequences[:, None, :]).cumsum(1).cumsum(2)
+    rows, count = sequences.shape
+    earlier, to_all = np.empty((rows, count)), np.empty((rows, count))
+    for index in range(count):
+        apart = np.abs(sequences - sequences[:, index : index + 1])
+        earlier[:, index], to_all[:, index] = apart[:, :index].sum(1), apart.sum(1)
     split = np.arange(least, count - least + 1)
-    before, upto, total = sums[:, split - 1, split - 1], sums[:, split - 1, count - 1], sums[:, -1, -1][:, None]
+    # Sums of the distances within what is before, and from there to all.
+    before, upto = 2 * earlier.cumsum(1)[:, split - 1], to_all.cumsum(1)
+    total, upto = upto[:, -1:], upto[:, split - 1]
     across, after = upto - before, total - 2 * upto + before
     m, n = split, count - split
     found: Floats = m * n / count * (2 * across / (m * n) - before / m**2 - after / n**2)
@@ -47,10 +51,9 @@ def strongest_split(values: Floats, least: int, seed: int) -> tuple[int, float]:
     ranks = ranks_of(values)
     found = energies(ranks[None], least)[0]
     generator = np.random.default_rng([seed, len(values)])
-    batch = max(1, min(100, _CELLS // len(values) ** 2))
     as_good = drawn = 0
     while drawn < DRAWS and as_good < ENOUGH:
-        rows = min(batch, DRAWS - drawn)
+        rows = min(_BATCH if drawn else _BATCH // 4, DRAWS - drawn)
         permuted = generator.permuted(np.tile(ranks, (rows, 1)), axis=1)
         as_good += int((energies(permuted, least).max(axis=1) >= found.max() - _ROUNDING).sum())
         drawn += rows

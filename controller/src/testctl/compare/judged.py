@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from testctl.compare.moves import Direction, direction, relative, verdict_direction
-from testctl.compare.opened import versions_moved
+from testctl.compare.moves import Direction, direction, verdict_direction
+from testctl.compare.opened import doubts, versions_moved
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.statistics import LEVEL, Tested, adjusted, compare_samples, least_samples
 from testctl.results import Run
@@ -35,20 +35,24 @@ class Judgement:
 
     @property
     def relative(self) -> float | None:
-        return relative(*self.tested.means)
+        """The shift over A's median."""
+        return self._over_median(self.tested.shift)
 
     @property
     def relative_interval(self) -> tuple[float, float] | None:
-        """The interval of the difference over A's mean."""
-        interval, mean = self.tested.interval, abs(self.tested.means[0])
-        return (interval[0] / mean, interval[1] / mean) if interval and mean else None
+        ends = [self._over_median(end) for end in self.tested.interval or ()]
+        return (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
+
+    def _over_median(self, value: float) -> float | None:
+        middle = abs(self.tested.medians[0])
+        return value / middle if middle else None
 
     def to_json(self) -> dict[str, Any]:
         one = self.tested
         return {
             "flow": self.flow, "metric": self.metric, "said": self.said, "direction": self.direction,
             "counts": list(one.counts), "means": list(one.means), "medians": list(one.medians),
-            "relative": self.relative, "difference_95": list(one.interval) if one.interval else None,
+            "shift": one.shift, "shift_95": list(one.interval) if one.interval else None, "relative": self.relative,
             "p": one.p, "p_adjusted": self.p_adjusted, "cliffs_delta": one.effect,
             "modes": dict(zip(("lower", "upper", "upper_share_a", "upper_share_b"), one.modes, strict=True))
             if one.modes else None,
@@ -98,8 +102,9 @@ class JudgedCell:
 class Statistical:
     """What distinguishes runs A from runs B.
 
-    comparisons  how many p values were corrected together
+    comparisons  how many p values were corrected together: of all metrics that are not the same everywhere
     needed       samples of each side with which a change of one of them can be found
+    doubts       what else may distinguish the runs, in words
     """
 
     runs: tuple[str, str]
@@ -107,6 +112,7 @@ class Statistical:
     comparisons: int
     needed: int
     versions: tuple[tuple[str, str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -128,6 +134,7 @@ class Statistical:
             "comparisons": self.comparisons,
             "needed_samples": self.needed,
             "versions": [list(one) for one in self.versions],
+            "doubts": list(self.doubts),
             "cells": [cell.to_json() for cell in self.cells],
         }
 
@@ -137,32 +144,34 @@ def judge_runs(
 ) -> Statistical:
     """Every cell and metric; several runs of a side, made in turns with the other's, are taken together.
 
-    least: a change of the means by no more than this share is none.
+    least: a shift by no more than this share of A's median is no change.
     """
     cells = cells_of(a, b)
     given = [
         (cell, name, cell.values(0, name), cell.values(1, name)) for cell in cells for name in metrics_of(cell, metrics)
     ]
     both = [one for one in given if one[2] and one[3]]
-    whole = [(cell, name, compare_samples(x, y, seed, len(both))) for cell, name, x, y in both]
-    corrected = adjusted([one.p for _, _, one in whole])
+    # What is the same in all samples can't be called changed: it must not make the others' p larger.
+    varying = sum(len({*x, *y}) > 1 for _, _, x, y in both)
+    whole = [(cell, name, compare_samples(x, y, seed, varying), len({*x, *y}) > 1) for cell, name, x, y in both]
+    corrected = iter(adjusted([one.p for _, _, one, varies in whole if varies]))
     found: dict[str, list[Judgement]] = {}
-    for (cell, name, one), p in zip(whole, corrected, strict=True):
-        found.setdefault(cell.name, []).append(_judged(name, one, p, len(whole), least))
-    judged = tuple(
+    for cell, name, one, varies in whole:
+        judged = _judged(name, one, next(corrected) if varies else 1.0, max(varying, 1), least)
+        found.setdefault(cell.name, []).append(judged)
+    all_cells = tuple(
         JudgedCell(cell, tuple(found.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
-    return Statistical((names[0], names[1]), judged, len(whole), least_samples(len(whole)), versions_moved(a[0], b[0]))
+    return Statistical(
+        (names[0], names[1]), all_cells, varying, least_samples(varying), versions_moved(a[0], b[0]), doubts(a, b)
+    )
 
 
 def _judged(name: str, one: Tested, p: float, comparisons: int, least: float) -> Judgement:
     flow, _, metric = name.rpartition(" ")
-    change = one.means[1] - one.means[0]
-    moved = relative(*one.means)
-    if p <= LEVEL and (moved is None or abs(moved) > least):
-        # Of two modes the mean may hide what most values do: the pairs decide.
-        way = direction(metric, one.effect if one.modes else change)
-        return Judgement(flow or "*", metric, "changed", way, one, p)
+    middle = abs(one.medians[0])
+    if p <= LEVEL and (not middle or abs(one.shift) / middle > least):
+        return Judgement(flow or "*", metric, "changed", direction(metric, one.effect), one, p)
     possible = one.least_p <= LEVEL / comparisons
     return Judgement(flow or "*", metric, "no evidence" if possible else "too few samples", "other", one, p)

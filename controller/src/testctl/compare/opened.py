@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,20 @@ def versions_moved(a: Run, b: Run) -> tuple[tuple[str, str, str], ...]:
     ours, theirs = made_with(a), made_with(b)
     names = [*ours, *(name for name in theirs if name not in ours)]
     return tuple((n, ours.get(n, ""), theirs.get(n, "")) for n in names if ours.get(n) != theirs.get(n))
+
+
+def doubts(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    """What beside the code may distinguish runs in wall-clock time, in words."""
+    found = []
+    for what, key in (("points at once", "jobs"), ("machines", "machine")):
+        sides = [sorted({_stated(run, key) for run in side}) for side in (a, b)]
+        if sides[0] != sides[1]:
+            found.append(f"other {what}: {', '.join(sides[0])} and {', '.join(sides[1])}")
+    starts = [[str(run.summary.get("started", "")) for run in side] for side in (a, b)]
+    if max(starts[0]) < min(starts[1]) or max(starts[1]) < min(starts[0]):
+        found.append("the runs were not made in turns: what changed on the machine between them looks like a change")
+    return tuple(found)
+
+
+def _stated(run: Run, key: str) -> str:
+    return str(run.summary.get(key) or (run.summary.get("versions") or {}).get(key) or "unknown")

@@ -19,8 +19,11 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
 
 from testctl.records.digest import RANDOM
+from testctl.records.schema import FATES
 from testctl.results import layout
 
+_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+_ECN = ("none", "ECT(1)", "ECT(0)", "CE")
 TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": layout.TCP_INFO}
 
 
@@ -62,7 +65,16 @@ class FirstDifference:
         place += f", {self.where}, {self.flow}"
         if self.ended:
             return f"{place}: the {'first' if self.ended == 'a' else 'second'} run ended before it"
-        return f"{place}: " + ", ".join(f"{name} {a} → {b}" for name, (a, b) in (self.fields or {}).items())
+        fields = (self.fields or {}).items()
+        return f"{place}: " + ", ".join(f"{name} {_value(name, a)} → {_value(name, b)}" for name, (a, b) in fields)
+
+
+def _value(name: str, value: Any) -> str:
+    """A field as one reads it: flags, ECN and fate by their names."""
+    if name == "flags":
+        return "|".join(flag for bit, flag in enumerate(_FLAGS) if value >> bit & 1) or "none"
+    names = {"ecn": _ECN, "fate": FATES}.get(name, ())
+    return names[value] if names and 0 <= value < len(names) else str(value)
 
 
 def first_difference(a: Path, b: Path) -> FirstDifference:

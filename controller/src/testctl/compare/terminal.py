@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from testctl.compare.judged import JudgedCell, Statistical
 from testctl.compare.moves import Move, change_words, value_words
@@ -49,11 +49,13 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
     for cell in sorted(found.cells, key=lambda one: _ORDER[one.direction]):
         if everything or cell.differs:
             _print_cell(cell, console, everything)
+    for words in found.doubts:
+        say(console, words)
     few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
     say(
         console,
-        f"{len(found.cells)} points, {found.comparisons} comparisons: {changed} changed, {none} without evidence,"
-        f" {few} with too few samples",
+        f"{len(found.cells)} points, {few + none + changed} metrics, of which {found.comparisons} vary:"
+        f" {changed} changed, {none} without evidence, {few} with too few samples",
     )
     if few:
         say(
@@ -74,14 +76,14 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
     shown = cell.judgements if everything else cell.changed
     if not shown:
         return
-    table = Table("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "", box=None)
+    table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
     for one in sorted(shown, key=lambda j: (j.said != "changed", _ORDER[j.direction], j.p_adjusted)):
         tested, low_high = one.tested, one.relative_interval
         said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
         table.add_row(
             one.flow,
             one.metric,
-            *(value_words(mean) for mean in tested.means),
+            *(value_words(middle) for middle in tested.medians),
             change_words(one.relative),
             " to ".join(change_words(end) for end in low_high) if low_high else "",
             f"{tested.effect:+.2f}",
@@ -128,11 +130,16 @@ def _print_point(one: Difference, console: Console, everything: bool) -> None:
 
 
 def _table(moves: Sequence[Move]) -> Table:
-    table = Table("flow", "metric", "first", "second", "change", "", box=None)
+    table = _columns("flow", "metric", "first", "second", "change", "")
     for one in moves:
         way = "" if one.direction == "other" else one.direction
         table.add_row(one.flow, one.metric, value_words(one.a), value_words(one.b), change_words(one.relative), way)
     return table
+
+
+def _columns(*names: str) -> Table:
+    """Where there is no room a cell goes on below: no name or number is cut."""
+    return Table(*(Column(name, overflow="fold") for name in names), box=None)
 
 
 def say(console: Console, text: str) -> None:

@@ -76,9 +76,7 @@ def of_comparison(found: Comparison, plan: str) -> Verdicts:
 def of_statistical(found: Statistical, plan: str) -> Verdicts:
     """A case for each cell; one without any metric that could be judged is skipped."""
     words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
-    return Verdicts(
-        _title(found.runs), plan, f"{found.comparisons} comparisons: {words}", tuple(map(_of_cell, found.cells))
-    )
+    return Verdicts(_title(found.runs), plan, words, tuple(map(_of_cell, found.cells)))
 
 
 def of_run(run: Run, plan: str) -> Verdicts:
@@ -138,7 +136,7 @@ def _of_cell(cell: JudgedCell) -> Case:
 
 
 def _judged(one: Judgement) -> str:
-    a, b = (value_words(mean) for mean in one.tested.means)
+    a, b = (value_words(middle) for middle in one.tested.medians)
     interval = one.relative_interval
     ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
     counts: Sequence[int] = one.tested.counts
