@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -41,8 +42,8 @@ class Replay:
     files: tuple[Path, ...]
 
 
-def replay(run: Run, start: str, instruments: Instruments, out: Path) -> Replay:
-    """Run a point of a finished run again and compare it; the new run lies in `out`.
+def replay(run: Run, start: str, instruments: Instruments, out: Path | None, results: Path) -> Replay:
+    """Run a point of a finished run again and compare it; the new run lies in `out`, or below `results`.
 
     Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
     """
@@ -53,11 +54,12 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path) -> Replay:
     point = point_of(run, found.id)
     lab = LabTestbed.for_points([point])
     unlike = differences(run, found, lab.code_key(point))
-    writer = RunWriter.create_at(out)
+    name = f"{run.summary.get('plan', 'plan')}-{point.id}"
+    writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
     try:
         done, files = _written(run, found, point, InstrumentedLab(lab, instruments), writer)
     except BaseException:
-        writer.discard()
+        shutil.rmtree(writer.path, ignore_errors=True)
         raise
     after = load_point(layout.point_dir(done.path, point.id))
     before, again = found.records(), after.records()
