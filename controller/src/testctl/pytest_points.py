@@ -107,7 +107,7 @@ class PlanSession:
             if not there:
                 continue
             if not ended:
-                self._said.append(f"{writer.path}: not complete; testctl run --resume goes on from there")
+                self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
                 continue
             try:
                 self._said.append(_words(self._complete(self.plans[path], writer, there)))
