@@ -52,7 +52,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_the_bug_is_named(failing: tuple[Path, str]) -> None:
     """cc, gro and the threshold matter, with the range of the threshold; TSO does not; the plan shows it again."""
     where, point = failing
-    words = ("shrink", "run", point, "--out", "shrunk", "--jobs", "2", "--probes", "3", "--json")
+    words = ("shrink", "run", point, "--out", "shrunk", "--jobs", "2", "--probes", "2", "--json")
     done = call(where, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     said: dict[str, Any] = json.loads(done.stdout)

@@ -24,7 +24,8 @@ from testctl.shared_run import partial
 from testctl.shrink.case import plan_of
 from testctl.testbeds.lab import LabTestbed
 
-KEY_PARTS = ("kernel", "agents, tgen or the lab's first process", "the switch's program")
+KEY_PARTS = ("another kernel", "other agents, tgen or first process of the lab", "another program of the switch")
+"""What it means when a part of the code key differs, in its order."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,8 @@ def point_of(run: Run, point_id: str) -> Point:
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     """What determines the records beside the point, and is not what the run had."""
     theirs, ours = str(found.said.get("code_key", "")).split("-"), key.split("-")
-    parts = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
-    parts += ["parts of the key"] if len(theirs) != len(ours) and not parts else []
-    said = [f"another {part}" if part == "kernel" else f"other {part}" for part in parts]
+    said = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
+    said += [KEY_PARTS[-1]] if len(theirs) != len(ours) else []
     if said:
         here, there = collect_versions(), run.versions
         said += [
