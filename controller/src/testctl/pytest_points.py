@@ -8,6 +8,7 @@ that it is given.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.execute import Options, complete
+from testctl.execute import WORK, Options, complete
 from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
 from testctl.report import parse_figures
@@ -107,6 +108,7 @@ class PlanSession:
             if not there:
                 continue
             if not ended:
+                shutil.rmtree(writer.path / WORK, ignore_errors=True)
                 self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
                 continue
             try:
