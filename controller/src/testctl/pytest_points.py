@@ -7,6 +7,8 @@ that it is given.
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -16,9 +18,9 @@ from typing import Any
 import pytest
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.execute import Options, complete
+from testctl.execute import WORK, Options, complete
 from testctl.metrics import metric_names
-from testctl.plan import Expectation, Plan, Point, load_plan
+from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
 from testctl.report import parse_figures
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
@@ -45,6 +47,7 @@ class PlanSession:
             self.plans = {path: self._load(path) for path in self._files()}
             self._runs = self._open()
         except TestctlError as error:
+            self.pytest_unconfigure()
             raise pytest.UsageError(str(error)) from error
         asked = config.args_source == pytest.Config.ArgsSource.ARGS
         config.args[:] = [*(config.args if asked else ()), *(str(p) for p in self.plans if str(p) not in config.args)]
@@ -105,7 +108,8 @@ class PlanSession:
             if not there:
                 continue
             if not ended:
-                self._said.append(f"{writer.path}: not complete; testctl run --resume goes on from there")
+                shutil.rmtree(writer.path / WORK, ignore_errors=True)
+                self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
                 continue
             try:
                 self._said.append(_words(self._complete(self.plans[path], writer, there)))
@@ -142,7 +146,8 @@ class PlanFile(pytest.File):
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, run: SharedRun) -> PlanFile:
-        made: PlanFile = cls.from_parent(parent, path=path)
+        root = parent.config.rootpath
+        made: PlanFile = cls.from_parent(parent, path=path, nodeid=os.path.relpath(path, root).replace(os.sep, "/"))
         made.run = run
         return made
 
@@ -188,7 +193,7 @@ class PointItem(PlanItem):
         try:
             said = self.run.judged(self.point)
         except TestctlError as error:
-            pytest.fail(str(error), pytrace=False)
+            said = PointVerdict(self.point.id, "broken", str(error))
         if said.verdict == "skip":
             pytest.skip(said.reason)
         self.user_properties.append(("verdict", said.verdict))
@@ -206,15 +211,20 @@ class ClaimItem(PlanItem):
 
     expectation: Expectation
 
-    def runtest(self) -> None:
+    def setup(self) -> None:
         try:
             said = self.run.claimed(self.expectation)
         except TestctlError as error:
-            pytest.fail(str(error), pytrace=False)
+            said = ExpectationVerdict(self.expectation.name, "broken", str(error), ())
         if said.verdict == "skip":
             pytest.skip(said.detail)
-        if said.verdict != "pass":
+        if said.verdict in ("broken", "invalid"):
             pytest.fail(f"{said.name}: {said.verdict}: {said.detail}", pytrace=False)
+        self._said = said
+
+    def runtest(self) -> None:
+        if self._said.verdict == "fail":
+            pytest.fail(f"{self._said.name}: {self._said.detail}", pytrace=False)
 
 
 def explain(reason: str, found: RunPoint) -> str:

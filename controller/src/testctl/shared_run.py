@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from testctl.execute import WORK, Bed, run_one
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
-from testctl.plan.judge import Judge, counterpart, matching
+from testctl.plan.judge import Judge, Verdict, counterpart, matching
 from testctl.results import RunPoint, layout, load_point
 
 
@@ -48,14 +48,14 @@ class SharedRun:
         every = [e for e in mine if e.quantifier == "every"]
         first = self.result(point)
         if first.verdict != "pass":
-            return PointVerdict(point.id, _known(first.verdict), first.reason)
+            return PointVerdict(point.id, cast("Verdict", first.verdict), first.reason)
         judge = Judge(self.plan, _plain([first, *(self.result(other) for other in self._others(every, [point]))]))
         found = [judge.one(expectation, point) for expectation in every]
         against = [finding for finding in found if finding.verdict in ("fail", "invalid")]
         if not against:
             return PointVerdict(point.id, "pass")
-        verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
-        return PointVerdict(point.id, _known(verdict), "; ".join(finding.text for finding in against))
+        verdict: Verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
+        return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
 
     def claimed(self, expectation: Expectation) -> ExpectationVerdict:
         """The verdict of one expectation over all points it is about, which are run if they have not been."""
@@ -102,7 +102,3 @@ def partial(plan: Plan, there: Iterable[str]) -> Plan:
 
 def _plain(points: Iterable[RunPoint]) -> dict[str, dict[str, Any]]:
     return {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in points}
-
-
-def _known(verdict: str) -> Any:
-    return verdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from testctl import paths
+from testctl.plan import load_plan
 from testctl.results import load_run
 
 pytestmark = pytest.mark.lab
@@ -50,7 +52,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_the_bug_is_named(failing: tuple[Path, str]) -> None:
     """cc, gro and the threshold matter, with the range of the threshold; TSO does not; the plan shows it again."""
     where, point = failing
-    words = ("shrink", "run", point, "--out", "shrunk", "--jobs", "2", "--probes", "3", "--json")
+    words = ("shrink", "run", point, "--out", "shrunk", "--jobs", "2", "--probes", "2", "--json")
     done = call(where, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
@@ -74,6 +76,34 @@ def test_the_bug_is_named(failing: tuple[Path, str]) -> None:
     shown = call(where, "run", str(where / plan), "--out", "again")
     assert shown.returncode == 1, shown.stdout + shown.stderr
     assert [p.verdict for p in load_run(where / "again").points] == ["fail"]
+
+
+def test_an_interrupted_search_goes_on_later(failing: tuple[Path, str]) -> None:
+    """Ctrl-C after two trials: the plan of what was found is there; --max-runs 1 ends it again, after one run more."""
+    where, point = failing
+    argv = [sys.executable, "-m", "testctl.cli.main", "shrink", "run", point, "--out", "stopped"]
+    with subprocess.Popen(argv, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as search:
+        assert search.stderr is not None
+        lines = iter(search.stderr)
+        for line in lines:
+            if line.startswith("[2] "):
+                break
+        search.send_signal(signal.SIGINT)
+        rest = "".join(lines)
+        assert search.wait(60) == 130
+    assert "interrupted; what was found is kept in stopped" in rest
+    said = json.loads((where / "stopped" / "shrink.json").read_text())
+    assert not said["complete"]
+    assert load_plan(where / said["plan"]).points
+
+    again = call(where, "shrink", "run", point, "--out", "stopped", "--max-runs", "1", "--json")
+    assert again.returncode == 0, again.stderr
+    assert "[2] " in again.stderr
+    assert json.loads(again.stdout)["runs"] == 1
+    assert "--max-runs 1: all were made" in again.stderr
+    other = call(where, "shrink", "run", point, "--out", "run")
+    assert other.returncode == 2
+    assert "want a new directory, or one of an earlier search" in other.stderr
 
 
 def test_a_replay_is_the_same_with_every_instrument(failing: tuple[Path, str]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from testctl.plan import load_plan
 from testctl.results import Run
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_of, plan_text, verdict_of
-from testctl.shrink.search import Found, Matter, search
+from testctl.shrink.matters import Matter
+from testctl.shrink.search import Found, search
 from testctl.shrink.trials import Trial
 from testctl.shrink.write import ranges
 from testctl_agent.spec.errors import PlanError
@@ -76,6 +77,8 @@ def test_it_names_what_matters_and_the_ranges(make_run: MakeRun, width: int) -> 
     assert ranges(matters["sender.htb_mark"]) == "goes at ack; it is the default"
     threshold, mtu = matters["sender.htb_ecn_threshold"], matters["all.mtu"]
     assert (threshold.below, threshold.least, threshold.most, threshold.above) == ("1kB", "2kB", "4kB", "5kB")
+    assert "can't be run or judged without it" in ranges(matters["sender.htb_rate"])
+    assert threshold.without == "goes"
     assert (mtu.least, mtu.most, mtu.above) == ("576", "2900", "3000")
     assert "longer than" in found.kept["bulk", "duration", "100ms"]
     idle = {keys([m.item])[0] for m in found.matters.values() if not m.matters}

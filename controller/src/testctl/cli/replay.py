@@ -26,7 +26,7 @@ def replay(
     events: Annotated[bool, typer.Option("--events", help="record every TCP event of every host")] = False,
     kernel_log: Annotated[bool, typer.Option("--kernel-log", help="keep what the lab's kernel said")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<run>-<point>")
+        Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<time>-<plan>-<point>")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
 ) -> None:
@@ -48,7 +48,7 @@ def replay(
         with progress.status(f"point {found.id} runs again"):
             if not progress.is_terminal:
                 progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
-            done = again(given, found.id, instruments, out or Path("results") / "replay" / f"{given.name}-{found.id}")
+            done = again(given, found.id, instruments, out, Path("results") / "replay")
     except KeyboardInterrupt:
         print("interrupted; nothing was kept", file=sys.stderr)
         sys.exit(INTERRUPTED)

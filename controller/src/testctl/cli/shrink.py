@@ -66,7 +66,7 @@ class _Lines:
 
     def __call__(self, trial: Trial) -> None:
         self._count += 1
-        took = f" {trial.wall_s:.1f} s" if trial.ran else " (known)"
+        took = f" {trial.wall_s:.1f} s" if trial.ran else "" if trial.answer == "unclear" else " (known)"
         words = f": {trial.words}" if trial.answer == "unclear" and trial.words else ""
         names = " ".join(f"{entity}.{param}={value}" for entity, param, value in trial.tuples) or "nothing"
         self._console.print(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +24,8 @@ from testctl.shared_run import partial
 from testctl.shrink.case import plan_of
 from testctl.testbeds.lab import LabTestbed
 
-KEY_PARTS = ("kernel", "agents, tgen or the lab's first process", "the switch's program")
+KEY_PARTS = ("another kernel", "other agents, tgen or first process of the lab", "another program of the switch")
+"""What it means when a part of the code key differs, in its order."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Replay:
     files: tuple[Path, ...]
 
 
-def replay(run: Run, start: str, instruments: Instruments, out: Path) -> Replay:
-    """Run a point of a finished run again and compare it; the new run lies in `out`.
+def replay(run: Run, start: str, instruments: Instruments, out: Path | None, results: Path) -> Replay:
+    """Run a point of a finished run again and compare it; the new run lies in `out`, or below `results`.
 
     Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
     """
@@ -53,11 +55,12 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path) -> Replay:
     point = point_of(run, found.id)
     lab = LabTestbed.for_points([point])
     unlike = differences(run, found, lab.code_key(point))
-    writer = RunWriter.create_at(out)
+    name = f"{run.summary.get('plan', 'plan')}-{point.id}"
+    writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
     try:
         done, files = _written(run, found, point, InstrumentedLab(lab, instruments), writer)
     except BaseException:
-        writer.discard()
+        shutil.rmtree(writer.path, ignore_errors=True)
         raise
     after = load_point(layout.point_dir(done.path, point.id))
     before, again = found.records(), after.records()
@@ -92,9 +95,8 @@ def point_of(run: Run, point_id: str) -> Point:
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     """What determines the records beside the point, and is not what the run had."""
     theirs, ours = str(found.said.get("code_key", "")).split("-"), key.split("-")
-    parts = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
-    parts += ["parts of the key"] if len(theirs) != len(ours) and not parts else []
-    said = [f"another {part}" if part == "kernel" else f"other {part}" for part in parts]
+    said = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
+    said += [KEY_PARTS[-1]] if len(theirs) != len(ours) else []
     if said:
         here, there = collect_versions(), run.versions
         said += [

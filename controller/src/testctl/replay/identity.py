@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from testctl.records import Records
 from testctl.records.digest import RANDOM, digest_of
+from testctl.records.schema import NAMES
 
 NAMED = ("time_ns", "where", "flow", "conn", "direction", "seq", "ack", "length")
 """Columns by which a packet is told to a person."""
@@ -41,9 +43,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Identity:
-    """compared: how many rows of which tables; digests: of the run's point, and of the same tables of the replay."""
+    """What was compared, and the outcome.
+
+    compared  how many rows of which tables the run's point has
+    left_out  whose packets were left out, since only the replay recorded them
+    digests   of the run's point, and of the same tables of the replay
+    """
 
     compared: dict[str, int]
+    left_out: tuple[str, ...]
     digests: tuple[str, str]
     difference: Difference | None
 
@@ -52,7 +60,8 @@ class Identity:
         return self.digests[0] == self.digests[1]
 
     def words(self) -> str:
-        return ", ".join(f"{rows} rows of {table}" for table, rows in self.compared.items())
+        said = ", ".join(f"{rows} rows of {table}" for table, rows in self.compared.items())
+        return said + (f" (not the packets at {' and '.join(self.left_out)})" if self.left_out else "")
 
 
 def identity(before: Records, digest: str, after: Records) -> Identity:
@@ -60,15 +69,34 @@ def identity(before: Records, digest: str, after: Records) -> Identity:
 
     digest: the point's, as the run keeps it
     """
-    tables = {"packets": (before.packets, after.packets), "tcp_info": (before.tcp_info, after.tcp_info)}
+    there = _places(before.packets)
+    more = tuple(sorted(_places(after.packets) - there)) if there else ()
+    packets = _at(after.packets, there) if more else after.packets
+    tables = {"packets": (before.packets, packets), "tcp_info": (before.tcp_info, after.tcp_info)}
     if before.tcp_events is not None and after.tcp_events is not None:
         tables["tcp_events"] = (before.tcp_events, after.tcp_events)
-    again = digest_of(after.packets, after.tcp_info, after.tcp_events if before.tcp_events is not None else None)
+    again = digest_of(packets, after.tcp_info, after.tcp_events if before.tcp_events is not None else None)
     difference = None
     if again != digest:
         found = (first_difference(name, *pair) for name, pair in tables.items())
         difference = next((one for one in found if one is not None), None)
-    return Identity({name: pair[0].num_rows for name, pair in tables.items()}, (digest, again), difference)
+    return Identity({name: pair[0].num_rows for name, pair in tables.items()}, more, (digest, again), difference)
+
+
+def _places(packets: pa.Table) -> set[str]:
+    """Who recorded packets."""
+    return set(packets.column("where").cast(pa.string()).unique().to_pylist())
+
+
+def _at(packets: pa.Table, places: set[str]) -> pa.Table:
+    """The packets recorded at these places, as if nobody else had recorded any."""
+    where = packets.column("where").cast(pa.string())
+    kept = packets.filter(pc.is_in(where, pa.array(sorted(places))))
+    for name in ("where", "flow"):
+        index = kept.column_names.index(name)
+        again = kept.column(name).cast(pa.string()).combine_chunks().dictionary_encode().cast(NAMES)
+        kept = kept.set_column(index, name, again)
+    return kept.combine_chunks()
 
 
 def first_difference(name: str, first: pa.Table, second: pa.Table) -> Difference | None:

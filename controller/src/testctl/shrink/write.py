@@ -14,7 +14,8 @@ from rich.table import Table
 from testctl.report.style import show_time
 from testctl.results.atomic import told, write_json, write_text
 from testctl.shrink.case import Case, Tuple3, plan_text
-from testctl.shrink.search import Found, Matter
+from testctl.shrink.matters import Matter
+from testctl.shrink.search import Found
 from testctl.shrink.trials import Trials
 
 REPORT = "shrink.json"
@@ -84,6 +85,8 @@ def ranges(matter: Matter) -> str:
         said.append(f"can't be run or judged at {', '.join(unclear)}")
     if matter.least and matter.probes:
         said.append(f"tried {', '.join(probe.value for probe in matter.probes)}")
+    if matter.without == "unclear":
+        said.append("can't be run or judged without it")
     if not matter.needed and matter.matters:
         said.append("it is the default")
     return "; ".join(said)
