@@ -27,12 +27,13 @@ tuples:
   - [switch:receiver, buffer, [20kB, 200kB]]
   - [switch, delay, 2ms]
   - [bulk, duration, 400ms]
+  - [bulk, pattern, "stall at 100ms for 150ms"]
 expect:
   - {name: little waits, metric: latency_max_us, max: 8000}
 """
 
 MILLION = """
-about: more than a million packets, and two silences of the application
+about: more than a million packets, and a silence of the application
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
@@ -41,6 +42,7 @@ tuples:
   - [switch:receiver, buffer, 1MB]
   - [switch, delay, 500us]
   - [bulk, duration, 1200ms]
+  - [bulk, pattern, "stall at 500ms for 40ms"]
 """
 
 

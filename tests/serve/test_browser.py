@@ -127,9 +127,9 @@ def test_an_address_that_makes_no_sense_is_told(open_page: Open, served: Any) ->
         page = open_page(address, "error")
         assert page.get_by_role("alert").inner_text()
         page.errors.clear()  # the browser logs that an answer was 404
-    assert "no such page" in open_page("", "runs").evaluate(
-        "() => { location.hash = '#/nowhere/x'; return new Promise(done => setTimeout(() => done(document.body.innerText), 500)); }"
-    )
+    page = open_page()
+    page.evaluate("() => { location.hash = '#/nowhere/x'; }")
+    page.get_by_text("There is no such page.").wait_for()
 
 
 def test_the_matrix_leads_to_points(open_page: Open, drawn: Drawn, served: Any) -> None:
@@ -165,7 +165,7 @@ def test_two_points_beside_each_other(open_page: Open, drawn: Drawn, served: Any
     assert "Their digests are different." in text
     assert re.search(r"cc\s+cubic\s+reno", text)
     for name in ("throughput", "sequence", "rtt"):
-        assert (a := seen(page, name)) and (b := seen(page, name, 1))
+        a, b = seen(page, name), seen(page, name, 1)
         assert (a["range"], a["y"]) == (b["range"], b["y"])
     after(page, lambda: page.keyboard.press("+"))
     assert seen(page, "throughput")["range"] == seen(page, "throughput", 1)["range"]
@@ -176,14 +176,8 @@ def test_two_points_beside_each_other(open_page: Open, drawn: Drawn, served: Any
 
 
 def test_stalls_lead_to_their_place(open_page: Open, served: Any) -> None:
-    page = open_page(f"#/run/{served.matrix}", "run")
-    for link in page.locator("a[data-mark]").evaluate_all("links => links.map(link => link.getAttribute('href'))"):
-        page = open_page(link, "figures")
-        stalls = page.get_by_role("region", name="Stalls").locator("button")
-        if stalls.count():
-            break
-    else:
-        pytest.fail("no point of the run has a stall")
+    page = open_page(f"#/run/{served.million}/point/{served.point}", "figures")
+    stalls = page.get_by_role("region", name="Stalls").locator("button")
     after(page, stalls.first.click)
     assert seen(page, "sequence")["shapes"] >= 1
     begins = float(stalls.first.inner_text().split()[0]) * 1e9
@@ -269,7 +263,7 @@ def test_everything_has_a_name(open_page: Open, served: Any) -> None:
         page = open_page(address, what)
         nameless = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, select, [role=region], [role=img]')]
-                 .filter(one => !(one.getAttribute('aria-label') || one.innerText.trim() || one.labels?.[0]?.innerText.trim()))
+                 .filter(one => ![one.ariaLabel, one.textContent, one.labels?.[0]?.textContent].some(text => text?.trim()))
                  .map(one => one.outerHTML.slice(0, 100))"""
         )
         assert nameless == []
