@@ -263,7 +263,7 @@ def test_everything_has_a_name(open_page: Open, served: Any) -> None:
         page = open_page(address, what)
         nameless = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, select, [role=region], [role=img]')]
-                 .filter(one => ![one.ariaLabel, one.textContent, one.labels?.[0]?.textContent].some(text => text?.trim()))
+                 .filter(one => ![one.ariaLabel, one.textContent, one.labels?.[0]?.textContent].some(x => x?.trim()))
                  .map(one => one.outerHTML.slice(0, 100))"""
         )
         assert nameless == []
