@@ -19,6 +19,7 @@ const shade = (colour, looks) => (isDark() && looks.dark[colour]) || colour;
 const faint = (colour, share) => `rgba(${[1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)).join(",")},${share})`;
 const times = (line, view, axis) => line.t.map((t) => axis.x(t + view.from));
 const lane = (i, looks) => shade(looks.lanes[i % looks.lanes.length], looks);
+const inView = (line, view) => (line.t || []).filter((t) => t >= 0 && t <= view.to - view.from).length;
 const within = (line, view) => {
   let [least, most] = [Infinity, -Infinity];
   const span = view.to - view.from;
@@ -41,7 +42,7 @@ const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => 
 });
 
 const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => ({
-  type: "scatter", mode: data.lines.every((one) => one.t.length <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
+  type: "scatter", mode: data.lines.every((one) => inView(one, view) <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
   y: line.y.map((value) => value / unit[0]), marker: { size: 4, color: lane(i, looks) },
   line: { shape, width: 1.3, color: lane(i, looks), dash: line.name === "slow-start threshold" ? "dot" : "solid" },
   hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>`,
@@ -134,7 +135,7 @@ export const summary = (name, data, view) => {
   if (!range || !data.lines.length) return "nothing here in this time";
   if (name === "throughput") return `${data.bucket_ns === data.fine_ns ? "bins" : "mean of bins"} of ${showTime(data.bucket_ns)}` +
     (data.fine_ns < data.bucket_ns ? `; band: their least and greatest ${showTime(data.fine_ns)}` : "");
-  const inside = data.lines.reduce((sum, line) => sum + (line.t || []).filter((t) => t >= 0 && t <= view.to - view.from).length, 0);
+  const inside = data.lines.reduce((sum, line) => sum + inView(line, view), 0);
   if (name === "sequence" && data.bucket_ns === 0) return `${inside} packets, each of them`;
   if (name === "cwnd") return "";
   const thin = data.lines.some((line) => line.rows > line.y.length);
