@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -142,6 +143,20 @@ def test_trends_have_every_run_that_has_the_point(
     assert [run["started"][:10] for run in trend["runs"]] == [f"2026-01-0{day}" for day in (1, 2, 3, 4)]
     assert len({run["value"] for run in trend["runs"]}) == 1
     assert trend["changes"] == []
+
+
+def test_a_trend_says_where_a_new_level_begins(
+    app: httpx.Client, results: Path, runs_of: Callable[[Path, int], Path]
+) -> None:
+    for day in (2, 3, 4):
+        metrics = runs_of(results, day) / "points" / "loss" / "metrics.json"
+        if day > 2:
+            values = json.loads(metrics.read_text(encoding="utf-8"))
+            values["bulk"]["throughput_bps"] *= 1.01
+            metrics.write_text(json.dumps(values), encoding="utf-8")
+    trend = app.get("/api/trends/loss", params={"metric": "throughput_bps", "flow": "bulk"}).json()
+    assert trend["changes"] == [2]
+    assert trend["runs"][2]["value"] == pytest.approx(trend["runs"][1]["value"] * 1.01)
 
 
 @given(seed=st.integers(0, 2**32), longest=st.integers(1, 5_000), buckets=st.integers(50, 300))

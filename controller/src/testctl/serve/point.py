@@ -95,7 +95,15 @@ class Points:
 
     def derived(self, source: Source) -> pa.Table:
         """Latency, round trips and own queue of a point, computed once."""
-        return self._derived.get(source.path, _version(source), lambda: derive(source))
+
+        def make() -> pa.Table:
+            cursor = self._duckdb.cursor()
+            try:
+                return derive(source, cursor)
+            finally:
+                cursor.close()
+
+        return self._derived.get(source.path, _version(source), make)
 
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""

@@ -8,6 +8,7 @@ import secrets
 import socket
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -39,8 +40,9 @@ def serve(results: Path, host: str, port: int, token_file: Path | None, names: S
             print(f"token    of {token_file}: open the page once as …/?token=TOKEN", flush=True)
         # No log of requests: the token stands in the first one.
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none",
-                                timeout_graceful_shutdown=2, proxy_headers=False)  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+                                proxy_headers=False)  # fmt: skip
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def read_token(path: Path) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 MOST_IN_MEMORY = 5_000_000
-"""Packets of a point (48 bytes each) beyond which every query reads the Parquet file instead."""
+"""Packets of a point (58 bytes each) beyond which every query reads the Parquet file instead."""
 
 Key = tuple[str, str, int, bool]
 """(where, flow, direction, out)"""
@@ -80,7 +80,7 @@ def open_packets(database: duckdb.DuckDBPyConnection, path: Path) -> Packets:
     cursor.execute(
         f"""create {kind} {name} as
             select p.time_ns, k.role, p.conn, p.seq, p.ack, p.length, p.wire_bytes, p.flags, p.ecn, p.retrans,
-                   p.queue_bytes, p.fate, p.file_row_number::integer as r
+                   p.queue_bytes, p.fate, p.segs, p.tsval, p.file_row_number::integer as r
             from read_parquet({quoted(path)}, file_row_number = true) p
             join roles_{number} k on p."where" = k."where" and p.flow = k.flow and p.direction = k.direction
                  and p.out = k.out"""

@@ -19,6 +19,7 @@ const shade = (colour, looks) => (isDark() && looks.dark[colour]) || colour;
 const faint = (colour, share) => `rgba(${[1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)).join(",")},${share})`;
 const times = (line, view, axis) => line.t.map((t) => axis.x(t + view.from));
 const lane = (i, looks) => shade(looks.lanes[i % looks.lanes.length], looks);
+const inView = (line, view) => (line.t || []).filter((t) => t >= 0 && t <= view.to - view.from).length;
 const within = (line, view) => {
   let [least, most] = [Infinity, -Infinity];
   const span = view.to - view.from;
@@ -41,11 +42,25 @@ const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => 
 });
 
 const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => ({
-  type: "scatter", mode: data.lines.every((one) => one.t.length <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
+  type: "scatter", mode: data.lines.every((one) => inView(one, view) <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
   y: line.y.map((value) => value / unit[0]), marker: { size: 4, color: lane(i, looks) },
   line: { shape, width: 1.3, color: lane(i, looks), dash: line.name === "slow-start threshold" ? "dot" : "solid" },
   hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>`,
 }));
+
+// What only packets tell is not known between two that are far apart: the line has a gap there, and a packet alone is a dot.
+const perPacket = (data, view, axis, looks, unit) => plain("linear")(data, view, axis, looks, unit).flatMap((trace) => {
+  const far = (view.to - view.from) / axis.size / 25;
+  const [x, y, alone] = [[], [], { x: [], y: [] }];
+  trace.x.forEach((at, n) => {
+    const [before, behind] = [n > 0 && at - trace.x[n - 1] <= far, n + 1 < trace.x.length && trace.x[n + 1] - at <= far];
+    if (n && !before) { x.push(null); y.push(null); }
+    x.push(at); y.push(trace.y[n]);
+    if (!before && !behind) { alone.x.push(at); alone.y.push(trace.y[n]); }
+  });
+  const dots = { ...trace, ...alone, mode: "markers", showlegend: false };
+  return trace.mode === "lines" && alone.x.length && alone.x.length <= MANY_MARKS ? [{ ...trace, x, y }, dots] : [{ ...trace, x, y }];
+});
 
 const FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
 const detail = (line, i) => {
@@ -90,10 +105,10 @@ const sequence = (data, view, axis, looks, unit) => {
 export const FIGURES = {
   throughput: { title: "Throughput", kind: "rate", traces: rate, zero: true, stalls: true, of: "all flows, bytes on the wire" },
   sequence: { title: "Time and sequence", kind: "size", traces: sequence, stalls: true, large: true, of: "the connection's bytes" },
-  queue: { title: "Queue of the switch", kind: "size", traces: plain("linear"), zero: true, of: "what each packet found waiting" },
+  queue: { title: "Queue of the switch", kind: "size", traces: perPacket, zero: true, of: "what each packet found waiting" },
   cwnd: { title: "Congestion window", kind: "count", traces: plain("hv"), zero: true, of: "of the connection" },
-  latency: { title: "Latency, one way", kind: "time", traces: plain("linear"), zero: true, of: "each data packet" },
-  rtt: { title: "Round-trip time", kind: "time", traces: plain("linear"), zero: true, of: "data packet to its ACK" },
+  latency: { title: "Latency, one way", kind: "time", traces: perPacket, zero: true, of: "each data packet" },
+  rtt: { title: "Round-trip time", kind: "time", traces: perPacket, zero: true, of: "data packet to its ACK" },
   own_queue: { title: "Queue of the sender", kind: "size", traces: plain("linear"), zero: true, of: "handed down by TCP, not sent yet" },
 };
 
@@ -118,13 +133,13 @@ export const rangeOf = (name, all, view) => {
 export const summary = (name, data, view) => {
   const range = rangeOf(name, [data], view);
   if (!range || !data.lines.length) return "nothing here in this time";
-  const rows = data.lines.reduce((sum, line) => sum + line.rows, 0);
   if (name === "throughput") return `${data.bucket_ns === data.fine_ns ? "bins" : "mean of bins"} of ${showTime(data.bucket_ns)}` +
     (data.fine_ns < data.bucket_ns ? `; band: their least and greatest ${showTime(data.fine_ns)}` : "");
-  if (name === "sequence" && data.bucket_ns === 0) return `${rows} packets, each of them`;
+  const inside = data.lines.reduce((sum, line) => sum + inView(line, view), 0);
+  if (name === "sequence" && data.bucket_ns === 0) return `${inside} packets, each of them`;
   if (name === "cwnd") return "";
   const thin = data.lines.some((line) => line.rows > line.y.length);
-  return thin ? `${rows.toLocaleString("en")} values; of each ${showTime(data.bucket_ns)} first, least, greatest, last` : `${rows} values, each of them`;
+  return thin ? `of each ${showTime(data.bucket_ns)} the first, least, greatest and last` : `${inside} values, each of them`;
 };
 
 export const draw = (element, name, data, { view, range, looks, stalls, chosen }) => {

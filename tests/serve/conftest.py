@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A results directory from the lab, a server over it, and a headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+MATRIX = """
+about: four short points
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, [cubic, reno]]
+  - [switch:receiver, rate, 100mbit]
+  - [switch:receiver, buffer, [20kB, 200kB]]
+  - [switch, delay, 2ms]
+  - [bulk, duration, 400ms]
+  - [bulk, pattern, "stall at 100ms for 150ms"]
+expect:
+  - {name: little waits, metric: latency_max_us, max: 8000}
+"""
+
+MILLION = """
+about: more than a million packets, and a silence of the application
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, cubic]
+  - [switch:receiver, rate, 2.5gbit]
+  - [switch:receiver, buffer, 1MB]
+  - [switch, delay, 500us]
+  - [bulk, duration, 1200ms]
+  - [bulk, pattern, "stall at 500ms for 40ms"]
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the tests look at: the results, the server's address, the runs' names and the large point."""
+
+    results: Path
+    address: str
+    matrix: str
+    million: str
+    point: str
+
+
+def run(results: Path, name: str, plan: str) -> Path:
+    """The directory of a run of a plan in the lab."""
+    file = results.parent / f"{name}.yaml"
+    file.write_text(plan, encoding="utf-8")
+    out = results / f"20260101T12000{len(list(results.iterdir()))}Z-{name}"
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", str(out)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return out
+
+
+@contextmanager
+def serving(results: Path, *words: str) -> Iterator[list[str]]:
+    """The lines that `testctl serve` prints; it runs until the end."""
+    argv = [sys.executable, "-m", "testctl.cli.main", "serve", "--results", str(results), "--port", "0", *words]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield [process.stdout.readline() for _ in range(3 if "--token-file" in words else 2)]
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Runs of the lab: four points twice, a million packets, one in progress and one damaged."""
+    results = tmp_path_factory.mktemp("serve") / "results"
+    results.mkdir()
+    matrix, again = run(results, "matrix", MATRIX), run(results, "matrix", MATRIX)
+    million = run(results, "million", MILLION)
+    progress = results / "20260102T120000Z-matrix.in-progress"
+    shutil.copytree(again, progress)
+    (progress / "summary.json").unlink()
+    damaged = results / "20260103T120000Z-broken_off"
+    shutil.copytree(again, damaged)
+    (damaged / "summary.json").write_text('{"plan": "broken_off", ', encoding="utf-8")
+    (point,) = (path.name for path in (million / "points").iterdir())
+    with serving(results) as lines:
+        yield Served(results, lines[1].split()[1], matrix.name, million.name, point)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, served: Served) -> Iterator[Callable[..., Any]]:
+    """Opens a view at an address of the page, in a window of a size; no error may have been logged at the end."""
+    errors: list[str] = []
+    contexts = []
+
+    def start(address: str = "", what: str = "runs", width: int = 1280, height: int = 900, dark: bool = False) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.errors = errors
+        page.goto(served.address + address)
+        wait(page, what)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def wait(page: Any, what: str) -> None:
+    """Until that view is drawn."""
+    page.wait_for_selector(f'html[data-drawn="{what}"]', state="attached")
+
+
+@pytest.fixture
+def drawn() -> Callable[[Any, str], None]:
+    """Waits until a view is drawn."""
+    return wait
