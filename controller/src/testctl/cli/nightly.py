@@ -90,7 +90,7 @@ def _run(
 
 
 def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, Night]:
-    from testctl.nightly import KEY, Night, last_night, schedule
+    from testctl.nightly import KEY, Night, cost_ms, last_night, schedule
     from testctl.nightly import like as like_run
     from testctl.results import load_run
 
@@ -105,7 +105,7 @@ def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | N
         return chosen, Night(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
     capacity = last.capacity(budget_s, jobs) if last else None
     chosen = schedule(plan, capacity, last.first if last else ())
-    if not chosen.points:
+    if not chosen.points or cost_ms(chosen.points[0]) > 1000 * budget_s:
         raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
     return chosen, Night(chosen, budget_s, jobs, capacity, since)
 

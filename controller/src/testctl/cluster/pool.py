@@ -206,6 +206,8 @@ def _check_workers(client: Client, address: str, testbed: Bed) -> None:
     mine = fitness()
     wrong = []
     for worker, said in sorted(client.run(fitness, testbed, on_error="return").items()):
+        if isinstance(said, OSError):
+            continue  # it was lost just now, as it may be at any time
         if not isinstance(said, Fitness):
             wrong.append(f"{worker}: it can't import testctl: {said!r}")
         elif (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):
