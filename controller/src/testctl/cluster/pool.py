@@ -125,7 +125,11 @@ class _Gathering:
         from distributed import KilledWorker
 
         point, attempt = task
-        if future.status == "finished":
+        status = future.status
+        if status in ("pending", "lost"):  # it was over, and then the worker that had its result was lost
+            self._under_way[future] = task
+            return
+        if status == "finished":
             parcel: Parcel = future.result()
             if self._fetch(parcel, point):
                 yield point, parcel.verdict, parcel.wall_s
