@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, switch,
-stages, agents (the last three need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, serve,
+switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -154,9 +154,16 @@ def agents(where: Path) -> None:
     bench_agents.agents(where)
 
 
+def serve(where: Path) -> None:
+    """Opening and zooming a point of a million packets in a browser."""
+    import bench_serve
+
+    bench_serve.serve(where)
+
+
 BENCHES: dict[str, Callable[[Path], None]] = {
     "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "cluster": cluster, "many": many,
-    "switch": switch, "stages": stages, "agents": agents,
+    "serve": serve, "switch": switch, "stages": stages, "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 

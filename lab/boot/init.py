@@ -43,6 +43,9 @@ DRAIN_NS = 2 * 10**8
 """How long no packet passes after the connections' ends, before anything else may run."""
 DRAIN_LIMIT_NS = 10**10
 """How long connections may take to end after their generators."""
+KERNEL_LOG = "kernel.log"
+LOG_BYTES = 1 << 20
+LOG_TIMES = Path("/sys/module/printk/parameters/time")
 
 libc = ctypes.CDLL(None)
 
@@ -207,9 +210,18 @@ def packets(agents: list[int]) -> list[str]:
     return [Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii") for pid in agents]
 
 
+def kernel_log() -> bytes:
+    """What the kernel said since it booted: syslog(2), SYSLOG_ACTION_READ_ALL."""
+    text = ctypes.create_string_buffer(LOG_BYTES)
+    length = libc.klogctl(3, text, LOG_BYTES)
+    return text.raw[: max(length, 0)]
+
+
 def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
+    if spec["point"].get("kernel_log"):
+        LOG_TIMES.write_text("Y", encoding="ascii")
     topology = spec["point"]["topology"]
     wiring = network.Wiring.of(topology)
     backend = spec["point"]["backend"]
@@ -219,6 +231,8 @@ def main() -> None:
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# "})
         return
     Controller(spec, addresses, pids).serve()
+    if spec["point"].get("kernel_log"):
+        (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 
 
 def power_off() -> NoReturn:

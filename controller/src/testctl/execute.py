@@ -28,7 +28,7 @@ from testctl.results.point import find_finished, reuse_point, set_verdict, write
 from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
-from testctl.statement import command_of, statement
+from testctl.statement import LAB, command_of, statement
 
 PR_SET_PDEATHSIG = 1
 WORK = ".work"
@@ -137,30 +137,43 @@ def run_plan(
             _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch)
         if watch is not None:
             plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
-        expectations, claims = _judge(plan, writer.path)
-        versions = collect_versions(kernels=_kernels(writer.path))
-        writer.write_versions(versions)
-        summary = build_summary(
-            writer.path,
-            plan=plan.name,
-            started=started,
-            wall_s=time.monotonic() - clock,
-            versions=versions,
-            expectations=expectations,
-            claims=[claim.to_json() for claim in claims],
-            order=[point.id for point in plan.points],
-            about=plan.about,
-            reproduce=command_of(plan),
-        )
-        summary |= statement(plan, options.results_dir, options.jobs)
-        summary |= watch.summary(plan) if watch is not None else {}
-        _clear(writer.path / WORK)
-        write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
-        return load_run(writer.finish(summary))
+        return complete(plan, writer, options, figures, started, time.monotonic() - clock, watch)
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
         raise
+
+
+def complete(
+    plan: Plan,
+    writer: RunWriter,
+    options: Options,
+    figures: Sequence[FigureSpec],
+    started: datetime,
+    wall_s: float,
+    watch: Watch | None = None,
+) -> Run:
+    """Judge the points of a run in progress, write its summary and its report, and give it its final name."""
+    expectations, claims = _judge(plan, writer.path)
+    versions = collect_versions(kernels=_kernels(writer.path))
+    writer.write_versions(versions)
+    summary = build_summary(
+        writer.path,
+        plan=plan.name,
+        started=started,
+        wall_s=wall_s,
+        versions=versions,
+        expectations=expectations,
+        claims=[claim.to_json() for claim in claims],
+        order=[point.id for point in plan.points],
+        about=plan.about,
+        reproduce=command_of(plan),
+    )
+    summary |= statement(plan, options.results_dir, options.jobs)
+    summary |= watch.summary(plan) if watch is not None else {}
+    _clear(writer.path / WORK)
+    write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
+    return load_run(writer.finish(summary))
 
 
 def _points(
@@ -175,7 +188,7 @@ def _points(
     """Run what is not finished yet and admitted; a broken point does not stop the others."""
 
     def waiting() -> Iterator[Point]:
-        for point in plan.points:
+        for point in in_turns(plan):
             key = testbed.code_key(point)
             done = find_finished(options.results_dir, point.id, key, options.runs) if options.resume else None
             if done is not None:
@@ -214,9 +227,17 @@ class LocalPool:
                         point = running.pop(future)
                         yield point, *_ended(future, point)
             except BaseException:
-                _kill(pool)
+                kill_workers(pool)
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+def in_turns(plan: Plan) -> Sequence[Point]:
+    """The points in the order in which they are run: in wall-clock time every point once, then every point again.
+
+    A machine that slowly changes then does so for all of them; repetitions back to back would each see another one.
+    """
+    return plan.points if plan.testbed == LAB else sorted(plan.points, key=lambda point: point.repeat)
 
 
 def _clear(directory: Path) -> None:
@@ -254,7 +275,7 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _kill(pool: ProcessPoolExecutor) -> None:
+def kill_workers(pool: ProcessPoolExecutor) -> None:
     for process in list((pool._processes or {}).values()):
         process.kill()
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import testctl.metrics
-from testctl.metrics import MetricInfo, MetricSpec, metric_names, metrics
+from testctl.metrics import MetricInfo, MetricSpec, Number, metric_names, metrics
 from testctl.metrics.core.registry import Metric, MetricError, checked, member
 from testctl.records import Records, load_raw
 from testctl.records.synthetic import bulk, write_point
@@ -69,3 +69,14 @@ def test_metrics_do_not_change_records(tmp_path: Path) -> None:
 def test_metric_names_have_one_form() -> None:
     with pytest.raises(ValueError, match="metric 'Bad-Name': want a name of small letters"):
         MetricInfo("Bad-Name", "", "")
+
+
+@pytest.mark.parametrize(("value", "text", "words"), [("2", False, "want a number; got '2'"), (2, True, "want text")])
+def test_text_and_numbers_are_what_they_are_declared(tmp_path: Path, value: Number, text: bool, words: str) -> None:
+    spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many", text=text),))
+    write_point(tmp_path, bulk(10))
+    records = load_raw(tmp_path)
+    with pytest.raises(MetricError, match=f"metrics/x: x_count: {words}"):
+        checked(Metric(spec, lambda records, flow: {"x_count": value}), records, "bulk")
+    unknown = float("nan")
+    assert checked(Metric(spec, lambda records, flow: {"x_count": unknown}), records, "bulk") == {"x_count": unknown}

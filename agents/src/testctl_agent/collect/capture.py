@@ -37,9 +37,10 @@ def missing() -> str | None:
 
 
 def argv(options: Mapping[str, Value], workdir: Path) -> list[str]:
-    """The command.  options: device (eth0)."""
+    """The command.  options: device (eth0), snap_bytes (SNAP_BYTES)."""
+    snap_bytes = int(options.get("snap_bytes", SNAP_BYTES))
     return [
-        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(SNAP_BYTES), "-B", str(RING_KIB),
+        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(snap_bytes), "-B", str(RING_KIB),
         "--time-stamp-precision=nano", "-Z", "root", "-w", str(workdir / FILE), "tcp",
     ]  # fmt: skip
 

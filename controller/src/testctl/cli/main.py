@@ -9,7 +9,24 @@ import sys
 import typer
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.cli import aa, ccs, info, keys, labs, nightly, papers, racks, runs, shows
+from testctl.cli import (
+    aa,
+    ccs,
+    compare,
+    history,
+    info,
+    keys,
+    labs,
+    nightly,
+    papers,
+    racks,
+    replay,
+    runs,
+    serve,
+    shows,
+    shrink,
+    upload,
+)
 
 app = typer.Typer(
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
@@ -17,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (runs, nightly, aa, papers, shows, racks, keys, info):
+for module in (runs, nightly, aa, papers, shows, compare, history, shrink, replay, serve, upload, racks, keys, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab")
 app.add_typer(ccs.app, name="cc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl show, series, report, compare."""
+"""testctl show, series, report."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ from testctl_agent.spec.units import Duration
 
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="write verdicts as JUnit XML")]
+Sarif = Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="write verdicts as SARIF 2.1.0")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="write verdicts as Markdown")]
 
 
-def show(run: RunDir, as_json: AsJson = False) -> None:
+def show(
+    run: RunDir, junit: Junit = None, sarif: Sarif = None, markdown: Markdown = None, as_json: AsJson = False
+) -> None:
     """Print what a run found."""
     from testctl.report import print_summary
     from testctl.results import load_run
 
     found = load_run(run)
+    if junit or sarif or markdown:
+        from testctl.compare import of_run, uri_of, write_verdicts
+
+        write_verdicts(of_run(found, uri_of(run)), {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(found.summary, indent=1))
     else:
@@ -73,23 +82,6 @@ def report(run: RunDir) -> None:
     print(page)
 
 
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A")],
-    second: Annotated[Path, typer.Argument(metavar="B")],
-    as_json: AsJson = False,
-) -> None:
-    """Compare two runs point by point; in the lab any difference is real.  Exit 1 when they differ."""
-    from testctl.compare import compare_runs, print_comparison
-    from testctl.results import load_run
-
-    found = compare_runs(load_run(first), load_run(second))
-    if as_json:
-        print(json.dumps(found.to_json(), indent=1))
-    else:
-        print_comparison(found, Console())
-    sys.exit(1 if found.differs else 0)
-
-
 def add_to(app: typer.Typer) -> None:
-    for command in (show, series, report, compare):
+    for command in (show, series, report):
         app.command()(command)

@@ -29,6 +29,9 @@ UML_WRAPS = ("malloc", "free", "calloc")
 STEPS = 1000
 """About how many lines a build prints: for the progress shown, nothing else."""
 
+CCACHE_SIZE = "2G"
+"""A kernel's objects take about 0.1 GB there."""
+
 Progress = Callable[[str, int, int], None]
 """(what, steps done, steps in all)"""
 
@@ -154,8 +157,8 @@ def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
     log = work / "build.log"
     names = (paths.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
-    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}"]
-    process = start(argv, log=log, env=os.environ, cwd=work / "source")
+    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *_compiler()]
+    process = start(argv, log=log, env={**os.environ, **_remembered(work)}, cwd=work / "source")
     try:
         while process.poll() is None:
             progress(f"build kernel {name}", min(_lines(log), STEPS - 1), STEPS)
@@ -169,6 +172,21 @@ def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
         first = next((line for line in said if "error:" in line or "undefined reference" in line), said[-1])
         raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(said[-12:]))
     progress(f"build kernel {name}", STEPS, STEPS)
+
+
+def _compiler() -> list[str]:
+    """ccache, where it is installed: after a change of one file little more than that is compiled."""
+    return ["CC=ccache gcc"] if shutil.which("ccache") else []
+
+
+def _remembered(work: Path) -> dict[str, str]:
+    """ccache's settings: beside the kernels, and blind to where a tree was unpacked."""
+    return {
+        "CCACHE_DIR": str(paths.cache_dir() / "ccache"),
+        "CCACHE_BASEDIR": str(work),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_MAXSIZE": CCACHE_SIZE,
+    }
 
 
 def _lines(path: Path) -> int:

@@ -31,7 +31,12 @@ SPEC = MetricSpec(
         MetricInfo("drops_by_fate", "", "of these, as a fate of the plan asked", "lower"),
         MetricInfo("drops_by_full_buffer", "", "of these, because the port's buffer was full", "lower"),
         MetricInfo("drops_otherwise", "", "of these, because the switch had no port for them", "lower"),
-        MetricInfo("drops_where", "", 'the ports and how many at each, such as "switch:receiver 4"; none without any'),
+        MetricInfo(
+            "drops_where",
+            "",
+            'the ports and how many at each, such as "switch:receiver 4"; none without any',
+            text=True,
+        ),
     ),
 )
 

@@ -29,7 +29,10 @@ SPEC = MetricSpec(
             for part, text in _PARTS.items()
         ),
         MetricInfo(
-            "switch_queue_where", "", 'the port, such as "switch:receiver"; captures: worked out from latencies'
+            "switch_queue_where",
+            "",
+            'the port, such as "switch:receiver"; captures: worked out from latencies',
+            text=True,
         ),
     ),
 )

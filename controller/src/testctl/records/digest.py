@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of
 
-_RANDOM = frozenset({"tsval", "tsecr"})
+RANDOM = frozenset({"tsval", "tsecr"})
+"""Columns that a digest does not cover."""
 
 
 def digest_of(packets: pa.Table, tcp_info: pa.Table, tcp_events: pa.Table | None = None) -> str:
@@ -27,7 +28,7 @@ def digest_of(packets: pa.Table, tcp_info: pa.Table, tcp_events: pa.Table | None
     for label, table, schema in tables:
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:
-            if field.name in _RANDOM:
+            if field.name in RANDOM:
                 continue
             total.update(f"{field.name} {field.type}\n".encode())
             if pa.types.is_dictionary(field.type):

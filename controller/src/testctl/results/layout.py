@@ -57,6 +57,11 @@ def safe_name(name: str, what: str) -> str:
     return name
 
 
+def is_name(name: str) -> bool:
+    """Whether a run or a point can have that name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def run_digest(points: Iterable[tuple[str, str]]) -> str:
     """Digest of a run: sha256 over its (point id, digest) pairs, sorted, one a line."""
     whole = hashlib.sha256()

@@ -72,4 +72,9 @@ def checked(metric: Metric, records: Records, flow: str) -> dict[str, Number]:
         raise MetricError(
             f"metrics/{metric.spec.name}: want {', '.join(sorted(wanted))}; got {', '.join(sorted(values))}"
         )
+    for value in metric.spec.values:
+        got = values[value.name]
+        if isinstance(got, str) != value.text and got == got:  # NaN is "not known" of either
+            want = "text" if value.text else "a number"
+            raise MetricError(f"metrics/{metric.spec.name}: {value.name}: want {want}; got {got!r}")
     return values

@@ -15,12 +15,13 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """One value that a metric yields: the name that a plan's `expect` uses."""
+    """One value that a metric yields: the name that a plan's `expect` uses.  `text`: it is no number."""
 
     name: str
     unit: str
     help: str
     better: Better = "none"
+    text: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):

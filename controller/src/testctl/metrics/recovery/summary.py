@@ -77,11 +77,12 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
         "none",
     ),
 )
+_TEXTS = {"recovery_sent_pattern", "recovery_sent_first_round", "recovery_excess_window_by"}
 
 SPEC = MetricSpec(
     name="recovery",
     help="fast recoveries, by the sender's capture",
-    values=tuple(MetricInfo(*value) for value in _VALUES),
+    values=tuple(MetricInfo(*value, text=value[0] in _TEXTS) for value in _VALUES),
 )
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl compare."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from testctl.cli.shows import AsJson, Junit, Markdown, Sarif
+
+if TYPE_CHECKING:
+    from testctl.compare import Comparison, Statistical
+    from testctl.results import Run
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="the run to compare with")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="the run that may have changed")],
+    least: Annotated[
+        float, typer.Option("--least", min=0.0, metavar="PERCENT", help="pass over metrics that moved by no more")
+    ] = 0.0,
+    across_plans: Annotated[
+        bool, typer.Option("--across-plans", help="compare the points that runs of two plans share")
+    ] = False,
+    more_a: Annotated[
+        list[Path] | None, typer.Option("--more-a", metavar="RUN", help="another run like A, made in turns with B's")
+    ] = None,
+    more_b: Annotated[list[Path] | None, typer.Option("--more-b", metavar="RUN", help="another run like B")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="by statistics: compare this one (default: all that prefer a direction)"),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="of the permutations")] = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="exit 1 when anything differs, better or not")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="print every point and metric that was compared")] = False,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    markdown: Markdown = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed from A to B: exactly in the lab, by statistics over repetitions elsewhere.
+
+    Exit 0: nothing got worse; 1: a verdict or metric did, or a point of A is not in B.
+    """
+    from testctl.compare import check_alike, open_run, uri_of, verdicts_of, write_verdicts
+
+    a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
+    for run in (*a[1:], *b):
+        check_alike(a[0], run, across_plans)
+    found = _compared(a, b, metric or [], least / 100, seed)
+    said = verdicts_of(found, uri_of(second))
+    write_verdicts(said, {"junit": junit, "sarif": sarif, "markdown": markdown})
+    _print(found, everything, as_json)
+    sys.exit(1 if found.worse or (strict and found.differs) else 0)
+
+
+def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed: int) -> Comparison | Statistical:
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.compare import compare_runs, deterministic, judge_runs
+    from testctl.metrics import metric_names
+
+    unknown = [name for name in metrics if name not in metric_names()]
+    if unknown:
+        raise PlanError(f"--metric: want a metric's name, see testctl metrics; got {', '.join(unknown)}")
+    if not deterministic(a[0]):
+        return judge_runs(a, b, metrics, least, seed)
+    if metrics or len(a) + len(b) > 2:
+        raise PlanError(f"{a[0].path}: a run in the lab is compared exactly, without --metric, --more-a and --more-b")
+    return compare_runs(a[0], b[0], least)
+
+
+def _print(found: Comparison | Statistical, everything: bool, as_json: bool) -> None:
+    from testctl.compare import Comparison, print_comparison, print_statistical
+
+    if as_json:
+        print(json.dumps(found.to_json(), indent=1))
+    elif isinstance(found, Comparison):
+        print_comparison(found, Console(), everything)
+    else:
+        print_statistical(found, Console(), everything)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(compare)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl replay."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+
+if TYPE_CHECKING:
+    from testctl.replay.command import Replay
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")],
+    point: Annotated[str, typer.Argument(metavar="POINT", help="the point's id, or how it starts")],
+    packets: Annotated[
+        Literal["headers", "full"], typer.Option("--packets", help="full: capture whole packets at every host")
+    ] = "headers",
+    events: Annotated[bool, typer.Option("--events", help="record every TCP event of every host")] = False,
+    kernel_log: Annotated[bool, typer.Option("--kernel-log", help="keep what the lab's kernel said")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<run>-<point>")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+) -> None:
+    """Run a point again with more instruments, and prove by its digest that it went the same way.
+
+    Exit 1 when it did not, 3 when it could not be compared.
+    """
+    from testctl.replay.command import replay as again
+    from testctl.replay.instruments import Instruments
+    from testctl.results import load_run
+
+    given = load_run(run)
+    found = given.point(point)
+    instruments = Instruments(packets == "full", events, kernel_log)
+    interruptible()
+    attached = ", ".join(instruments.words) or "nothing more"
+    progress = Console(stderr=True)
+    try:
+        with progress.status(f"point {found.id} runs again"):
+            if not progress.is_terminal:
+                progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
+            done = again(given, found.id, instruments, out or Path("results") / "replay" / f"{given.name}-{found.id}")
+    except KeyboardInterrupt:
+        print("interrupted; nothing was kept", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    if as_json:
+        print(json.dumps(_json(done, instruments.words), indent=1))
+    else:
+        _print(done, attached)
+    sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
+
+
+def _print(done: Replay, attached: str) -> None:
+    point = done.point
+    lines = [
+        f"point {point.id} again, with {attached}: {point.verdict}" + (f", {point.reason}" if point.reason else "")
+    ]
+    if done.unlike:
+        lines.append("not what the run had: " + "; ".join(done.unlike))
+    proof = done.identity
+    if proof is None:
+        lines.append("nothing to compare: one of the two has no records")
+    elif proof.same:
+        lines.append(f"the same: {proof.words()}, digest {proof.digests[0]}")
+    else:
+        lines.append(
+            f"different: digest {proof.digests[0][:12]} then, {proof.digests[1][:12]} now, over {proof.words()}"
+        )
+        where = proof.difference.words() if proof.difference else "no row differs: the run's digest is of other columns"
+        lines.append(f"first: {where}")
+    lines += [f"wrote {file}" for file in done.files]
+    lines.append(f"run   {done.run.path}")
+    print("\n".join(lines))
+
+
+def _json(done: Replay, attached: list[str]) -> dict[str, Any]:
+    proof = done.identity
+    return {
+        "point": done.point.id,
+        "verdict": done.point.verdict,
+        "reason": done.point.reason,
+        "instruments": attached,
+        "unlike": list(done.unlike),
+        "same": proof.same if proof else None,
+        "compared": proof.compared if proof else {},
+        "digests": list(proof.digests) if proof else [],
+        "difference": proof.difference.words() if proof and proof.difference else "",
+        "files": [str(file) for file in done.files],
+        "run": str(done.run.path),
+    }
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(replay)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What distinguishes runs, and since when: exact in the lab, by statistics elsewhere."""
+
+from testctl.compare.changes import change_points
+from testctl.compare.files import uri_of, write_verdicts
+from testctl.compare.judged import Statistical, judge_runs
+from testctl.compare.opened import check_alike, deterministic, open_run
+from testctl.compare.runs import Comparison, Difference, compare_runs
+from testctl.compare.terminal import print_comparison, print_statistical
+from testctl.compare.verdicts import of_run, verdicts_of
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Statistical",
+    "change_points",
+    "check_alike",
+    "compare_runs",
+    "deterministic",
+    "judge_runs",
+    "of_run",
+    "open_run",
+    "print_comparison",
+    "print_statistical",
+    "uri_of",
+    "verdicts_of",
+    "write_verdicts",
+]

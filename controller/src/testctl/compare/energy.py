@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does a sequence change its distribution somewhere?  An energy statistic over ranks, judged by permutation: seeded.
+
+Of every split the energy distance (Székely and Rizzo) between what is before and after, as Matteson and James's
+E-divisive takes it, but of ranks: two modes far apart, or a tail, then weigh no more than their share of the values.
+The largest of all splits is compared with the largest of permuted sequences, so that looking everywhere costs
+nothing: where nothing changes, p is at most alpha in a share alpha of sequences, whatever their distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+DRAWS = 999
+ENOUGH = 15
+"""Permutations that do as well as the sequence itself, after which no more are drawn (Besag and Clifford)."""
+_CELLS = 2_000_000
+"""Numbers that a batch of permutations may take."""
+_ROUNDING = 1e-9
+
+Floats = npt.NDArray[np.float64]
+
+
+def ranks_of(values: Floats) -> Floats:
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = counts.cumsum()
+    ranks: Floats = (last - (counts - 1) / 2)[codes]
+    return ranks
+
+
+def energies(sequences: Floats, least: int) -> Floats:
+    """Of each row, the energy statistic of the splits least, least + 1, …, n - least."""
+    count = sequences.shape[1]
+    sums = np.abs(sequences[:, :, None] - sequences[:, None, :]).cumsum(1).cumsum(2)
+    split = np.arange(least, count - least + 1)
+    before, upto, total = sums[:, split - 1, split - 1], sums[:, split - 1, count - 1], sums[:, -1, -1][:, None]
+    across, after = upto - before, total - 2 * upto + before
+    m, n = split, count - split
+    found: Floats = m * n / count * (2 * across / (m * n) - before / m**2 - after / n**2)
+    return found
+
+
+def strongest_split(values: Floats, least: int, seed: int) -> tuple[int, float]:
+    """Where the second level would begin, and p of there being one.  Needs 2 * least values or more."""
+    ranks = ranks_of(values)
+    found = energies(ranks[None], least)[0]
+    generator = np.random.default_rng([seed, len(values)])
+    batch = max(1, min(100, _CELLS // len(values) ** 2))
+    as_good = drawn = 0
+    while drawn < DRAWS and as_good < ENOUGH:
+        rows = min(batch, DRAWS - drawn)
+        permuted = generator.permuted(np.tile(ranks, (rows, 1)), axis=1)
+        as_good += int((energies(permuted, least).max(axis=1) >= found.max() - _ROUNDING).sum())
+        drawn += rows
+    return int(found.argmax()) + least, (as_good + 1) / (drawn + 1)

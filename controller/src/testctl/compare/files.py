@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes verdict files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.compare.junit import junit
+from testctl.compare.markdown import markdown
+from testctl.compare.sarif import sarif
+from testctl.compare.verdicts import Verdicts
+from testctl.results import layout
+
+FORMS: Mapping[str, Callable[[Verdicts], str]] = {"junit": junit, "sarif": sarif, "markdown": markdown}
+
+
+def uri_of(run: Path) -> str:
+    """Of the plan that a run kept: what findings are pinned to."""
+    plan = run / layout.PLAN
+    return plan.as_uri() if plan.is_absolute() else quote(plan.as_posix())
+
+
+def write_verdicts(said: Verdicts, wanted: Mapping[str, Path | None]) -> None:
+    """Write the forms that are wanted, {form: file}.  Raises PlanError when a file can't be written."""
+    for form, path in wanted.items():
+        if path is None:
+            continue
+        try:
+            path.write_text(FORMS[form](said), encoding="utf-8")
+        except OSError as error:
+            raise PlanError(f"--{form} {path}: can't write it: {error.strerror}") from error

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of a plan's points over all runs below a directory of results: levels, and what began each."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.aa import numbers_of
+from testctl.compare.changes import ENOUGH, change_points
+from testctl.compare.moves import Direction, direction, prefers, relative
+from testctl.compare.samples import MEASURED
+from testctl.results import layout
+from testctl.statement import LAB
+
+Tuples = tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Night:
+    """A finished run, as far as a history needs it.
+
+    points  its entries in summary.json
+    """
+
+    name: str
+    started: str
+    testbed: str
+    commit: str
+    kernels: str
+    points: tuple[Mapping[str, Any], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"run": self.name, "started": self.started, "commit": self.commit, "kernels": self.kernels}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Values that belong together: of the runs from index `first` on, `count` of them; relative to the one before."""
+
+    first: int
+    count: int
+    median: float
+    relative: float | None
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A metric of a point over runs.
+
+    runs    the runs that measured it, oldest first, and their values
+    levels  at least one
+    enough  whether a change could have been found
+    """
+
+    id: str
+    tuples: Tuples
+    flow: str
+    metric: str
+    runs: tuple[Night, ...]
+    values: tuple[float, ...]
+    levels: tuple[Level, ...]
+    enough: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "tuples": [list(one) for one in self.tuples],
+            "flow": self.flow,
+            "metric": self.metric,
+            "enough": self.enough,
+            "values": list(self.values),
+            "runs": [run.name for run in self.runs],
+            "levels": [
+                {**self.runs[one.first].to_json(), "first": one.first, "count": one.count, "median": one.median,
+                 "relative": one.relative, "direction": one.direction,
+                 "commit_before": self.runs[one.first - 1].commit if one.first else None}
+                for one in self.levels
+            ],
+        }  # fmt: skip
+
+
+def nights(results: Path, plan: str = "") -> tuple[str, str, tuple[Night, ...], tuple[str, ...]]:
+    """Plan, testbed, its finished runs on it, oldest first, and the files that could not be read.
+
+    Without a plan that of the newest run; the testbed is that of the plan's newest run.  Raises PlanError when
+    there is none.
+    """
+    if not results.is_dir():
+        raise PlanError(f"{results}: want a directory of runs; there is none")
+    damaged: list[str] = []
+    found = sorted(_read(results, damaged), key=lambda one: (one[1].started, one[1].name))
+    wanted = plan or (found[-1][0] if found else "")
+    mine = [night for name, night in found if name == wanted]
+    if not mine:
+        others = ", ".join(sorted({name for name, _ in found})) or "none"
+        raise PlanError(f"{results}: want finished runs of plan {wanted or '(any)'}; got runs of: {others}")
+    bed = mine[-1].testbed
+    return wanted, bed, tuple(night for night in mine if night.testbed == bed), tuple(damaged)
+
+
+def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, Night]]:
+    for path in sorted(results.glob(f"*/{layout.SUMMARY}")):
+        if path.parent.is_symlink() or path.parent.name.endswith(layout.IN_PROGRESS):
+            continue
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            yield str(said["plan"]), _night(path.parent.name, said)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            damaged.append(f"{path}: {error!r}")
+
+
+def _night(name: str, said: Mapping[str, Any]) -> Night:
+    versions = said.get("versions", {})
+    kernels = ", ".join(map(str, versions.get("kernels", {}).values()))
+    bed = str(said.get("testbed", LAB))
+    points = tuple(point for point in said["points"] if bed == LAB or "reused_from" not in point)
+    return Night(name, str(said["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
+
+
+def trends(
+    runs: Sequence[Night], metric: str = "", flow: str = "", least_runs: int = 3, seed: int = 1
+) -> tuple[Trend, ...]:
+    """Of every point and metric that at least `least_runs` runs measured; points in the newest run's order first.
+
+    A run's value is the median of its repetitions.  Without a metric all that prefer a direction.
+    """
+    histories: dict[tuple[Tuples, str], list[tuple[Night, float]]] = {}
+    ids: dict[Tuples, str] = {}
+    for night in reversed(runs):
+        for (tuples, name), values in _values(night, ids).items():
+            histories.setdefault((tuples, name), []).append((night, statistics.median(values)))
+    found = []
+    for (tuples, name), history in histories.items():
+        its_flow, _, its_metric = name.rpartition(" ")
+        wanted = its_metric == metric if metric else prefers(its_metric) != "none"
+        if wanted and (not flow or its_flow == flow) and len(history) >= least_runs:
+            found.append(_trend(ids[tuples], tuples, its_flow or "*", its_metric, history[::-1], seed))
+    return tuple(found)
+
+
+def _values(night: Night, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], list[float]]:
+    found: dict[tuple[Tuples, str], list[float]] = {}
+    for point in night.points:
+        tuples = tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))
+        ids.setdefault(tuples, str(point["id"]))
+        if point["verdict"] in MEASURED:
+            for name, value in numbers_of(point["metrics"]).items():
+                found.setdefault((tuples, name), []).append(value)
+    return found
+
+
+def _trend(id: str, tuples: Tuples, flow: str, metric: str, history: Sequence[tuple[Night, float]], seed: int) -> Trend:
+    values = tuple(value for _, value in history)
+    exact = history[-1][0].testbed == LAB
+    starts = [0, *change_points(values, exact=exact, seed=seed)]
+    parts = [values[a:b] for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
+    medians = [statistics.median(part) for part in parts]
+    levels = []
+    for index, (start, part, middle) in enumerate(zip(starts, parts, medians, strict=True)):
+        before = medians[index - 1] if index else middle
+        levels.append(Level(start, len(part), middle, relative(before, middle), direction(metric, middle - before)))
+    runs = tuple(night for night, _ in history)
+    return Trend(id, tuples, flow, metric, runs, values, tuple(levels), exact or len(values) >= ENOUGH)

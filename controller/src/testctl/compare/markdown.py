@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts as a Markdown page, such as a job's summary or a comment on a change."""
+
+from __future__ import annotations
+
+from testctl.compare.verdicts import Case, Verdicts
+
+MOST = 200
+"""Findings that are listed: such pages are limited in size."""
+_ORDER = {"worse": 0, "better": 1, "other": 2}
+
+
+def markdown(said: Verdicts) -> str:
+    """The file's text: a verdict, counts, and what was found, worst first."""
+    bad = said.count("fail", "error")
+    lines = [f"# {_cell(said.title)}", "", f"**{'worse' if bad else 'nothing is worse'}**: {_cell(said.summary)}", ""]
+    found = [(case, finding) for case in said.cases for finding in case.findings]
+    found.sort(key=lambda one: _ORDER[one[1].direction])
+    if found:
+        lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
+        lines += [f"| {f.direction} | `{case.id}` | {_tuples(case)} | {_cell(f.text)} |" for case, f in found[:MOST]]
+    if len(found) > MOST:
+        lines += ["", f"… and {len(found) - MOST} more"]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _tuples(case: Case) -> str:
+    return _cell(case.name)
+
+
+def _cell(text: str) -> str:
+    """Text that stays within a table's cell and is not markup."""
+    flat = " ".join(text.split())
+    for char in "\\|`*_<>[]":
+        flat = flat.replace(char, f"\\{char}")
+    return flat

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which point of one run is which of another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from testctl.results import Run, RunPoint
+
+Key = tuple[str, str]
+"""Entity and parameter."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A point of A and the one of B that is the same test.
+
+    asked  (entity, parameter, in A, in B) of what was asked differently, for all points alike
+    """
+
+    a: RunPoint
+    b: RunPoint
+    asked: tuple[tuple[str, str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Matched:
+    pairs: tuple[Pair, ...]
+    only_a: tuple[RunPoint, ...]
+    only_b: tuple[RunPoint, ...]
+
+
+def repeat_of(point: RunPoint) -> int:
+    """Which repetition it is, from 0."""
+    return int(point.point.get("repeat", 0))
+
+
+def match_points(a: Run, b: Run) -> Matched:
+    """Pairs in A's order: by id; what is left by tuples; then by the tuples that both runs ask alike.
+
+    Ids differ where something beside the plan's tuples determines a point (a default, the topology).  The third
+    step is for runs of which one was told to set something else (--set): a tuple whose values are others in
+    the points that are left is passed over, if the remaining ones still tell all points apart.
+    """
+    pairs: list[Pair] = []
+    left, right = list(a.points), list(b.points)
+    for key_of in (_id, _tuples):
+        left, right = _pair(left, right, key_of, pairs)
+    other = _asked_differently(left, right)
+    if other:
+        left, right = _pair(left, right, lambda point: _without(point, other), pairs)
+    order = {point.id: index for index, point in enumerate(a.points)}
+    pairs.sort(key=lambda pair: order[pair.a.id])
+    return Matched(tuple(pairs), tuple(left), tuple(right))
+
+
+def _pair(
+    left: Sequence[RunPoint], right: Sequence[RunPoint], key_of: Callable[[RunPoint], Hashable], pairs: list[Pair]
+) -> tuple[list[RunPoint], list[RunPoint]]:
+    """Pair the points whose key is that of one point of each run; the points that are left."""
+    ours, theirs = Counter(map(key_of, left)), Counter(map(key_of, right))
+    found = {key_of(point): point for point in right}
+    met = {key for key, count in ours.items() if count == 1 and theirs.get(key) == 1}
+    for point in left:
+        if key_of(point) in met:
+            other = found[key_of(point)]
+            pairs.append(Pair(point, other, _asked(point, other)))
+    return [p for p in left if key_of(p) not in met], [p for p in right if key_of(p) not in met]
+
+
+def _id(point: RunPoint) -> Hashable:
+    return point.id
+
+
+def _tuples(point: RunPoint) -> Hashable:
+    return frozenset(_values(point).items()), repeat_of(point)
+
+
+def _without(point: RunPoint, keys: frozenset[Key]) -> Hashable:
+    return frozenset(item for item in _values(point).items() if item[0] not in keys), repeat_of(point)
+
+
+def _values(point: RunPoint) -> dict[Key, str]:
+    return {(entity, parameter): str(value) for entity, parameter, value in point.tuples}
+
+
+def _asked_differently(left: Sequence[RunPoint], right: Sequence[RunPoint]) -> frozenset[Key]:
+    ours, theirs = _levels(left), _levels(right)
+    return (
+        frozenset(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
+        if left and right
+        else frozenset()
+    )
+
+
+def _levels(points: Sequence[RunPoint]) -> dict[Key, set[str]]:
+    found: dict[Key, set[str]] = {}
+    for point in points:
+        for key, value in _values(point).items():
+            found.setdefault(key, set()).add(value)
+    return found
+
+
+def _asked(a: RunPoint, b: RunPoint) -> tuple[tuple[str, str, str, str], ...]:
+    ours, theirs = _values(a), _values(b)
+    keys = [*ours, *(key for key in theirs if key not in ours)]
+    return tuple((*key, ours.get(key, ""), theirs.get(key, "")) for key in keys if ours.get(key) != theirs.get(key))

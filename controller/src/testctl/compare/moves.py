@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""By how much a metric moved, and whether that is better or worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from testctl.metrics import metric_names
+
+Direction = Literal["better", "worse", "other"]
+Value = float | str | None
+_RANK = {"pass": 0, "skip": 1, "fail": 2, "invalid": 3, "broken": 4}
+
+
+@dataclass(frozen=True)
+class Move:
+    """A metric of a point that is not the same in both runs.
+
+    relative   (b - a) / |a|; None where that is no number
+    direction  by the metric's spec; "other" where it prefers neither, or one value is none
+    """
+
+    flow: str
+    metric: str
+    a: Value
+    b: Value
+    relative: float | None
+    direction: Direction
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "flow": self.flow, "metric": self.metric, "a": self.a, "b": self.b,
+            "relative": self.relative, "direction": self.direction,
+        }  # fmt: skip
+
+
+@cache
+def _better() -> Mapping[str, str]:
+    return {name: info.better for name, info in metric_names().items()}
+
+
+def prefers(metric: str) -> str:
+    """ "higher", "lower" or "none"; "none" too for a metric that is no more."""
+    return _better().get(metric, "none")
+
+
+def direction(metric: str, change: float) -> Direction:
+    """What a change of a metric by `change` means."""
+    wanted = prefers(metric)
+    if change == 0 or math.isnan(change) or wanted == "none":
+        return "other"
+    return "better" if (change > 0) == (wanted == "higher") else "worse"
+
+
+def verdict_direction(a: str, b: str) -> Direction:
+    """pass is better than skip, that than fail, and worst is what could not be measured."""
+    change = _RANK.get(b, 0) - _RANK.get(a, 0)
+    return "worse" if change > 0 else "better" if change < 0 else "other"
+
+
+def relative(a: float, b: float) -> float | None:
+    """(b - a) / |a|; None for a = 0."""
+    return (b - a) / abs(a) if a else None
+
+
+def move(flow: str, metric: str, a: Value, b: Value) -> Move:
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return Move(flow, metric, a, b, relative(a, b), direction(metric, b - a))
+    return Move(flow, metric, a, b, None, "other")
+
+
+def moves(a: Mapping[str, Mapping[str, Value]], b: Mapping[str, Mapping[str, Value]], least: float) -> tuple[Move, ...]:
+    """Metrics that both have and whose values differ, by more than the share `least` where that can be said."""
+    found = [
+        move(flow, name, value, b[flow][name])
+        for flow, values in a.items()
+        for name, value in values.items()
+        if name in b.get(flow, {}) and b[flow][name] != value
+    ]
+    return tuple(one for one in found if one.relative is None or abs(one.relative) > least)
+
+
+def change_words(one: float | None) -> str:
+    """ "+1.25 %"."""
+    if one is None:
+        return ""
+    return f"{one * 100:+.3g} %" if abs(one) < 10 else f"x {one + 1:.3g}"
+
+
+def value_words(value: Value) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else f"{value:.6g}" if isinstance(value, float) else str(value)

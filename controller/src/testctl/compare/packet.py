@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first packet at which two records of one point part ways.
+
+Compared is what a digest covers: packets, then TCP's traced events, then samples of tcp_info, in the order in which
+they are stored (the same for the same input); not the timestamp option, whose offset a kernel draws at random.
+Columns are read one by one, so that millions of packets take little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from testctl_agent.spec.errors import PlanError
+
+from testctl.records.digest import RANDOM
+from testctl.results import layout
+
+TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": layout.TCP_INFO}
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """Where records of a point differ first.
+
+    what     "packet", "tcp_event" or "tcp_info": the record that differs; "" when none does or can be compared
+    index    which record of its table, from 0; time_ns, where, flow: of A's record, or of B's where A's ended
+    fields   {column: (in A, in B)} of that record
+    ended    "a" or "b" when that one has no such record
+    note     in words, why there is nothing to compare
+    """
+
+    what: str = ""
+    index: int = -1
+    time_ns: int | None = None
+    where: str = ""
+    flow: str = ""
+    fields: Mapping[str, tuple[Any, Any]] | None = None
+    ended: str = ""
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        if self.note:
+            return {"note": self.note}
+        return {
+            "what": self.what, "index": self.index, "time_ns": self.time_ns, "where": self.where, "flow": self.flow,
+            "fields": {name: list(both) for name, both in (self.fields or {}).items()}, "ended": self.ended,
+        }  # fmt: skip
+
+    def words(self) -> str:
+        """For a person, one line."""
+        if self.note:
+            return self.note
+        place = f"{self.what} {self.index}"
+        if self.time_ns is not None:
+            place += f" at {self.time_ns / 1e6:.6f} ms"
+        place += f", {self.where}, {self.flow}"
+        if self.ended:
+            return f"{place}: the {'first' if self.ended == 'a' else 'second'} run ended before it"
+        return f"{place}: " + ", ".join(f"{name} {a} → {b}" for name, (a, b) in (self.fields or {}).items())
+
+
+def first_difference(a: Path, b: Path) -> FirstDifference:
+    """Of two points' directories.  What can't be read is said in `note`, never raised."""
+    try:
+        for what, file in TABLES.items():
+            there = [(point / file).exists() for point in (a, b)]
+            if what == "packet" and not all(there):
+                gone = " and ".join(str(p / file) for p, is_there in zip((a, b), there, strict=True) if not is_there)
+                return FirstDifference(note=f"packets can't be compared: there is no {gone}")
+            if there[0] != there[1]:
+                return FirstDifference(note=f"only the {'first' if there[0] else 'second'} run has {file}")
+            found = _of_files(what, a / file, b / file) if all(there) else None
+            if found is not None:
+                return found
+    except PlanError as error:
+        return FirstDifference(note=f"packets can't be compared: {error}")
+    return FirstDifference(note="the records are the same")
+
+
+def _of_files(what: str, a: Path, b: Path) -> FirstDifference | None:
+    files = [_open(path) for path in (a, b)]
+    try:
+        return _of_tables(what, *files)
+    except (OSError, pa.ArrowException) as error:
+        raise PlanError(f"{a} or {b}: can't read the records: {error}") from error
+    finally:
+        for file in files:
+            file.close()
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        raise PlanError(f"{path}: can't read the records: {error}") from error
+
+
+def _of_tables(what: str, a: pq.ParquetFile, b: pq.ParquetFile) -> FirstDifference | None:
+    names = [name for name in a.schema_arrow.names if name in b.schema_arrow.names and name not in RANDOM]
+    rows = a.metadata.num_rows, b.metadata.num_rows
+    first = min(rows)
+    for name in names:
+        first = min(first, _first_of(_column(a, name), _column(b, name), first))
+    if first == min(rows) and rows[0] == rows[1]:
+        return None
+    ours, theirs = (
+        _row(file, first, names) if first < count else None for file, count in zip((a, b), rows, strict=True)
+    )
+    shown = ours or theirs or {}
+    place = (shown.get("time_ns"), str(shown.get("where", "")), str(shown.get("flow", "")))
+    if ours is None or theirs is None:
+        return FirstDifference(what, first, *place, fields={}, ended="a" if ours is None else "b")
+    differ = {name: (ours[name], theirs[name]) for name in names if ours[name] != theirs[name]}
+    return FirstDifference(what, first, *place, fields=differ)
+
+
+def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
+    column = file.read(columns=[name]).column(0)
+    return column.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(column.type) else column
+
+
+def _first_of(a: pa.ChunkedArray, b: pa.ChunkedArray, most: int) -> int:
+    """The first index below `most` at which two columns differ; `most` when there is none."""
+    if pa.types.is_dictionary(a.type):
+        names = sorted({name for one in (a, b) for chunk in one.chunks for name in chunk.dictionary.to_pylist()})
+        ours, theirs = (_codes(one, names)[:most] for one in (a, b))
+    else:
+        ours, theirs = (np.asarray(one.to_numpy())[:most] for one in (a, b))
+    unlike = ours != theirs
+    at = int(unlike.argmax()) if most else 0
+    return at if most and bool(unlike[at]) else most
+
+
+def _codes(column: pa.ChunkedArray, names: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    number = {name: index for index, name in enumerate(names)}
+    parts = [
+        np.array([number[name] for name in chunk.dictionary.to_pylist()], dtype=np.int64)[np.asarray(chunk.indices)]
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def _row(file: pq.ParquetFile, index: int, names: list[str]) -> dict[str, Any]:
+    """One record, with only its row group read."""
+    start = 0
+    for group in range(file.num_row_groups):
+        count = file.metadata.row_group(group).num_rows
+        if index < start + count:
+            found: dict[str, Any] = file.read_row_group(group, columns=names).slice(index - start, 1).to_pylist()[0]
+            return found
+        start += count
+    raise PlanError(f"want record {index}; got {start} records")

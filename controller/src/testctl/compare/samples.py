@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of runs in wall-clock time: points that are equal but for their repetition, and what they measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl.aa import numbers_of
+from testctl.compare.match import Key, repeat_of
+from testctl.compare.moves import prefers
+from testctl.results import Run, RunPoint
+
+MEASURED = ("pass", "fail")
+"""Verdicts of points whose numbers count."""
+
+Identity = frozenset[tuple[Key, str]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of both runs.
+
+    a, b     its points in A and in B, in the order of their repetition
+    """
+
+    tuples: tuple[tuple[str, str, Any], ...]
+    a: tuple[RunPoint, ...]
+    b: tuple[RunPoint, ...]
+
+    @property
+    def name(self) -> str:
+        """The id of its first point."""
+        return (self.a or self.b)[0].id
+
+    def values(self, side: int, metric: str) -> list[float]:
+        """Of A (0) or B (1): the numbers of a metric, "flow name", of the points that measured it."""
+        found = [numbers_of(point.metrics) for point in (self.a, self.b)[side] if point.verdict in MEASURED]
+        return [numbers[metric] for numbers in found if metric in numbers]
+
+
+def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
+    """Cells in the order of A's points; several runs of a side are taken together."""
+    sides = [_gathered(runs) for runs in (a, b)]
+    keys = [*sides[0], *(key for key in sides[1] if key not in sides[0])]
+    return tuple(_cell(sides[0].get(key, []), sides[1].get(key, [])) for key in keys)
+
+
+def _gathered(runs: Sequence[Run]) -> dict[Identity, list[RunPoint]]:
+    found: dict[Identity, list[RunPoint]] = {}
+    for run in runs:
+        for point in run.points:
+            found.setdefault(identity(point), []).append(point)
+    return found
+
+
+def identity(point: RunPoint) -> Identity:
+    """What a point tests, whatever its repetition."""
+    return frozenset(((entity, parameter), str(value)) for entity, parameter, value in point.tuples)
+
+
+def _cell(a: Sequence[RunPoint], b: Sequence[RunPoint]) -> Cell:
+    return Cell((a or b)[0].tuples, tuple(sorted(a, key=repeat_of)), tuple(sorted(b, key=repeat_of)))
+
+
+def metrics_of(cell: Cell, chosen: Sequence[str] = ()) -> list[str]:
+    """ "flow name" of the metrics to compare: the chosen ones, else all that prefer a direction.
+
+    The fewer there are, the smaller a change may be that is found.
+    """
+    names: dict[str, None] = {}
+    for point in (*cell.a, *cell.b):
+        if point.verdict in MEASURED:
+            names |= dict.fromkeys(numbers_of(point.metrics))
+    return [name for name in names if _wanted(name.rpartition(" ")[2], chosen)]
+
+
+def _wanted(metric: str, chosen: Sequence[str]) -> bool:
+    return metric in chosen if chosen else prefers(metric) != "none"
+
+
+def counts(points: Sequence[RunPoint]) -> Mapping[str, int]:
+    """How many points have which verdict."""
+    found: dict[str, int] = {}
+    for point in points:
+        found[point.verdict] = found.get(point.verdict, 0) + 1
+    return found

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts as SARIF 2.1.0 (OASIS): a result for each finding, pinned to the plan's file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from testctl.compare.verdicts import Case, Finding, Verdicts
+from testctl.metrics import metric_names
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {"worse": "error", "better": "note", "other": "note"}
+_HELP = {
+    "verdict": "A point's verdict",
+    "digest": "The first packet at which two runs of a point part ways",
+    "missing": "A point that is not run any more",
+    "new": "A point that was not run before",
+    "asked": "A tuple that was asked with another value",
+    "samples": "Too few samples to say anything",
+}
+
+
+def sarif(said: Verdicts) -> str:
+    """The file's text."""
+    findings = [(case, finding) for case in said.cases for finding in case.findings]
+    rules = sorted({finding.rule for _, finding in findings})
+    run = {
+        "tool": {"driver": {"name": "testctl", "rules": [_rule(name) for name in rules]}},
+        "automationDetails": {"id": said.title},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(said, case, finding, rules.index(finding.rule)) for case, finding in findings],
+        "properties": {"summary": said.summary},
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _rule(name: str) -> dict[str, Any]:
+    info = metric_names().get(name)
+    text = _HELP.get(name) or (info.help if info and info.help else name)
+    return {"id": name, "shortDescription": {"text": text}}
+
+
+def _result(said: Verdicts, case: Case, finding: Finding, rule: int) -> dict[str, Any]:
+    point = "/".join(part for part in (case.id, finding.flow) if part)
+    place = f"{case.id} {finding.flow} {finding.rule}"
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule,
+        "level": "warning" if case.status == "skip" else _LEVEL[finding.direction],
+        "message": {"text": f"{case.name}: {finding.text}"},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": said.plan}, "region": {"startLine": 1}},
+                "logicalLocations": [{"fullyQualifiedName": point, "kind": "object"}],
+            }
+        ],
+        "partialFingerprints": {"testctl/v1": hashlib.sha256(place.encode()).hexdigest()},
+        "properties": {"direction": finding.direction},
+    }

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from testctl.compare.judged import JudgedCell, Statistical
+from testctl.compare.moves import Move, change_words, value_words
+from testctl.compare.runs import Comparison, Difference
+from testctl.results import RunPoint
+
+MOST_METRICS = 12
+"""Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
+MOST_POINTS = 20
+_ORDER = {"worse": 0, "better": 1, "other": 2}
+
+
+def print_comparison(found: Comparison, console: Console, everything: bool = False) -> None:
+    """What differs, worst first."""
+    print_versions(found.versions, console)
+    print_only(found.only_a, found.only_b, console)
+    shown = sorted(found.differences, key=lambda one: _ORDER[one.direction])
+    for one in shown if everything else shown[:MOST_POINTS]:
+        _print_point(one, console, everything)
+    if not everything and len(shown) > MOST_POINTS:
+        say(console, f"\n… and {len(shown) - MOST_POINTS} more points; --all prints them")
+    for which, names in (("first", found.metrics_a), ("second", found.metrics_b)):
+        if names:
+            say(console, f"metrics only in the {which} run: {', '.join(names)}")
+    if not found.differs:
+        say(console, f"no difference: {found.same} points with the same digests")
+        return
+    count = {way: sum(one.direction == way for one in found.differences) for way in _ORDER}
+    say(
+        console,
+        f"\n{found.same} points are the same, {len(found.differences)} differ:"
+        f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
+    )
+
+
+def print_statistical(found: Statistical, console: Console, everything: bool = False) -> None:
+    """What changed, worst first; everything: also what did not."""
+    print_versions(found.versions, console)
+    for cell in sorted(found.cells, key=lambda one: _ORDER[one.direction]):
+        if everything or cell.differs:
+            _print_cell(cell, console, everything)
+    few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
+    say(
+        console,
+        f"{len(found.cells)} points, {found.comparisons} comparisons: {changed} changed, {none} without evidence,"
+        f" {few} with too few samples",
+    )
+    if few:
+        say(
+            console, f"a change of one of {found.comparisons} can be found with {found.needed} repetitions of each side"
+        )
+    if not found.differs:
+        say(console, "no difference that repetitions would show" if none else "nothing can be said: too few samples")
+
+
+def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
+    say(console, f"\n{cell.cell.name}  {tuple_words(cell.cell.tuples)}")
+    for which, points in (("first", cell.cell.a), ("second", cell.cell.b)):
+        if not points:
+            say(console, f"  not in the {which} run")
+    if cell.verdict_direction != "other" or everything:
+        sides = [", ".join(f"{count} {verdict}" for verdict, count in one.items()) or "none" for one in cell.verdicts]
+        say(console, f"  verdicts {' → '.join(sides)}")
+    shown = cell.judgements if everything else cell.changed
+    if not shown:
+        return
+    table = Table("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "", box=None)
+    for one in sorted(shown, key=lambda j: (j.said != "changed", _ORDER[j.direction], j.p_adjusted)):
+        tested, low_high = one.tested, one.relative_interval
+        said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
+        table.add_row(
+            one.flow,
+            one.metric,
+            *(value_words(mean) for mean in tested.means),
+            change_words(one.relative),
+            " to ".join(change_words(end) for end in low_high) if low_high else "",
+            f"{tested.effect:+.2f}",
+            f"{one.p_adjusted:.2g}",
+            "+".join(map(str, tested.counts)),
+            said + (", two modes" if tested.modes else ""),
+        )
+    console.print(table)
+
+
+def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
+    for what, a, b in versions:
+        say(console, f"{what}: {a[:24] or 'none'} → {b[:24] or 'none'}")
+
+
+def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: Console) -> None:
+    for which, points in (("first", only_a), ("second", only_b)):
+        if points:
+            ids = ", ".join(point.id for point in points[:8]) + (" …" if len(points) > 8 else "")
+            say(console, f"{len(points)} points only in the {which} run: {ids}")
+
+
+def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
+    return " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in tuples)
+
+
+def _print_point(one: Difference, console: Console, everything: bool) -> None:
+    say(console, f"\n{one.point}  {tuple_words(one.tuples)}")
+    for entity, parameter, a, b in one.asked:
+        say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
+    if one.verdicts[0] != one.verdicts[1]:
+        reason = one.reasons[1] or one.reasons[0]
+        say(console, f"  verdict {' → '.join(one.verdicts)}{': ' + reason if reason else ''}")
+    if one.first is not None:
+        say(console, f"  first difference: {one.first.words()}")
+    elif one.moves:
+        say(console, "  the packets are the same, what is made of them is not")
+    ordered = sorted(one.moves, key=lambda m: (_ORDER[m.direction], -abs(m.relative or 0)))
+    shown = ordered if everything else ordered[:MOST_METRICS]
+    if shown:
+        console.print(_table(shown))
+    if len(shown) < len(ordered):
+        say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
+
+
+def _table(moves: Sequence[Move]) -> Table:
+    table = Table("flow", "metric", "first", "second", "change", "", box=None)
+    for one in moves:
+        way = "" if one.direction == "other" else one.direction
+        table.add_row(one.flow, one.metric, value_words(one.a), value_words(one.b), change_words(one.relative), way)
+    return table
+
+
+def say(console: Console, text: str) -> None:
+    """Text as it is: not marked up, and not broken into lines."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts for machines that build and test: one form of a comparison or a run, from which all files are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from testctl.compare.judged import SAID, JudgedCell, Judgement, Statistical
+from testctl.compare.moves import Direction, Move, change_words, value_words, verdict_direction
+from testctl.compare.runs import Comparison, Difference
+from testctl.compare.terminal import tuple_words
+from testctl.results import Run, RunPoint
+
+Status = Literal["pass", "fail", "error", "skip"]
+_STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "invalid": "error", "broken": "error"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is worth a line.
+
+    rule  a metric's name, or "verdict", "digest", "missing", "new"
+    """
+
+    rule: str
+    direction: Direction
+    text: str
+    flow: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A point: how it ended, and what was found of it."""
+
+    id: str
+    name: str
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """title: what was compared; plan: URI of the plan's file, to which findings are pinned; summary: one line."""
+
+    title: str
+    plan: str
+    summary: str
+    cases: tuple[Case, ...]
+    same: int = 0
+
+    def count(self, *status: Status) -> int:
+        return sum(case.status in status for case in self.cases)
+
+
+def verdicts_of(found: Comparison | Statistical, plan: str) -> Verdicts:
+    """Of a comparison; plan is the URI that findings are pinned to."""
+    return of_comparison(found, plan) if isinstance(found, Comparison) else of_statistical(found, plan)
+
+
+def of_comparison(found: Comparison, plan: str) -> Verdicts:
+    """A case for each point that differs; the same ones are counted."""
+    cases = [_of_difference(one) for one in found.differences]
+    gone = Finding("missing", "worse", f"the point is not in {found.runs[1]}")
+    new = Finding("new", "other", f"the point is not in {found.runs[0]}")
+    cases += [_case(point, "fail", gone) for point in found.only_a] + [
+        _case(point, "skip", new) for point in found.only_b
+    ]
+    same = f"{found.same} points are the same"
+    words = f"{same}, {len(found.differences)} differ" if found.differs else f"no difference: {same}"
+    return Verdicts(_title(found.runs), plan, words, tuple(cases), found.same)
+
+
+def of_statistical(found: Statistical, plan: str) -> Verdicts:
+    """A case for each cell; one without any metric that could be judged is skipped."""
+    words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
+    return Verdicts(
+        _title(found.runs), plan, f"{found.comparisons} comparisons: {words}", tuple(map(_of_cell, found.cells))
+    )
+
+
+def of_run(run: Run, plan: str) -> Verdicts:
+    """A case for each point of one run."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
+    cases = []
+    for point in run.points:
+        bad = point.verdict != "pass"
+        finding = Finding("verdict", "worse", f"{point.verdict}: {point.reason}")
+        cases.append(_case(point, _STATUS[point.verdict], *([finding] if bad else [])))
+    return Verdicts(f"testctl run {run.name}", plan, counts, tuple(cases))
+
+
+def _title(runs: tuple[str, str]) -> str:
+    return f"testctl compare {runs[0]} {runs[1]}"
+
+
+def _case(point: RunPoint, status: Status, *findings: Finding) -> Case:
+    return Case(point.id, tuple_words(point.tuples), status, findings, point.wall_s)
+
+
+def _of_difference(one: Difference) -> Case:
+    findings = _verdict(one.verdicts, one.reasons)
+    findings += [
+        Finding("asked", "other", f"asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
+        for entity, parameter, a, b in one.asked
+    ]
+    findings += [Finding("digest", "other", f"first difference: {one.first.words()}")] if one.first else []
+    findings += [Finding(m.metric, m.direction, _moved(m), m.flow) for m in one.moves]
+    status: Status = "fail" if one.direction == "worse" else "pass"
+    return Case(one.point, tuple_words(one.tuples), status, tuple(findings))
+
+
+def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Finding]:
+    if verdicts[0] == verdicts[1]:
+        return []
+    reason = reasons[1] or reasons[0]
+    text = f"verdict {' → '.join(verdicts)}{': ' + reason if reason else ''}"
+    return [Finding("verdict", verdict_direction(*verdicts), text)]
+
+
+def _moved(one: Move) -> str:
+    change = change_words(one.relative)
+    return f"{one.flow} {one.metric}: {value_words(one.a)} → {value_words(one.b)}{f' ({change})' if change else ''}"
+
+
+def _of_cell(cell: JudgedCell) -> Case:
+    findings = [Finding(one.metric, one.direction, _judged(one), one.flow) for one in cell.changed]
+    if cell.verdict_direction != "other" or not (cell.cell.a and cell.cell.b):
+        sides = [", ".join(f"{n} {verdict}" for verdict, n in one.items()) or "none" for one in cell.verdicts]
+        findings.insert(0, Finding("verdict", cell.verdict_direction, f"verdicts {' → '.join(sides)}"))
+    judged = [one for one in cell.judgements if one.said != "too few samples"]
+    status: Status = "fail" if cell.direction == "worse" else "pass" if judged or findings else "skip"
+    if status == "skip":
+        findings.append(Finding("samples", "other", "too few samples"))
+    return Case(cell.cell.name, tuple_words(cell.cell.tuples), status, tuple(findings))
+
+
+def _judged(one: Judgement) -> str:
+    a, b = (value_words(mean) for mean in one.tested.means)
+    interval = one.relative_interval
+    ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
+    counts: Sequence[int] = one.tested.counts
+    return (
+        f"{one.flow} {one.metric}: {a} → {b} ({change_words(one.relative)}{ends};"
+        f" p {one.p_adjusted:.2g}, Cliff's delta {one.tested.effect:+.2f}, n {counts[0]}+{counts[1]})"
+    )

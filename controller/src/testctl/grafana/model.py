@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dashboard is made of, and Grafana's JSON of it: panels on a grid, their queries, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+SCHEMA = 39
+"""Of Grafana 11's JSON; later versions read it and move it on."""
+
+WIDTH = 24
+"""Columns of Grafana's grid."""
+
+UNITS = {
+    "": "none",
+    "ns": "ns",
+    "s": "s",
+    "ms": "ms",
+    "µs": "µs",
+    "bit/s": "bps",
+    "B": "decbytes",
+    "packets": "short",
+}
+"""Grafana's name of each unit that a metric has."""
+
+SOURCE = {"type": "influxdb", "uid": "${datasource}"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure or table.
+
+    queries  InfluxQL, with Grafana's variables
+    kind     timeseries, table or stat
+    options  what more Grafana's JSON of the panel says
+    """
+
+    title: str
+    queries: Sequence[str]
+    kind: str = "timeseries"
+    unit: str = ""
+    help: str = ""
+    width: int = 8
+    height: int = 7
+    interval: str = ""
+    defaults: Json = field(default_factory=dict)
+    options: Json = field(default_factory=dict)
+
+    def to_json(self, number: int, left: int, top: int) -> Json:
+        shown = "table" if self.kind == "table" else "time_series"
+        targets = [
+            {
+                "datasource": SOURCE,
+                "query": query,
+                "rawQuery": True,
+                "refId": chr(ord("A") + index),
+                "resultFormat": shown,
+            }
+            for index, query in enumerate(self.queries)
+        ]
+        return {
+            "id": number,
+            "type": self.kind,
+            "title": self.title,
+            **({"description": self.help} if self.help else {}),
+            "datasource": SOURCE,
+            "gridPos": {"x": left, "y": top, "w": self.width, "h": self.height},
+            **({"interval": self.interval} if self.interval else {}),
+            "fieldConfig": {"defaults": {"unit": UNITS[self.unit], **self.defaults}, "overrides": []},
+            "options": self.options,
+            "targets": targets,
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """Panels under a heading; a closed one asks nothing of the server until it is opened."""
+
+    title: str
+    panels: Sequence[Panel]
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A choice at the head of a dashboard: what a query finds.
+
+    every  "All" is a choice, and the first one
+    only   regular expression of the found ones that are offered
+    """
+
+    name: str
+    label: str
+    query: str
+    every: bool = False
+    only: str = ""
+
+    def to_json(self) -> Json:
+        every = {"includeAll": True, "allValue": ".*", "multi": True} if self.every else {}
+        current = {"current": {"selected": True, "text": ["All"], "value": ["$__all"]}} if self.every else {}
+        return {
+            "name": self.name,
+            "label": self.label,
+            "type": "query",
+            "datasource": SOURCE,
+            "query": self.query,
+            "refresh": 2,
+            "regex": self.only,
+            "sort": 1,
+            **every,
+            **current,
+        }
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """Marks over all figures: times that a query finds, with the columns of their text and tags."""
+
+    name: str
+    query: str
+    text: str
+    tags: str
+
+    def to_json(self) -> Json:
+        return {
+            "name": self.name,
+            "datasource": SOURCE,
+            "enable": True,
+            "iconColor": "orange",
+            "query": self.query,
+            "textColumn": self.text,
+            "tagsColumn": self.tags,
+        }
+
+
+@dataclass(frozen=True)
+class Board:
+    """A dashboard; `rows` is called when it is made, as metrics' specs are then read."""
+
+    title: str
+    help: str
+    rows: Callable[[], Sequence[Row]]
+    variables: Sequence[Variable] = ()
+    annotations: Sequence[Annotation] = ()
+    since: str = "now-30d"
+
+    def to_json(self, name: str) -> Json:
+        source = {"name": "datasource", "label": "InfluxDB", "type": "datasource", "query": "influxdb", "refresh": 1}
+        return {
+            "uid": f"testctl-{name}",
+            "title": self.title,
+            "description": self.help,
+            "tags": ["testctl"],
+            "schemaVersion": SCHEMA,
+            "editable": False,
+            "graphTooltip": 1,
+            "timezone": "utc",
+            "time": {"from": self.since, "to": "now"},
+            "templating": {"list": [source, *(variable.to_json() for variable in self.variables)]},
+            "annotations": {"list": [annotation.to_json() for annotation in self.annotations]},
+            "links": [{"title": "testctl", "type": "dashboards", "tags": ["testctl"], "asDropdown": True}],
+            "panels": _placed(self.rows()),
+        }
+
+
+def _placed(rows: Sequence[Row]) -> list[Json]:
+    """The rows' panels from left to right, the rows one below the other."""
+    made: list[Json] = []
+    number, top = 0, 0
+    for row in rows:
+        number += 1
+        head: Json = {"id": number, "type": "row", "title": row.title, "collapsed": row.closed, "panels": []}
+        made.append({**head, "gridPos": {"x": 0, "y": top, "w": WIDTH, "h": 1}})
+        top += 1
+        left, highest = 0, 0
+        for panel in row.panels:
+            if left + panel.width > WIDTH:
+                left, top, highest = 0, top + highest, 0
+            number += 1
+            (made[-1]["panels"] if row.closed else made).append(panel.to_json(number, left, top))
+            left, highest = left + panel.width, max(highest, panel.height)
+        top += highest
+    return made

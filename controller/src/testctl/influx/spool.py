@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches that wait on disk for their server: whole files, in order, none twice, in bounded room.
+
+One directory a target; `<number>-<digest>.lp.gz` are the batches, refused/ holds those that the server will never take.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.units import Bytes
+
+from testctl.influx.target import Target
+from testctl.results.atomic import told
+
+_END = ".lp.gz"
+_LOCK = "lock"
+_REFUSED = "refused"
+_PLACE = "target.txt"
+
+
+class SpoolFull(TestbedError):
+    """There is no room for another batch."""
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The batches of one target; to be used inside `held`."""
+
+    path: Path
+    limit: Bytes
+
+    def waiting(self) -> list[Path]:
+        """The batches that wait, the oldest first."""
+        return sorted(self.path.glob(f"*{_END}"))
+
+    def refused(self) -> list[Path]:
+        """The batches that the server would not take."""
+        return sorted((self.path / _REFUSED).glob(f"*{_END}"))
+
+    def size(self) -> int:
+        """Bytes of all batches."""
+        return sum(path.stat().st_size for path in (*self.waiting(), *self.refused()))
+
+    def add(self, batch: bytes) -> Path:
+        """Keep a batch behind all that wait; one that waits already is not kept twice.
+
+        Raises SpoolFull, and TestbedError when it can't be written; then nothing of it is kept.
+        """
+        digest = hashlib.sha256(batch).hexdigest()[:32]
+        waiting = self.waiting()
+        for path in waiting:
+            if path.name.endswith(f"-{digest}{_END}"):
+                return path
+        self._check_room(len(batch))
+        number = int(waiting[-1].name.partition("-")[0]) + 1 if waiting else 0
+        final = self.path / f"{number:010d}-{digest}{_END}"
+        self._write(final, batch)
+        return final
+
+    def refuse(self, batch: bytes, why: str) -> Path:
+        """Keep a batch that the server will never take, and why beside it; returns where."""
+        digest = hashlib.sha256(batch).hexdigest()[:32]
+        final = self.path / _REFUSED / f"{digest}{_END}"
+        with told(final, "a batch that the server refused was not kept"):
+            final.parent.mkdir(mode=0o700, exist_ok=True)
+        if not final.exists():
+            self._check_room(len(batch))
+            self._write(final, batch)
+            self._write(final.with_name(f"{digest}.txt"), why.encode() + b"\n")
+        return final
+
+    def drop(self, path: Path) -> None:
+        """Forget a batch that was written to the server."""
+        with told(path, "it is on the server and waits here still; the next upload writes it again, to no harm"):
+            path.unlink()
+
+    def _check_room(self, more: int) -> None:
+        size = self.size()
+        if size + more > self.limit:
+            raise SpoolFull(
+                f"{self.path}: want {Bytes(more)} more for batches that wait; got {Bytes(size)} of "
+                f"at most {self.limit} there already (--spool-limit); upload the run again when the server is back"
+            )
+
+    def _write(self, final: Path, content: bytes) -> None:
+        temporary = final.with_name(f".{final.name}.tmp")
+        with told(final, "a batch was not kept; upload the run again"):
+            try:
+                opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                with os.fdopen(opened, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(final)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            _sync(final.parent)
+
+
+@contextmanager
+def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> Iterator[Spool]:
+    """The spool of a target, for one upload at a time; `wait` is called before waiting for another one's end."""
+    path = root / target.key
+    with told(path, "nothing was uploaded: a server that goes away needs it"):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            wait()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        with told(path, "nothing was uploaded"):
+            for left in path.glob(".*.tmp"):
+                left.unlink()
+            (path / _PLACE).write_text(target.place + "\n", encoding="utf-8")
+        yield Spool(path, limit)
+    finally:
+        os.close(lock)
+
+
+def _sync(directory: Path) -> None:
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replay from a finished run to a run of its own with one point, and what it proves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.execute import WORK, Options, complete, measure
+from testctl.plan import Point
+from testctl.replay.identity import Identity, identity
+from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
+from testctl.report import parse_figures
+from testctl.results import Run, RunPoint, RunWriter, layout, load_point, write_point
+from testctl.results.atomic import put_file, told
+from testctl.results.reader import read_json
+from testctl.results.versions import collect_versions
+from testctl.shared_run import partial
+from testctl.shrink.case import plan_of
+from testctl.testbeds.lab import LabTestbed
+
+KEY_PARTS = ("kernel", "agents, tgen or the lab's first process", "the switch's program")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of it.
+
+    unlike    what of the kernel and the code is not what the run had; empty: nothing
+    identity  None where either has no records to compare
+    """
+
+    run: Run
+    point: RunPoint
+    unlike: tuple[str, ...]
+    identity: Identity | None
+    files: tuple[Path, ...]
+
+
+def replay(run: Run, start: str, instruments: Instruments, out: Path) -> Replay:
+    """Run a point of a finished run again and compare it; the new run lies in `out`.
+
+    Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
+    """
+    found = run.point(start)
+    if run.summary.get("testbed", "lab") != "lab":
+        bed = run.summary["testbed"]
+        raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
+    point = point_of(run, found.id)
+    lab = LabTestbed.for_points([point])
+    unlike = differences(run, found, lab.code_key(point))
+    writer = RunWriter.create_at(out)
+    try:
+        done, files = _written(run, found, point, InstrumentedLab(lab, instruments), writer)
+    except BaseException:
+        writer.discard()
+        raise
+    after = load_point(layout.point_dir(done.path, point.id))
+    before, again = found.records(), after.records()
+    proof = None
+    if before is not None and again is not None:
+        proof = identity(before, found.digest, again)
+    return Replay(done, after, unlike, proof, tuple(done.path / file for file in files))
+
+
+def point_of(run: Run, point_id: str) -> Point:
+    """A point as its run's plan had it.  Raises PlanError when it can't be read."""
+    expanded = run.path / layout.EXPANDED
+    said = next((one for one in read_json(expanded).get("points", []) if one.get("id") == point_id), None)
+    if said is None:
+        raise PlanError(f"{expanded}: want the point {point_id}; it is not there")
+    try:
+        return Point(
+            id=said["id"],
+            tuples=tuple((str(e), str(p), str(v)) for e, p, v in said["tuples"]),
+            settings=said["settings"],
+            flows=tuple(said["flows"]),
+            topology=said["topology"],
+            duration_ns=said["duration_ns"],
+            seed=said["seed"],
+            repeat=said["repeat"],
+            levels=(),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"{expanded}: want points as testctl writes them; got {error!r} of {point_id}") from error
+
+
+def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
+    """What determines the records beside the point, and is not what the run had."""
+    theirs, ours = str(found.said.get("code_key", "")).split("-"), key.split("-")
+    parts = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
+    parts += ["parts of the key"] if len(theirs) != len(ours) and not parts else []
+    said = [f"another {part}" if part == "kernel" else f"other {part}" for part in parts]
+    if said:
+        here, there = collect_versions(), run.versions
+        said += [
+            f"{name} {there.get(name)} then, {here.get(name)} now"
+            for name in ("commit", "testctl", "testctl_agent", "python")
+            if there.get(name) != here.get(name)
+        ]
+    return tuple(said)
+
+
+def _written(
+    run: Run, found: RunPoint, point: Point, bed: InstrumentedLab, writer: RunWriter
+) -> tuple[Run, list[Path]]:
+    """Measure the point and complete a run of it alone; the files that the instruments wrote, in the run."""
+    started, clock = datetime.now(UTC), time.monotonic()
+    plan = partial(replace(plan_of(run, found), name=str(run.summary.get("plan", "plan"))), [point.id])
+    writer.write_plan(run.plan_text, {"points": [point.to_json()]})
+    work = writer.path / WORK / point.id
+    result = measure(bed, point, work, keep_captures=True)
+    place = write_point(writer.path, result)
+    log = work / "raw" / KERNEL_LOG
+    if log.exists():
+        with told(place, "the kernel's log was lost"):
+            put_file(log, place / KERNEL_LOG)
+    figures = parse_figures(plan.figures.data, plan.figures.place)
+    done = complete(plan, writer, Options(writer.final.parent), figures, started, time.monotonic() - clock)
+    home = layout.point_dir(done.path, point.id)
+    there = [*sorted((home / layout.CAPTURES).glob("*.pcap")), home / layout.TCP_EVENTS, home / KERNEL_LOG]
+    return done, [path.relative_to(done.path) for path in there if path.exists()]

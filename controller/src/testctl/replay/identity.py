@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a replay went as the point did: by digest, and where it did not, the first record that differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.records import Records
+from testctl.records.digest import RANDOM, digest_of
+
+NAMED = ("time_ns", "where", "flow", "conn", "direction", "seq", "ack", "length")
+"""Columns by which a packet is told to a person."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first row in which two tables differ.
+
+    row     its number from 0
+    first, second  the row in either; None: the table has ended there
+    columns those that differ
+    """
+
+    table: str
+    row: int
+    first: dict[str, Any] | None
+    second: dict[str, Any] | None
+    columns: tuple[str, ...] = ()
+
+    def words(self) -> str:
+        if self.first is None or self.second is None:
+            which, row = ("replay", self.second) if self.first is None else ("run", self.first)
+            return f"{self.table} row {self.row}: only the {which} has it: {_named(row or {})}"
+        moved = ", ".join(f"{name} {self.first[name]} → {self.second[name]}" for name in self.columns)
+        return f"{self.table} row {self.row} ({_named(self.first)}): {moved}"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """compared: how many rows of which tables; digests: of the run's point, and of the same tables of the replay."""
+
+    compared: dict[str, int]
+    digests: tuple[str, str]
+    difference: Difference | None
+
+    @property
+    def same(self) -> bool:
+        return self.digests[0] == self.digests[1]
+
+    def words(self) -> str:
+        return ", ".join(f"{rows} rows of {table}" for table, rows in self.compared.items())
+
+
+def identity(before: Records, digest: str, after: Records) -> Identity:
+    """Compare the kinds of records that the point has; what the replay has more of is left out.
+
+    digest: the point's, as the run keeps it
+    """
+    tables = {"packets": (before.packets, after.packets), "tcp_info": (before.tcp_info, after.tcp_info)}
+    if before.tcp_events is not None and after.tcp_events is not None:
+        tables["tcp_events"] = (before.tcp_events, after.tcp_events)
+    again = digest_of(after.packets, after.tcp_info, after.tcp_events if before.tcp_events is not None else None)
+    difference = None
+    if again != digest:
+        found = (first_difference(name, *pair) for name, pair in tables.items())
+        difference = next((one for one in found if one is not None), None)
+    return Identity({name: pair[0].num_rows for name, pair in tables.items()}, (digest, again), difference)
+
+
+def first_difference(name: str, first: pa.Table, second: pa.Table) -> Difference | None:
+    """The first row that differs in what a digest covers; None when there is none."""
+    common = min(first.num_rows, second.num_rows)
+    columns = [column for column in first.column_names if column not in RANDOM]
+    at = {
+        column: _first(first.column(column).slice(0, common), second.column(column).slice(0, common))
+        for column in columns
+    }
+    row = min((index for index in at.values() if index is not None), default=None)
+    if row is not None:
+        differ = tuple(column for column in columns if at[column] == row)
+        return Difference(name, row, _row(first, row), _row(second, row), differ)
+    if first.num_rows != second.num_rows:
+        return Difference(name, common, _row(first, common), _row(second, common))
+    return None
+
+
+def _first(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int | None:
+    if pa.types.is_dictionary(a.type):
+        a, b = a.cast(pa.string()), b.cast(pa.string())
+    differs = np.flatnonzero(a.to_numpy() != b.to_numpy())
+    return int(differs[0]) if len(differs) else None
+
+
+def _row(table: pa.Table, row: int) -> dict[str, Any] | None:
+    return dict(table.slice(row, 1).to_pylist()[0]) if row < table.num_rows else None
+
+
+def _named(row: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in NAMED if name in row)

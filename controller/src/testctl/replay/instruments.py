@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More instruments for a point of the lab than its plan asks for.  None of them may change a packet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl.lab import machine
+from testctl.plan import Point
+from testctl.testbeds.job import job
+from testctl.testbeds.lab import WALL_PER_VIRTUAL, WALL_S, LabTestbed
+
+KERNEL_LOG = "kernel.log"
+WHOLE_BYTES = 262144
+"""More than any packet has, merged ones too."""
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """What is attached to every host: captures of whole packets, every TCP event; and the kernel's log."""
+
+    packets: bool = False
+    events: bool = False
+    kernel_log: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        names = {"whole packets": self.packets, "every TCP event": self.events, "kernel log": self.kernel_log}
+        return [name for name, on in names.items() if on]
+
+    def added(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """A lab's job with them in it."""
+        hosts = asked["topology"]["hosts"]
+        ports = ",".join(str(port) for port in sorted({flow["server_port"] for flow in asked["flows"]}))
+        collect = {name: dict(collectors) for name, collectors in asked["collect"].items()}
+        for host in hosts:
+            if self.packets:
+                given = collect[host].get("capture", {"device": "eth0", "ports": ports})
+                collect[host]["capture"] = {**given, "snap_bytes": WHOLE_BYTES}
+            if self.events:
+                collect[host].setdefault("tcp_events", {"device": "eth0", "ports": ports})
+        return {**asked, "collect": collect, "kernel_log": self.kernel_log}
+
+
+@dataclass(frozen=True)
+class InstrumentedLab:
+    """The lab with instruments; its points are told by their code key from those of a run."""
+
+    lab: LabTestbed
+    instruments: Instruments
+
+    def code_key(self, point: Point) -> str:
+        return "+".join([self.lab.code_key(point), *self.instruments.words])
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what was asked, the outcome); raw files lie below workdir, the kernel's log too."""
+        asked = self.instruments.added(job(point))
+        limit_s = self.lab.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+        kernel = self.lab.kernels[asked["kernel"]]
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.lab.program)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page and what it asks for, as a Starlette application that only reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from testctl_agent.spec.errors import PlanError, TestctlError
+
+from testctl.report.style import (
+    ACK,
+    DATA,
+    FATE_COLOURS,
+    LANES,
+    ON_DARK,
+    RETRANS,
+    STALL,
+    VERDICT_LOOKS,
+)
+from testctl.serve.listing import Unknown
+from testctl.serve.point import Points
+from testctl.serve.runs import Runs
+from testctl.serve.thin import Window
+from testctl.serve.trend import Trends
+
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+
+
+def make_app(root: Path) -> Starlette:
+    """The application over the runs of a directory."""
+    runs, points = Runs(root), Points(root)
+    trends = Trends(runs)
+
+    def point(request: Request) -> dict[str, Any]:
+        where = request.path_params
+        return points.page(**where) | {"name": runs.name_of(**where)}
+
+    def figure(request: Request) -> dict[str, Any]:
+        asked, where = request.query_params, request.path_params
+        window = Window.parse(asked.get("from", ""), asked.get("to", ""), asked.get("px", "600"))
+        return points.figure(where["run"], where["point"], where["figure"], window, asked.get("lane", ""))
+
+    def packets(request: Request) -> dict[str, Any]:
+        asked, where = request.query_params, request.path_params
+        window = Window.parse(asked.get("from", ""), asked.get("to", ""), "600")
+        return points.packets(where["run"], where["point"], window, asked.get("lane", ""))
+
+    def values(request: Request) -> dict[str, Any]:
+        asked = request.query_params
+        return runs.values(request.path_params["run"], asked.get("metric", ""), asked.get("flow", ""))
+
+    def trend(request: Request) -> dict[str, Any]:
+        asked = request.query_params
+        return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
+
+    answers: dict[str, Callable[[Request], Any]] = {
+        "/api/looks": lambda _: _looks(),
+        "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
+        "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
+        "/api/runs/{run}/values": values,
+        "/api/runs/{run}/points/{point}": point,
+        "/api/runs/{run}/points/{point}/figures/{figure}": figure,
+        "/api/runs/{run}/points/{point}/packets": packets,
+        "/api/trends/{point}": trend,
+    }
+    files = _files()
+    routes = [Route(path, _json(answer)) for path, answer in answers.items()]
+    routes += [Route(path, _file(body, kind)) for path, (body, kind) in files.items()]
+    return Starlette(routes=routes)
+
+
+def _json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
+    """An endpoint; it is no coroutine, so that Starlette runs each request in a thread of its own."""
+
+    def endpoint(request: Request) -> Response:
+        try:
+            body, status = answer(request), 200
+        except Unknown as error:
+            body, status = {"error": str(error)}, 404
+        except PlanError as error:
+            body, status = {"error": str(error)}, 400
+        except (TestctlError, duckdb.Error, pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+            words = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+            body, status = {"error": f"These records can't be read; the point may be damaged: {words}"}, 422
+        text = json.dumps(_finite(body), ensure_ascii=False, separators=(",", ":"))
+        return Response(text, status, {"Cache-Control": "no-store"}, "application/json")
+
+    return endpoint
+
+
+def _finite(value: Any) -> Any:
+    """The same without NaN and infinity, which JSON has not got.  Lists of figures hold whole numbers only."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: item if key in ("t", "y", "least", "most") else _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _looks() -> dict[str, Any]:
+    """Colours and signs, which the report has too."""
+    return {
+        "verdicts": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
+        "lanes": list(LANES),
+        "data": DATA,
+        "retrans": RETRANS,
+        "ack": ACK,
+        "stall": STALL,
+        "fates": FATE_COLOURS,
+        "dark": ON_DARK,
+    }
+
+
+def _files() -> dict[str, tuple[bytes, str]]:
+    """{address: (content, type)}: the page's own files, and plotly.js (MIT licence) as its package carries it."""
+    own = resources.files("testctl.serve").joinpath("static")
+    found = {
+        f"/static/{file.name}": (file.read_bytes(), _TYPES[Path(file.name).suffix])
+        for file in own.iterdir()
+        if Path(file.name).suffix in _TYPES
+    }
+    found["/"] = found.pop("/static/index.html")
+    plotly = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
+    found["/static/plotly.min.js"] = (plotly, _TYPES[".js"])
+    return found
+
+
+def _file(body: bytes, kind: str) -> Callable[[Request], Response]:
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+
+    def endpoint(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(body, 200, headers, kind)
+
+    return endpoint

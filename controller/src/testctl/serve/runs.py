@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs as the page lists them, and one run with its points; what is damaged is said, and the rest is shown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError, TestctlError
+
+from testctl.report.factors import describe, factors
+from testctl.report.metrics import KEY_METRICS, meaning, one_number
+from testctl.report.page import flat
+from testctl.report.style import show_metric
+from testctl.results import RunPoint, layout
+from testctl.results.reader import load_point
+from testctl.serve import listing
+from testctl.serve.cache import Cache, stamp
+
+_BEFORE_POINTS = '\n "points": ['
+"""What begins the points in summary.json: all that a list of runs needs stands before it."""
+_PIECE = 1 << 16
+
+ALL_FLOWS = ""
+"""As a flow's name: one number for all flows of a point."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as it lies on disk; `damage` says in words what could not be read."""
+
+    path: Path
+    summary: Mapping[str, Any]
+    points: Sequence[RunPoint]
+    damage: Sequence[str]
+
+    @property
+    def state(self) -> str:
+        """complete, in progress, or damaged."""
+        if self.path.name.endswith(layout.IN_PROGRESS):
+            return "in progress"
+        return "damaged" if self.damage or not self.summary else "complete"
+
+
+class Runs:
+    """The runs of a results directory, read when asked for and kept while their files are the same."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._heads = Cache(5000)
+        self._found = Cache(8)
+        self._pages = Cache(8)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Every run in one line, newest first."""
+        lines = [self._heads.get(name, _version(path), partial(_line, path)) for name, path in self._all()]
+        return sorted(lines, key=lambda line: (str(line["started"]), str(line["name"])), reverse=True)
+
+    def find(self, name: str) -> Found:
+        """A run with its points.  Raises Unknown."""
+        path = listing.run_path(self.root, name)
+        return self._found.get(path.name, _version(path), lambda: _find(path))
+
+    def page(self, name: str) -> dict[str, Any]:
+        """A run for the page: its facts, what varies, its points."""
+        found = self.find(name)
+        return self._pages.get(found.path.name, id(found), lambda: _page(found))
+
+    def name_of(self, run: str, point: str) -> str:
+        """A point in words: what distinguishes it from the others of its run; "" when that is not known."""
+        return next((str(one["name"]) for one in self.page(run)["points"] if one["id"] == point), "")
+
+    def values(self, name: str, metric: str, flow: str) -> dict[str, Any]:
+        """A metric of every point of a run, in the order of its points: numbers (or null) and how they read."""
+        numbers = [value_of(point, metric, flow) for point in self.find(name).points]
+        return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
+
+    def _all(self) -> list[tuple[str, Path]]:
+        return list(listing.runs(self.root).items())
+
+
+def value_of(point: RunPoint, metric: str, flow: str) -> float | None:
+    """A metric of a point as a number; of all its flows together where no flow is named."""
+    if flow == ALL_FLOWS:
+        return one_number(point, metric)
+    value = point.metrics.get(flow, {}).get(metric)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _version(run: Path) -> tuple[Any, ...]:
+    """Changes when the run does: a complete run never, one in progress with every point."""
+    return stamp(run), stamp(run / layout.SUMMARY), stamp(run / layout.POINTS)
+
+
+def _line(path: Path) -> dict[str, Any]:
+    progress = path.name.endswith(layout.IN_PROGRESS)
+    line: dict[str, Any] = {"name": path.name, "state": "in progress" if progress else "complete", "damage": ""}
+    try:
+        head = _head(path) if not progress else _so_far(path)
+    except (TestctlError, OSError) as error:
+        head = {}
+        line |= {"state": "damaged", "damage": _plain(error)}
+    versions = head.get("versions")
+    kernels = versions.get("kernels") if isinstance(versions, Mapping) else None
+    counts = head.get("counts")
+    return line | {
+        "plan": str(head.get("plan") or _plan_of(path)),
+        "about": str(head.get("about") or ""),
+        "started": str(head.get("started") or _time_of(path)),
+        "digest": str(head.get("digest") or ""),
+        "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
+        "counts": {verdict: counts.get(verdict, 0) for verdict in layout.VERDICTS} if isinstance(counts, dict) else {},
+    }
+
+
+def _head(run: Path) -> dict[str, Any]:
+    """summary.json without its points, which are most of it.  Raises PlanError, OSError."""
+    path = listing.own_file(run, layout.SUMMARY)
+    if path is None:
+        raise PlanError(f"{layout.SUMMARY} is missing")
+    text = ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        while piece := file.read(_PIECE):
+            text += piece
+            before, points, _ = text.partition(_BEFORE_POINTS)
+            if points:
+                text = before.rstrip().removesuffix(",") + "}"
+                break
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise PlanError(f"{layout.SUMMARY} is not whole: {error}") from error
+    return value if isinstance(value, dict) else {}
+
+
+def _so_far(run: Path) -> dict[str, Any]:
+    """What is known of a run in progress: the verdicts of its finished points."""
+    counts: Counter[str] = Counter()
+    for path in listing.points(run).values():
+        counts[str(listing.own_json(path, layout.VERDICT).get("verdict"))] += 1
+    return {"counts": dict(counts)}
+
+
+def _find(path: Path) -> Found:
+    damage: list[str] = []
+    summary: dict[str, Any] = {}
+    there = listing.points(path)
+    if not path.name.endswith(layout.IN_PROGRESS):
+        try:
+            summary = listing.own_json(path, layout.SUMMARY)
+        except TestctlError as error:
+            damage.append(_plain(error))
+    entries = summary.get("points")
+    if isinstance(entries, list):
+        points = [point for entry in entries if (point := _of_summary(entry, there, damage)) is not None]
+    else:
+        points = [point for place in there.values() if (point := _of_files(place, damage)) is not None]
+    return Found(path, summary, tuple(points), tuple(damage))
+
+
+def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> RunPoint | None:
+    try:
+        place = there.get(str(entry["id"]))
+        if place is None:
+            damage.append(f"point {str(entry['id'])[:40]} is in {layout.SUMMARY}, and its directory is missing")
+            return None
+        point = RunPoint(
+            path=place,
+            id=place.name,
+            tuples=tuple((str(e), str(p), v) for e, p, v in entry["tuples"]),
+            verdict=str(entry["verdict"]),
+            reason=str(entry.get("reason", "")),
+            digest=str(entry.get("digest", "")),
+            wall_s=float(entry.get("wall_s") or 0),
+            virtual_s=float(entry.get("virtual_s") or 0),
+            metrics=entry.get("metrics") or {},
+            said=entry,
+        )
+        if listing.own_file(place, layout.POINT) is None:
+            raise PlanError(f"{place.name}/{layout.POINT}: want a plain file; there is none")
+        point.point  # noqa: B018  read now, so that one which is not whole is told here
+    except TestctlError as error:
+        damage.append(f"point {entry['id']}: {_plain(error)}")
+        return None
+    except (KeyError, TypeError, ValueError) as error:
+        damage.append(f"a point in {layout.SUMMARY} is not as testctl writes it: {error!r}")
+        return None
+    return point
+
+
+def _of_files(place: Path, damage: list[str]) -> RunPoint | None:
+    try:
+        return point_of(place)
+    except TestctlError as error:
+        damage.append(f"point {place.name}: {_plain(error)}")
+        return None
+
+
+def point_of(place: Path) -> RunPoint:
+    """A point from its own files.  Raises PlanError when one is missing, a link, or not whole."""
+    for name in (layout.VERDICT, layout.POINT, layout.METRICS):
+        if listing.own_file(place, name) is None:
+            raise PlanError(f"{place.name}/{name}: want a plain file; there is none")
+    return load_point(place)
+
+
+def _page(found: Found) -> dict[str, Any]:
+    varying = factors(found.points)
+    names = sorted({metric for point in found.points for values in point.metrics.values() for metric in values})
+    flows = list(dict.fromkeys(flow for point in found.points for flow in point.metrics if flow != "*"))
+    columns = [(metric, heading) for metric, heading in KEY_METRICS if metric in names]
+    summary = found.summary
+    versions = summary.get("versions")
+    return {
+        "name": found.path.name,
+        "state": found.state,
+        "damage": list(found.damage[:20]),
+        "plan": str(summary.get("plan") or _plan_of(found.path)),
+        "about": str(summary.get("about") or ""),
+        "started": str(summary.get("started") or _time_of(found.path)),
+        "wall_s": summary.get("wall_s"),
+        "digest": str(summary.get("digest") or ""),
+        "reproduce": str(summary.get("reproduce") or ""),
+        "versions": flat(versions) if isinstance(versions, Mapping) else [],
+        "expectations": summary.get("expectations") or [],
+        "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in layout.VERDICTS},
+        "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
+        "flows": flows,
+        "metrics": names,
+        "columns": [[metric, heading, meaning(metric)] for metric, heading in columns],
+        "points": [
+            {
+                "id": point.id,
+                "verdict": point.verdict,
+                "reason": point.reason,
+                "name": describe(point, varying),
+                "at": [factor.of[point.id] for factor in varying],
+                "cells": [show_metric(metric, one_number(point, metric)) for metric, _ in columns],
+            }
+            for point in found.points
+        ],
+    }
+
+
+def _plan_of(path: Path) -> str:
+    return path.name.removesuffix(layout.IN_PROGRESS).partition("-")[2] or path.name
+
+
+def _time_of(path: Path) -> str:
+    """The start by the run's name, as summary.json would say it; "" when the name has none."""
+    day, t, clock = path.name.partition("-")[0].removesuffix("Z").partition("T")
+    if not (t and len(day) == 8 and len(clock) == 6 and (day + clock).isdigit()):
+        return ""
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}+00:00"
+
+
+def _plain(error: Exception) -> str:
+    """An error without the directories above results/."""
+    text = str(error)
+    return text.rpartition("/")[2] if text.startswith("/") else text

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the server: where it listens, and which token it wants."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.serve.app import make_app
+from testctl.serve.guard import Guard, is_loopback
+from testctl.serve.listing import check_results
+
+LEAST_TOKEN = 16
+"""Characters of a token from a file."""
+
+
+def serve(results: Path, host: str, port: int, token_file: Path | None, names: Sequence[str] = ()) -> None:
+    """Serve until interrupted.  Raises PlanError before listening, TestbedError when the port can't be had."""
+    root = check_results(results)
+    own = is_loopback(host)
+    token = read_token(token_file) if token_file is not None else None if own else secrets.token_urlsafe(32)
+    known = [*names, *([] if own else {socket.gethostname(), socket.getfqdn(), host})]
+    app = Guard(make_app(root), token, known, addresses=not own)
+    with _listen(host, port) as listening:
+        bound = listening.getsockname()[1]
+        shown = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{bound}/"
+        if token is not None and token_file is None:
+            address += f"?token={token}"
+        print(f"results  {root}\npage     {address}", flush=True)
+        if token_file is not None:
+            print(f"token    of {token_file}: open the page once as …/?token=TOKEN", flush=True)
+        # No log of requests: the token stands in the first one.
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none",
+                                timeout_graceful_shutdown=2, proxy_headers=False)  # fmt: skip
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def read_token(path: Path) -> str:
+    """The token in a file that its owner alone can read.  Raises PlanError."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), encoding="utf-8") as file:
+            found = os.fstat(file.fileno())
+            mode = stat.S_IMODE(found.st_mode)
+            if not stat.S_ISREG(found.st_mode) or mode & 0o077 or found.st_uid != os.geteuid():
+                raise PlanError(f"--token-file {path}: want a file of yours with mode 0600; got {mode:04o}")
+            token = file.read(4096).strip()
+    except (OSError, ValueError) as error:
+        raise PlanError(f"--token-file {path}: can't read it: {error}") from error
+    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise PlanError(f"--token-file {path}: want at least {LEAST_TOKEN} printable characters without spaces")
+    return token
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, number)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        raise TestbedError(f"--host {host} --port {port}: can't listen there: {error}") from error
+    return listening

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A figure's data as Plotly traces.  x is in the view's unit, counted from its origin, so that ticks stay short.
+import { css, escaped, isDark, showIn, showTime, units } from "./dom.js";
+
+const MANY_MARKS = 300; // markers of one kind in a figure; SVG is slow with more
+const FEW_MARKS = 100; // where they only accompany a line
+
+// The axis of a view [from, to) in ns: "µs after 1.234 s".
+export const axisOf = ({ from, to }) => {
+  const span = to - from;
+  const [size, unit, before] = span >= 5e8 ? [1e9, "s", 0] : span >= 5e5 ? [1e6, "ms", 1e9] : span >= 500 ? [1e3, "µs", 1e6] : [1, "ns", 1e3];
+  const origin = before ? Math.floor(from / before) * before : 0;
+  const digits = { 1e9: 0, 1e6: 3, 1e3: 6 }[before] ?? 0;
+  return { size, unit, origin, x: (ns) => (ns - origin) / size, ns: (x) => Math.round(x * size + origin),
+    title: before && origin ? `time (${unit} after ${(origin / 1e9).toFixed(digits)} s)` : `time (${unit})` };
+};
+
+const shade = (colour, looks) => (isDark() && looks.dark[colour]) || colour;
+const faint = (colour, share) => `rgba(${[1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)).join(",")},${share})`;
+const times = (line, view, axis) => line.t.map((t) => axis.x(t + view.from));
+const lane = (i, looks) => shade(looks.lanes[i % looks.lanes.length], looks);
+const within = (line, view) => {
+  let [least, most] = [Infinity, -Infinity];
+  const span = view.to - view.from;
+  const look = (t, low, high) => { if (t >= 0 && t <= span) { least = Math.min(least, low); most = Math.max(most, high); } };
+  if (line.dt) line.y.forEach((y, i) => look(line.t0 + (i + 0.5) * line.dt, line.least?.[i] ?? y, line.most?.[i] ?? y));
+  else line.y.forEach((y, i) => look(line.t[i], y - (line.length?.[i] || 0), y));
+  return [least, most];
+};
+
+const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => {
+  const edges = line.y.map((_, n) => axis.x(line.t0 + n * line.dt + view.from));
+  const own = lane(i, looks);
+  const scaled = (values) => values.map((value) => value / unit[0]);
+  const band = line.most ? [
+    { type: "scatter", mode: "lines", x: edges, y: scaled(line.least), line: { shape: "hv", width: 0 }, hoverinfo: "skip", showlegend: false },
+    { type: "scatter", mode: "lines", x: edges, y: scaled(line.most), line: { shape: "hv", width: 0 }, fill: "tonexty", fillcolor: faint(own, 0.22), hoverinfo: "skip", showlegend: false },
+  ] : [];
+  return [...band, { type: "scatter", mode: "lines", name: escaped(line.name), x: edges, y: scaled(line.y),
+    line: { shape: "hv", width: 1.5, color: own }, hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>` }];
+});
+
+const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => ({
+  type: "scatter", mode: data.lines.every((one) => one.t.length <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
+  y: line.y.map((value) => value / unit[0]), marker: { size: 4, color: lane(i, looks) },
+  line: { shape, width: 1.3, color: lane(i, looks), dash: line.name === "slow-start threshold" ? "dot" : "solid" },
+  hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>`,
+}));
+
+const FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+const detail = (line, i) => {
+  if (!line.flags) return "";
+  const flags = FLAGS.filter((name, bit) => (line.flags[i] >> bit) & 1 && name !== "ACK");
+  return [...flags, ...(line.ecn[i] === 3 ? ["CE"] : [])].map((word) => ` ${word}`).join("");
+};
+const sparse = (line, most) => {
+  const every = Math.ceil(line.t.length / most);
+  const keep = (values) => values?.filter((_, i) => i % every === 0);
+  return { ...line, t: keep(line.t), y: keep(line.y), length: keep(line.length), flags: keep(line.flags), ecn: keep(line.ecn) };
+};
+const sequence = (data, view, axis, looks, unit) => {
+  const colours = { data: shade(looks.data, looks), retransmission: looks.retrans, ACK: looks.ack, dropped: looks.fates.dropped, "marked CE": looks.fates["marked CE"] };
+  const symbols = { dropped: "triangle-down", "marked CE": "diamond-open", retransmission: "x-thin" };
+  const each = data.bucket_ns === 0;
+  const scaled = (y) => y / unit[0];
+  return data.lines.map((line) => {
+    const base = { type: "scatter", name: line.name === "data" || line.name === "ACK" ? line.name : `${line.name} (${line.rows})` };
+    const colour = colours[line.name];
+    if (each && line.length && (line.name === "data" || line.name === "retransmission")) {
+      const [x, y, text] = [[], [], []];
+      line.t.forEach((t, i) => {
+        const at = axis.x(t + view.from);
+        const words = `${line.y[i] - line.length[i]}:${line.y[i]}${detail(line, i)}`;
+        x.push(at, at, null); y.push(scaled(line.y[i] - line.length[i]), scaled(line.y[i]), null); text.push(words, words, "");
+      });
+      return { ...base, mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x, y, text, line: { color: colour, width: 2.2 }, marker: { size: 4, color: colour, symbol: "line-ew-open" },
+        hovertemplate: `${line.name} %{text}<extra></extra>` };
+    }
+    if (line.name in symbols) {
+      const few = sparse(line, each ? MANY_MARKS : FEW_MARKS);
+      return { ...base, mode: "markers", x: times(few, view, axis), y: few.y.map(scaled), text: few.y,
+        marker: { color: colour, symbol: symbols[line.name], size: few.t.length > 60 ? 5 : 8, opacity: few.t.length > 60 ? 0.6 : 1, line: { width: few.t.length > 60 ? 1 : 1.6, color: colour } }, hovertemplate: `${line.name} %{text:,d}<extra></extra>` };
+    }
+    return { ...base, mode: each && line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x: times(line, view, axis), y: line.y.map(scaled), text: line.y.map((y, i) => `${y}${detail(line, i)}`),
+      line: { color: colour, width: 1.3, shape: line.name === "ACK" ? "hv" : "linear" }, marker: { size: 3.5, color: colour },
+      hovertemplate: `${line.name} %{text}<extra></extra>` };
+  });
+};
+
+export const FIGURES = {
+  throughput: { title: "Throughput", kind: "rate", traces: rate, zero: true, stalls: true, of: "all flows, bytes on the wire" },
+  sequence: { title: "Time and sequence", kind: "size", traces: sequence, stalls: true, large: true, of: "the connection's bytes" },
+  queue: { title: "Queue of the switch", kind: "size", traces: plain("linear"), zero: true, of: "what each packet found waiting" },
+  cwnd: { title: "Congestion window", kind: "count", traces: plain("hv"), zero: true, of: "of the connection" },
+  latency: { title: "Latency, one way", kind: "time", traces: plain("linear"), zero: true, of: "each data packet" },
+  rtt: { title: "Round-trip time", kind: "time", traces: plain("linear"), zero: true, of: "data packet to its ACK" },
+  own_queue: { title: "Queue of the sender", kind: "size", traces: plain("linear"), zero: true, of: "handed down by TCP, not sent yet" },
+};
+
+// The range of y over all the data that are compared, in the base unit; null without any.
+export const rangeOf = (name, all, view) => {
+  let [least, most] = [Infinity, -Infinity];
+  for (const data of all) for (const line of data?.lines || []) {
+    if (name === "cwnd" && line.name === "slow-start threshold" && data.lines.length > 1) continue;
+    const [low, high] = within(line, view);
+    [least, most] = [Math.min(least, low), Math.max(most, high)];
+  }
+  if (least > most) { // nothing inside: the lines that cross the view
+    const values = all.flatMap((data) => (data?.lines || []).flatMap((line) => line.y));
+    if (!values.length) return null;
+    for (const value of values) { least = Math.min(least, value); most = Math.max(most, value); }
+  }
+  if (FIGURES[name].zero) least = 0;
+  const room = (most - least || Math.abs(most) || 1) * 0.06;
+  return [FIGURES[name].zero ? 0 : least - room, most + room];
+};
+
+export const summary = (name, data, view) => {
+  const range = rangeOf(name, [data], view);
+  if (!range || !data.lines.length) return "nothing here in this time";
+  const rows = data.lines.reduce((sum, line) => sum + line.rows, 0);
+  if (name === "throughput") return `${data.bucket_ns === data.fine_ns ? "bins" : "mean of bins"} of ${showTime(data.bucket_ns)}` +
+    (data.fine_ns < data.bucket_ns ? `; band: their least and greatest ${showTime(data.fine_ns)}` : "");
+  if (name === "sequence" && data.bucket_ns === 0) return `${rows} packets, each of them`;
+  if (name === "cwnd") return "";
+  const thin = data.lines.some((line) => line.rows > line.y.length);
+  return thin ? `${rows.toLocaleString("en")} values; of each ${showTime(data.bucket_ns)} first, least, greatest, last` : `${rows} values, each of them`;
+};
+
+export const draw = (element, name, data, { view, range, looks, stalls, chosen }) => {
+  const figure = FIGURES[name];
+  const axis = axisOf(view);
+  const unit = units[figure.kind](Math.max(Math.abs(range?.[1] ?? 1), Math.abs(range?.[0] ?? 0)));
+  const traces = figure.traces(data, view, axis, looks, unit);
+  const lines = { gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 } };
+  const shapes = figure.stalls ? stalls.map((stall) => ({ type: "rect", x0: axis.x(stall.start_ns), x1: axis.x(stall.end_ns), y0: 0, y1: 1, yref: "paper",
+    fillcolor: looks.stall, opacity: stall === chosen ? 0.32 : 0.14, line: { width: 0 }, layer: "below" })) : [];
+  const layout = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: "zoom",
+    font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
+    margin: { l: 52, r: 8, t: 8, b: 36 }, showlegend: traces.filter((trace) => trace.showlegend !== false).length > 1,
+    legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, font: { size: 11 } },
+    hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
+    xaxis: { ...lines, range: [axis.x(view.from), axis.x(view.to)], title: { text: axis.title, font: { size: 11 }, standoff: 4 }, exponentformat: "none", separatethousands: false },
+    yaxis: { ...lines, range: range?.map((value) => value / unit[0]), fixedrange: true, title: { text: unit[1], font: { size: 11 }, standoff: 4 }, exponentformat: "none", nticks: figure.large ? 9 : 6 },
+    shapes,
+  };
+  if (layout.showlegend) layout.margin.t = 26;
+  return Plotly.react(element, traces, layout, { responsive: true, displayModeBar: false, doubleClick: false, showTips: false });
+};
+export const nsOf = (view, x) => axisOf(view).ns(x);
+export const spoken = (name, data, view) => {
+  const range = rangeOf(name, [data], view);
+  const kind = FIGURES[name].kind;
+  const shown = (value) => (kind === "count" ? `${Math.round(value)} packets` : showIn(kind, Math.max(value, 0)));
+  return `${FIGURES[name].title}, ${showTime(view.to - view.from)} from ${showTime(view.from)}: ` +
+    (range && data.lines.length ? `${data.lines.map((line) => line.name).join(", ")}; at most ${shown(range[1] / 1.06)}` : "nothing");
+};

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point: figures, stalls, packets, metrics.
+import { ask, at, badge, choose, drawn, facts, here, looks, make, route, showTime, table, troubled } from "./dom.js";
+import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
+import { markButton } from "./marks.js";
+
+const FEW = 2e6; // ns: windows up to here have a table of packets when asked for
+
+export const showPoint = async (place, now, ready) => {
+  const [, run, , id] = now.path;
+  const [page, all] = await Promise.all([ask(["runs", run, "points", id]), looks()]);
+  const lane = page.lanes.includes(now.query.lane) ? now.query.lane : page.lanes[0];
+  const column = { run, point: id, page, lane, label: id };
+  const name = `${page.run}/${page.id}`;
+  place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
+  if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
+  if (page.reason) place.append(make("p", { class: "error" }, page.reason));
+  place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
+    make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
+    make("span", { class: "note" }, page.packets ? `${page.packets.toLocaleString("en")} packets, ${showTime(page.duration_ns)}` : "no packets")));
+  place.append(make("details", { class: "small" }, make("summary", {}, "What was asked"), tuples(page),
+    facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
+
+  if (!page.figures.length) {
+    place.append(make("p", { class: "note" }, page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
+    queueMicrotask(() => drawn("figures"));
+    return { mark: name };
+  }
+  const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
+    { ...(board.isWhole() ? {} : board.view), lane: column.lane === page.lanes[0] ? "" : column.lane, ...extra }));
+  const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
+  const changeLane = (chosen) => { column.lane = chosen; put({}, false); board.show(); changed(); };
+  const lanes = page.lanes.length > 1 ? [choose("connection", page.lanes.map((text) => [text, text]), lane, changeLane)] : [];
+  const bar = toolbar(board, lanes);
+  const stalls = stallList(page, (stall) => board.jump(stall));
+  const packets = packetList(column, board);
+  const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
+  place.append(bar.element, board.element, stalls.element, packets.element, metrics(page));
+  ready(); // the figures need their width
+  board.show();
+  return {
+    mark: name,
+    keys: { ...zoomKeys(board), n: () => stalls.step(1, board), p: () => stalls.step(-1, board) },
+    restyle: () => board.restyle(),
+    leave: () => board.leave(),
+    same: (next) => next.path.join("/") === now.path.join("/"),
+    update: (next) => { board.set(viewOf(next.query) || board.whole, false); changed(); },
+  };
+};
+
+export const tuples = (page) => make("div", { class: "scroll" }, table(["entity", "parameter", "value"],
+  page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
+
+const metrics = (page) => make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
+  make("div", { class: "scroll" }, table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
+    page.metrics.rows.map(([metric, ...values]) => make("tr", {},
+      make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
+      ...values.map((value) => make("td", { class: "number" }, value.shown)))))));
+
+// Stalls in order of time; each is a link to its place.
+const stallList = (page, jump) => {
+  const { rows, in_all: inAll } = page.stalls;
+  const section = make("section", { "aria-labelledby": "stalls-title" }, make("h2", { id: "stalls-title" }, `Stalls (${inAll})`));
+  if (!rows.length) section.append(make("p", { class: "note" }, "No silence of this point was long enough to be called a stall."));
+  if (inAll > rows.length) section.append(make("p", { class: "note" }, `The ${rows.length} longest are listed.`));
+  const lines = rows.map((stall) => make("tr", {},
+    make("td", {}, make("button", { type: "button", "data-item": true, "aria-label": `Show the stall of ${stall.length} at ${at(stall.start_ns)}`, onclick: () => jump(stall) }, at(stall.start_ns))),
+    make("td", { class: "number" }, stall.length), make("td", {}, stall.lane),
+    make("td", { class: "nowrap", title: stall.why }, stall.cause), make("td", {}, stall.ended), make("td", { class: "wide" }, stall.proof)));
+  if (rows.length) section.append(make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Stalls" },
+    table(["begins", make("th", { scope: "col", class: "number" }, "lasts"), "connection", "cause", "ended by", "evidence"], lines)));
+  return {
+    element: section,
+    tell: (chosen) => rows.forEach((stall, i) => lines[i].classList.toggle("chosen", stall === chosen)),
+    step: (by, board) => {
+      if (!rows.length) return;
+      const middle = (board.view.from + board.view.to) / 2;
+      const from = rows.indexOf(board.chosen);
+      const next = from >= 0 ? from + by : by > 0 ? rows.findIndex((stall) => stall.start_ns > (board.isWhole() ? -1 : middle)) : rows.findLastIndex((stall) => stall.end_ns < middle);
+      const stall = rows[Math.min(Math.max(next, 0), rows.length - 1)];
+      jump(stall);
+      const line = lines[rows.indexOf(stall)];
+      line.parentElement.parentElement.parentElement.scrollTop = line.offsetTop - 60;
+    },
+  };
+};
+
+// The packets of the window in words, when it is short enough.
+const packetList = (column, board) => {
+  const body = make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Packets" });
+  const note = make("p", { class: "note" });
+  const section = make("details", {}, make("summary", {}, "Packets in this time"), note, body);
+  let turn = 0;
+  const tell = async () => {
+    if (!section.open) return;
+    const mine = ++turn;
+    const { from, to } = board.view;
+    body.replaceChildren();
+    if (to - from > FEW) { note.textContent = `Zoom in to ${showTime(FEW)} or less to read packets.`; return; }
+    try {
+      const { rows, more } = await ask(["runs", column.run, "points", column.point, "packets"], { from, to, lane: column.lane });
+      if (mine !== turn) return;
+      note.textContent = more ? `The first ${rows.length} are listed.` : `${rows.length} in all.`;
+      body.replaceChildren(table(["time", "where", "way", "data", "ACK", "flags", "notes"], rows.map((row) => make("tr", {},
+        make("td", { class: "number" }, at(row.time_ns)), ...[row.where, row.way, row.data, row.ack, row.flags, row.notes].map((text) => make("td", {}, text))))));
+    } catch (error) { body.replaceChildren(troubled(error.message)); }
+  };
+  section.addEventListener("toggle", tell);
+  return { element: section, tell };
+};

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One metric of one point over the runs that have that point, and where its level changed.
+
+A point is named by the hash of what determines it, so that the same id in two runs is the same test.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import TestctlError
+
+from testctl.compare import change_points
+from testctl.report.style import show_metric
+from testctl.serve import listing
+from testctl.serve.cache import Cache, stamp
+from testctl.serve.runs import Runs, point_of, value_of
+
+
+class Trends:
+    """Trends over the runs of a results directory; a point's files are read once while they are the same."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._read = Cache(20_000)
+
+    def trend(self, point: str, metric: str, flow: str) -> dict[str, Any]:
+        """The values in order of the runs' starts; change points are positions in `runs`.  Raises Unknown."""
+        rows: list[dict[str, Any]] = []
+        names: set[str] = set()
+        flows: dict[str, None] = {}
+        for line in reversed(self._runs.lines()):
+            place = self._runs.root / str(line["name"])
+            found = self._point(place, point)
+            if found is None:
+                continue
+            names |= {name for values in found.metrics.values() for name in values}
+            flows |= dict.fromkeys(name for name in found.metrics if name != "*")
+            value = value_of(found, metric, flow)
+            rows.append({key: line[key] for key in ("name", "started", "kernels", "state")} | {
+                "value": value, "shown": show_metric(metric, value), "verdict": found.verdict,
+                "digest": found.digest, "tuples": [list(item) for item in found.tuples],
+            })  # fmt: skip
+        if not rows:
+            raise listing.Unknown(f"no run here has a point {point[:100]!r}")
+        return {
+            "point": point,
+            "metric": metric,
+            "flow": flow,
+            "tuples": rows[-1]["tuples"],
+            "metrics": sorted(names),
+            "flows": list(flows),
+            "runs": [{key: value for key, value in row.items() if key != "tuples"} for row in rows],
+            "changes": change_points([row["value"] for row in rows]),
+        }
+
+    def _point(self, run: Path, point: str) -> Any:
+        place = listing.points(run).get(point)
+        if place is None:
+            return None
+        try:
+            return self._read.get(place, stamp(place), lambda: point_of(place))
+        except TestctlError:
+            return None

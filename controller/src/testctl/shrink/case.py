@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A point that fails an expectation, taken out of its run: what it is made of, and plans of parts of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan import Expectation, Plan, Point, load_plan
+from testctl.plan.document import parse
+from testctl.plan.judge import Judge, Verdict, counterpart, matching
+from testctl.plan.plain import plain
+from testctl.results import Run, RunPoint
+from testctl.shrink.yaml import block
+
+Tuple3 = tuple[str, str, str]
+Tuples = tuple[Tuple3, ...]
+KEPT_FIELDS = ("topology", "flows", "groups")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is shrunk.
+
+    plan         the run's plan, as it was run
+    point        the point in that plan, and `found`, what the run has of it
+    expectation  the one that it is held against, and `raw`, as the plan has it
+    wanted       "fail": the smallest set that still fails it; "pass": that still meets it
+    than         tuple's key -> the value at the point that the expectation compares with
+    """
+
+    run: Run
+    plan: Plan
+    point: Point
+    found: RunPoint
+    expectation: Expectation
+    raw: Mapping[str, Any]
+    document: Mapping[str, Any]
+    wanted: Verdict
+    than: Mapping[str, str]
+
+    @property
+    def tuples(self) -> Tuples:
+        return self.point.tuples
+
+    @property
+    def name(self) -> str:
+        """The plan's name."""
+        return str(self.run.summary.get("plan") or self.plan.name)
+
+
+def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) -> Case:
+    """The point of a run whose id starts so, and the expectation to hold it against.
+
+    expectation  its number in the plan (from 1) or its name; "": the first that the point fails
+    holds        the point meets it, and the question is what makes it do so
+
+    Raises PlanError for what can't be shrunk, and says why.
+    """
+    found = run.point(start)
+    if found.verdict not in ("pass", "fail"):
+        why = f": {found.reason}" if found.reason else ""
+        raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
+    plan = plan_of(run, found)
+    point = next((point for point in plan.points if point.id == found.id), None)
+    if point is None:
+        raise PlanError(f"{run.path}: the point {found.id} can't be made again from its plan (another testctl?)")
+    wanted: Verdict = "pass" if holds else "fail"
+    chosen, number = _chosen(run, plan, point, expectation, wanted)
+    document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
+    than = {
+        plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
+    }
+    raw = document["expect"][number]
+    return Case(run, plan, point, found, chosen, raw, document, wanted, than)
+
+
+def plan_of(run: Run, found: RunPoint) -> Plan:
+    """The plan that a point of a run came from: plan.yaml, and what --set, --kernel and --without made of it."""
+    from testctl.metrics import metric_names
+
+    text = run.plan_text.encode()
+    if not text:
+        raise PlanError(f"{run.path}: want the run's plan.yaml; there is none")
+    testbed = str(run.summary.get("testbed", "lab"))
+    bed = testbed if testbed in ("lab", "netns") else "inventory"
+    asked = {(e, p): str(v) for e, p, v in found.tuples}
+    given = load_plan(text, metrics=metric_names(), testbed=bed, paper=False)
+    there = {(a.entity, a.param): a.texts for a in given.assignments}
+    sets = [f"{e}.{p}={json.dumps(v)}" for (e, p), v in asked.items() if v not in there.get((e, p), ())]
+    without = [f"{e}.{p}" for e, p in there if (e, p) not in asked]
+    if not sets and not without:
+        return given
+    return load_plan(text, metrics=metric_names(), testbed=bed, paper=False, overrides=sets, without=without)
+
+
+def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:
+    """The expectation to shrink by, and its place in the plan's list."""
+    about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
+    judge = Judge(plan, {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in run.points})
+    said = {i: judge.one(e, point).verdict for i, e in about}
+    if not asked:
+        for number, chosen in about:
+            if said[number] == wanted and chosen.quantifier == "every":
+                return chosen, number
+        hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
+        raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
+    for number, chosen in enumerate(plan.expectations):
+        if asked not in (chosen.name, str(number + 1)):
+            continue
+        if chosen.quantifier == "some":
+            raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
+        if said.get(number) == wanted:
+            return chosen, number
+        is_so = f"it is {said[number]} there" if number in said else "it is not about that point"
+        raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
+    known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
+    raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {asked!r}")
+
+
+def _verb(wanted: Verdict) -> str:
+    return "fails" if wanted == "fail" else "meets"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Some of a case's tuples as a plan of their own: its point, and the one it is compared with."""
+
+    plan: Plan
+    point: Point
+    other: Point | None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return (self.point, self.other) if self.other else (self.point,)
+
+
+def candidate(case: Case, tuples: Tuples) -> Candidate:
+    """Raises PlanError when these tuples are no plan."""
+    from testctl.metrics import metric_names
+
+    text = plan_text(case, tuples)
+    plan = load_plan(text.encode(), metrics=metric_names(), testbed=case.plan.testbed, paper=False)
+    point = plan.points[0]
+    if point.duration_ns > case.point.duration_ns:
+        raise PlanError(f"the point would take {point.duration_ns / 1e9:g} s, longer than {case.point.id} itself")
+    than = plan.expectations[0].bounds.than
+    if not than:
+        return Candidate(plan, point, None)
+    levels = counterpart(point.levels, than)
+    return Candidate(plan, point, next(p for p in plan.points if p.levels == levels))
+
+
+def verdict_of(found: Candidate, results: Mapping[str, Mapping[str, Any]]) -> tuple[Verdict, str]:
+    """The expectation's verdict at the candidate's point, and what it says."""
+    finding = Judge(found.plan, results).one(found.plan.expectations[0], found.point)
+    return finding.verdict, finding.text
+
+
+def plan_text(
+    case: Case, tuples: Tuples, comments: Sequence[str] = (), notes: Mapping[Tuple3, str] | None = None
+) -> str:
+    """A plan of these tuples and the one expectation.
+
+    comments  lines above it
+    notes     what to say beside a tuple
+    """
+    notes = notes or {}
+    lines = [f"# {line}" for line in comments]
+    if comments:
+        lines.append(f"about: {block(f'What of point {case.point.id} of {case.name} matters')}")
+    lines += [f"{name}: {block(case.document[name])}" for name in KEPT_FIELDS if case.document.get(name) is not None]
+    lines += [f"seed: {case.plan.seed}", "tuples:"]
+    for item in tuples:
+        entity, param, text = item
+        theirs = case.than.get(f"{entity}.{param}")
+        value = block([text, theirs], values=True) if theirs is not None else block(text, values=True)
+        note = f"  # {notes[item]}" if item in notes else ""
+        lines.append(f"  - [{block(entity)}, {block(param)}, {value}]{note}")
+    lines += ["expect:", f"  - name: {block(case.expectation.name)}"]
+    rest = {key: value for key, value in case.raw.items() if key not in ("name", "when", "than", "paper")}
+    lines += [f"    {key}: {block(value)}" for key, value in rest.items()]
+    if case.than:
+        ours = {f"{entity}.{param}": text for entity, param, text in tuples}
+        lines.append(f"    when: {block({key: ours[key] for key in case.than}, values=True)}")
+        lines.append(f"    than: {block(case.than, values=True)}")
+    return "\n".join(lines) + "\n"

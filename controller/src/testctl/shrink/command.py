@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search as a command runs it: its directory, its workers, and what is kept when it is ended early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.execute import Bed, kill_workers, workers
+from testctl.plan import Point
+from testctl.results import layout
+from testctl.results.atomic import told
+from testctl.results.reader import read_json
+from testctl.shrink.case import Case
+from testctl.shrink.search import Found, search
+from testctl.shrink.trials import CANDIDATES, SpentError, Trial, Trials
+from testctl.shrink.write import REPORT, write
+from testctl.testbeds.choose import choose
+
+LEAST_WALL_S = 45.0
+TIMES_WALL = 5.0
+"""How long a point may take, beside what it took in the run."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a search left: `why` says why it ended early, "" when it did not."""
+
+    found: Found
+    trials: Trials
+    plan: Path
+    why: str = ""
+    interrupted: bool = False
+
+
+def run_search(
+    case: Case, directory: Path, *, jobs: int, probes: int, most: int, told_of: Callable[[Trial], None]
+) -> Ended:
+    """Search, and write what was found into `directory`, also when the search is interrupted or may not go on.
+
+    Raises PlanError when the directory holds something else, or the point does not fail again.
+    """
+    prepare(case, directory)
+    found = Found()
+    why, interrupted = "", False
+    with workers(jobs) as pool:
+        trials = Trials(case, directory, pool, _beds(case), told_of, most)
+        try:
+            search(case, trials, found, probes, jobs)
+        except SpentError as error:
+            why = str(error)
+            pool.shutdown(cancel_futures=True)
+        except BaseException as error:
+            kill_workers(pool)
+            pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            why, interrupted = "interrupted", True
+    return Ended(found, trials, write(case, found, trials, directory), why, interrupted)
+
+
+def prepare(case: Case, directory: Path) -> None:
+    """Make the directory, or take one that an earlier search of this point left."""
+    report = directory / REPORT
+    if report.exists():
+        said = read_json(report)
+        if (said.get("run"), said.get("point")) != (case.run.name, case.point.id):
+            raise PlanError(f"{directory}: is of a search of point {said.get('point')} of {said.get('run')}")
+    elif directory.exists() and any(item.name != CANDIDATES for item in directory.iterdir()):
+        raise PlanError(f"{directory}: want a new directory, or one of an earlier search; got one with something in it")
+    with told(directory, "nothing was run"):
+        (directory / CANDIDATES / layout.POINTS).mkdir(parents=True, exist_ok=True)
+
+
+def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
+    """Testbeds that give up sooner than a run does: a point without any rate would go on for as long as it may."""
+    limit_s = max(LEAST_WALL_S, TIMES_WALL * case.found.wall_s)
+    return lambda points: choose(case.plan.testbed, points, limit_s)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs parts of a case in the lab, each point once, and says whether the failure is still there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
+
+from testctl.execute import Bed, measure
+from testctl.plan import Point
+from testctl.results import layout, write_point
+from testctl.results.reader import read_json
+from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
+
+CANDIDATES = "candidates"
+"""In the search's directory: the points that were run for it, without their packets."""
+Result = Mapping[str, Any]
+Answer = Literal["stays", "goes", "unclear"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of the failure with these tuples.
+
+    answer  stays; goes; unclear: they can't be run, or not be judged
+    words   what the expectation, or whoever refused them, said
+    ran     how many points were run for it: none where all were known
+    """
+
+    tuples: Tuples
+    answer: Answer
+    words: str
+    ran: int = 0
+    wall_s: float = 0.0
+
+    @property
+    def stays(self) -> bool:
+        return self.answer == "stays"
+
+
+@dataclass
+class Trials:
+    """Every trial so far.
+
+    bed   makes the testbed for some points
+    told  is called after every trial
+    most  runs of points that may be made; then SpentError
+    """
+
+    case: Case
+    directory: Path
+    pool: ProcessPoolExecutor
+    bed: Callable[[Sequence[Point]], Bed]
+    told: Callable[[Trial], None] = lambda trial: None
+    most: int = 1000
+    runs: int = 0
+    made: dict[frozenset[tuple[str, str, str]], Trial] = field(default_factory=dict)
+    known: dict[str, Result] = field(default_factory=dict)
+
+    def __call__(self, batch: Sequence[Tuples]) -> list[Trial]:
+        """Try them side by side; in the order given."""
+        fresh = {frozenset(tuples): tuples for tuples in batch if frozenset(tuples) not in self.made}
+        started = {key: self._start(tuples) for key, tuples in fresh.items()}
+        for key, tuples in fresh.items():
+            trial = self._ended(tuples, started[key])
+            self.made[key] = trial
+            self.told(trial)
+        return [self.made[frozenset(tuples)] for tuples in batch]
+
+    def _start(self, tuples: Tuples) -> tuple[Candidate, dict[str, Future[Result]]] | TestctlError:
+        try:
+            found = candidate(self.case, tuples)
+            bed = self.bed(found.points)
+        except (PlanError, TestbedError) as error:
+            return error
+        waiting: dict[str, Future[Result]] = {}
+        for point in found.points:
+            if point.id in self.known:
+                continue
+            there = self._finished(point, bed.code_key(point))
+            if there is not None:
+                self.known[point.id] = there
+            elif self.runs >= self.most:
+                raise SpentError(f"--max-runs {self.most}: all were made")
+            else:
+                self.runs += 1
+                waiting[point.id] = self.pool.submit(try_point, bed, point, self.directory / CANDIDATES)
+        return found, waiting
+
+    def _ended(self, tuples: Tuples, started: tuple[Candidate, dict[str, Future[Result]]] | TestctlError) -> Trial:
+        if isinstance(started, TestctlError):
+            return Trial(tuples, "unclear", str(started).removeprefix("<plan>:"))
+        found, waiting = started
+        for point_id, future in waiting.items():
+            try:
+                self.known[point_id] = future.result()
+            except BrokenProcessPool as error:
+                raise TestbedError(f"point {point_id}: its worker was killed from outside (out of memory?)") from error
+        wall_s = sum(float(self.known[point_id]["wall_s"]) for point_id in waiting)
+        verdict, words = verdict_of(found, self.known)
+        answer: Answer = "unclear"
+        if verdict in ("pass", "fail"):
+            answer = "stays" if verdict == self.case.wanted else "goes"
+        return Trial(tuples, answer, words, len(waiting), wall_s)
+
+    def _finished(self, point: Point, code_key: str) -> Result | None:
+        """The point as the run has it, or an earlier search in this directory."""
+        for place in (self.case.run.path, self.directory / CANDIDATES):
+            path = layout.point_dir(place, point.id)
+            if not (path / layout.VERDICT).exists():
+                continue
+            said = read_json(path / layout.VERDICT)
+            if said.get("code_key") == code_key and said.get("verdict") in ("pass", "fail"):
+                return {**said, "verdict": "pass", "metrics": read_json(path / layout.METRICS)}
+        return None
+
+
+class SpentError(TestctlError):
+    """No more runs may be made."""
+
+
+def try_point(bed: Bed, point: Point, directory: Path) -> Result:
+    """Run one point and keep what verdicts are made of: not its packets."""
+    work = directory / ".work" / point.id
+    shutil.rmtree(work, ignore_errors=True)
+    result = measure(bed, point, work, keep_captures=False)
+    shutil.rmtree(work, ignore_errors=True)
+    if result.verdict == "pass" and not layout.point_dir(directory, point.id).exists():
+        write_point(directory, replace(result, records=None, stalls=None))
+    return {
+        "verdict": result.verdict,
+        "reason": result.reason,
+        "metrics": json.loads(json.dumps(result.metrics)),
+        "wall_s": result.wall_s,
+    }

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other values a tuple could have: its parameter's words, numbers in steps of a unit, what the plan sweeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testctl_agent.params.types import OrNone
+from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType
+from testctl_agent.spec.units import Quantity
+
+from testctl.plan.registry import printed
+from testctl.shrink.ranges import Axis
+
+MOST_WORDS = 8
+"""Other words of one tuple that are tried."""
+DIGITS = 2
+"""Significant digits to which a number's range is looked for, if its unit is not coarser."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A tuple whose other values are words."""
+
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A tuple whose value is a number; `show` writes one as a plan does."""
+
+    axis: Axis
+    show: Callable[[int], str]
+
+
+def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | None, passes: bool) -> Words | Numbers:
+    """The other values of a tuple of that type.
+
+    text     its value as written
+    swept    the values that the plan gives it
+    default  what holds without the tuple (None: unknown), and whether that is known to pass
+    """
+    value = kind.parse(text)
+    number = kind.of if isinstance(kind, OrNone) else kind
+    if isinstance(number, Amount | Int) and isinstance(value, int):
+        base = _number(kind, default)
+        hints = {n for n in (_number(kind, other) for other in swept) if n is not None and n != value}
+        axis = Axis(
+            value=int(value),
+            step=_step(number, text, int(value)),
+            least=number.least,
+            most=number.most,
+            hints=tuple(sorted(hints | ({base} if base not in (None, value) else set()))),
+            passes=(base,) if passes and base is not None and base != value else (),
+        )
+        return Numbers(axis, _shower(number))
+    words = _words(kind)
+    others = [word for word in dict.fromkeys([*swept, *words]) if kind.parse(word) != value]
+    return Words(tuple(others[:MOST_WORDS]))
+
+
+def _words(kind: ValueType) -> tuple[str, ...]:
+    if isinstance(kind, Switch):
+        return ("on", "off")
+    return tuple(str(value) for value in kind.values) if isinstance(kind, Choice) else ()
+
+
+def _number(kind: ValueType, value: Value | None) -> int | None:
+    """The value as a number in its base unit; None for a word such as none."""
+    if isinstance(value, str):
+        try:
+            value = kind.parse(value)
+        except ValueError:
+            return None
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _step(kind: Amount | Int, text: str, value: int) -> int:
+    """The unit as written (a tenth of it, for a value of one or less), but no finer than DIGITS digits."""
+    digits: int = 10 ** max(len(str(abs(value))) - DIGITS, 0)
+    if isinstance(kind, Int):
+        return digits
+    unit = kind.of.units.get(re.sub(r"[\s0-9.eE+-]*", "", text, count=1), 1)
+    return max(unit if value >= 2 * unit else unit // 10, digits, 1)
+
+
+def _shower(kind: Amount | Int) -> Callable[[int], str]:
+    if isinstance(kind, Int):
+        return str
+    quantity: type[Quantity] = kind.of
+    return lambda value: str(quantity(value))
+
+
+def shown(kind: ValueType, value: Value) -> str:
+    """A value in base units as a plan writes it."""
+    number = kind.of if isinstance(kind, OrNone) else kind
+    if isinstance(value, int) and not isinstance(value, bool) and isinstance(number, Amount | Int):
+        return _shower(number)(value)
+    return printed(value)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain data as one line of the YAML that plans are written in."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan.document import parse
+from testctl.plan.plain import plain
+
+_NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+
+
+def block(value: Any, *, values: bool = False) -> str:
+    """A scalar, list or mapping in flow style; words stay bare where the loader reads them back as they are.
+
+    values: all text is what tuples set, for which 5 and "5" are the same; "6.12" gets quotes, since it is no number
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{block(key)}: {block(item, values=values)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(block(item, values=values) for item in value) + "]"
+    if isinstance(value, bool | int) or value is None:
+        return json.dumps(value)
+    text = str(value)
+    number = values and _NUMBER.fullmatch(text)
+    bare = _WHOLE.fullmatch(text) if number else _bare(text)
+    return text if bare else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _bare(text: str) -> bool:
+    """Whether the loader takes the word for itself, in a list as in a mapping."""
+    if not text.isprintable() or "#" in text or ":" in text[-1:]:
+        return False
+    try:
+        return bool(plain(parse(f"[{text}, {{{text}: {text}}}]\n", "<word>")).data == [text, {text: text}])
+    except PlanError:
+        return False

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two samples: exact p values, honest intervals, and a stated number of samples below which nothing is said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from testctl.compare.statistics import (
+    LEVEL,
+    adjusted,
+    cliffs_delta,
+    compare_samples,
+    least_p,
+    least_samples,
+    permutation_p,
+)
+
+from tools.measure_compare import NOISES, families, pairs
+
+values = st.lists(st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3)), min_size=2, max_size=7)
+
+
+@settings(deadline=None, max_examples=30)
+@given(values, values)
+def test_p_is_a_probability_and_does_not_depend_on_who_comes_first(a: list[float], b: list[float]) -> None:
+    one, other = compare_samples(a, b), compare_samples(b, a)
+    assert 0 < one.p <= 1
+    assert one.p == pytest.approx(other.p)
+    assert one.effect == -other.effect
+    assert -1 <= one.effect <= 1
+    if one.interval is not None:
+        assert one.interval[0] <= one.means[1] - one.means[0] + 1e-6
+        assert one.interval[1] >= one.means[1] - one.means[0] - 1e-6
+
+
+@settings(deadline=None, max_examples=40)
+@given(values, st.floats(0.001, 1000), st.floats(-1000, 1000))
+def test_p_does_not_depend_on_the_unit(a: list[float], scale: float, shift: float) -> None:
+    b = [value + index for index, value in enumerate(a)]
+    moved = [[scale * value + shift for value in side] for side in (a, b)]
+    assert compare_samples(a, a).p > LEVEL
+    assert compare_samples(*moved).p == pytest.approx(compare_samples(a, b).p, abs=0.05)
+
+
+def test_the_exact_p_is_that_of_scipy() -> None:
+    generator = np.random.default_rng(2)
+    for shift in (0.0, 1.0, 3.0):
+        x, y = generator.normal(0, 1, 5), generator.normal(shift, 2, 6)
+
+        def welch(x: object, y: object, axis: int) -> object:
+            return np.abs(stats.ttest_ind(x, y, equal_var=False, axis=axis).statistic)
+
+        said = stats.permutation_test((x, y), welch, n_resamples=10**6, alternative="greater").pvalue
+        assert permutation_p(x, y, 1) == pytest.approx(said)
+
+
+def test_samples_apart_have_the_least_p() -> None:
+    assert compare_samples([1, 2, 3, 4], [10, 11, 12, 13]).p == pytest.approx(least_p(4, 4)) == pytest.approx(2 / 70)
+    assert compare_samples([5.0] * 4, [6.0] * 4).p == pytest.approx(4 / 70)  # two modes, doubled
+    assert compare_samples([1e12, 1e12 + 1, 1e12 + 2], [1e12 + 9, 1e12 + 8, 1e12 + 7]).p == pytest.approx(0.1)
+    assert compare_samples([1.0], [2.0]).p == 1.0
+    assert compare_samples([3.0] * 5, [3.0] * 5).p == 1.0
+
+
+@given(st.integers(1, 10_000))
+def test_the_number_of_samples_that_is_stated_is_enough_and_no_less_is(comparisons: int) -> None:
+    count = least_samples(comparisons)
+    assert 4 / math.comb(2 * count, count) <= LEVEL / comparisons
+    assert 4 / math.comb(2 * count - 2, count - 1) > LEVEL / comparisons
+
+
+def test_delta_counts_pairs() -> None:
+    assert cliffs_delta(np.array([1.0, 2.0]), np.array([2.0, 3.0])) == 0.75
+
+
+def test_the_correction_keeps_order_and_makes_nothing_smaller() -> None:
+    ps = [0.01, 0.04, 0.03, 0.9]
+    assert adjusted(ps) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.9])
+    assert adjusted([]) == []
+
+
+def test_two_modes_are_compared_as_mixtures() -> None:
+    generator = np.random.default_rng(5)
+    a, b = (np.tile([100.0, 120.0], 6) + generator.normal(0, 0.5, 12) for _ in range(2))
+    assert compare_samples(a, b).p > LEVEL
+    shifted = compare_samples(a, b + 2)
+    assert shifted.p < LEVEL  # 2 %, far less than the 10 % that the values spread
+    assert shifted.modes is not None
+    assert stats.ttest_ind(a, b + 2).pvalue > 0.5
+    assert compare_samples(a, np.concatenate([b[1::2], b[1::2] + 0.1])).p < LEVEL  # only one of the modes is left
+
+
+@pytest.mark.parametrize("noise", [name for name in NOISES if not name.startswith("auto")])
+def test_false_alarms_stay_within_their_bound(noise: str) -> None:
+    """Of comparisons of nothing with nothing not surely more than LEVEL are alarms, alone and in families."""
+    alone = pairs(NOISES[noise], 0.01, 5, 0.0, 200)
+    assert stats.binomtest(alone, 200, LEVEL, alternative="greater").pvalue > 0.01
+    together = families(NOISES[noise], 5, 5, 40)
+    assert stats.binomtest(together, 40, LEVEL, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize(("cv", "count", "power"), [(0.005, 10, 0.95), (0.01, 20, 0.7)])
+def test_one_per_cent_is_found_in_noise(cv: float, count: int, power: float) -> None:
+    hits = pairs(NOISES["gaussian"], cv, count, 0.01, 40)
+    assert stats.binomtest(hits, 40, power, alternative="less").pvalue > 0.01

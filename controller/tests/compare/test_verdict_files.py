@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdict files are what their readers take: parsed again, counted, and held against the shape of each form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testctl.compare import compare_runs, judge_runs, of_run, uri_of, verdicts_of, write_verdicts
+from testctl.compare.junit import junit
+from testctl.compare.markdown import markdown
+from testctl.compare.sarif import sarif
+from testctl.compare.verdicts import Case, Finding, Verdicts
+from testctl_agent.spec.errors import PlanError
+
+from controller.tests.compare.written import TUPLES, Given, write_run
+
+POINT = Given()
+TEXT: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "minLength": 1}},
+}
+SARIF: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/run"}},
+    },
+    "additionalProperties": False,
+    "$defs": {
+        "run": {
+            "required": ["tool"],
+            "properties": {
+                "tool": {
+                    "required": ["driver"],
+                    "properties": {"driver": {"required": ["name"], "properties": {"rules": {
+                        "type": "array", "uniqueItems": True,
+                        "items": {"required": ["id"], "properties": {"shortDescription": TEXT}},
+                    }}}},
+                },
+                "automationDetails": {"required": ["id"]},
+                "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                "results": {"type": "array", "items": {"$ref": "#/$defs/result"}},
+                "properties": {"type": "object"},
+            },
+            "additionalProperties": False,
+        },
+        "result": {
+            "required": ["message"],
+            "properties": {
+                "ruleId": {"type": "string"},
+                "ruleIndex": {"type": "integer", "minimum": 0},
+                "level": {"enum": ["none", "note", "warning", "error"]},
+                "message": TEXT,
+                "locations": {"type": "array", "items": {"properties": {
+                    "physicalLocation": {"required": ["artifactLocation"], "properties": {
+                        "artifactLocation": {"required": ["uri"], "properties": {"uri": {"minLength": 1}}},
+                        "region": {"properties": {"startLine": {"type": "integer", "minimum": 1}}},
+                    }},
+                    "logicalLocations": {"type": "array", "items": {"properties": {
+                        "fullyQualifiedName": {"type": "string"}, "kind": {"type": "string"}}}},
+                }, "additionalProperties": False}},
+                "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+                "properties": {"type": "object"},
+            },
+            "additionalProperties": False,
+        },
+    },
+}  # fmt: skip
+"""The parts of the OASIS schema of SARIF 2.1.0 that are used here."""
+
+
+def checked_sarif(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    jsonschema.validate(found, SARIF)
+    (run,) = found["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+    return run  # type: ignore[no-any-return]
+
+
+def checked_junit(text: str) -> ET.Element:
+    root = ET.fromstring(text.encode())
+    (suite,) = root
+    assert (root.tag, suite.tag) == ("testsuites", "testsuite")
+    assert {case.tag for case in suite} <= {"testcase"}
+    assert all(case.get("name") and case.get("classname") is not None for case in suite)
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(suite.attrib[name]) == int(root.attrib[name]) == len(suite.findall(f"testcase/{tag}"))
+    assert int(suite.attrib["tests"]) == len(suite)
+    assert all(len(case) <= 1 for case in suite)
+    return suite
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Verdicts:
+    other = (("hosts", "cc", "bbr"), TUPLES[1])
+    points = [
+        POINT,
+        replace(POINT, id="a1", tuples=other),
+        replace(POINT, id="a2", repeat=2),
+        replace(POINT, id="a3", repeat=3),
+    ]
+    a = write_run(tmp_path / "a", points)
+    slower = replace(points[1], metrics={"throughput_bps": 9e8, "wire_bytes": 1000}, packets=[{"seq": 7}])
+    b = write_run(tmp_path / "b", [points[0], slower, replace(points[2], metrics={"throughput_bps": 2e9}, packets=[])])
+    return verdicts_of(compare_runs(a, b), uri_of(tmp_path / "b"))
+
+
+def test_a_comparison_in_all_forms(compared: Verdicts, tmp_path: Path) -> None:
+    suite = checked_junit(junit(compared))
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
+    failures = [case.find("failure") for case in suite]
+    messages = [one.get("message") for one in failures if one is not None]
+    assert messages == ["bulk throughput_bps: 1e+09 → 9e+08 (-10 %)", "the point is not in b"]
+    run = checked_sarif(sarif(compared))
+    worse = [r for r in run["results"] if r["level"] == "error"]
+    assert [r["ruleId"] for r in worse] == ["throughput_bps", "missing"]
+    place = worse[0]["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "b/plan.yaml").as_uri()
+    assert place["logicalLocations"][0]["fullyQualifiedName"] == "a1/bulk"
+    page = markdown(compared).splitlines()
+    assert page[2] == "**worse**: 1 points are the same, 2 differ"
+    assert page[6].startswith("| worse | `a1` | hosts.cc=bbr switch.delay=5ms | bulk throughput\\_bps: 1e+09 → 9e+08")
+    assert sum(line.startswith("| better ") for line in page) == 1
+
+
+def test_equal_runs_in_all_forms(tmp_path: Path) -> None:
+    a, b = (write_run(tmp_path / name, [POINT]) for name in "ab")
+    said = verdicts_of(compare_runs(a, b), "plan.yaml")
+    assert [case.get("name") for case in checked_junit(junit(said))] == ["same 1 points are the same"]
+    assert checked_sarif(sarif(said))["results"] == []
+    assert "**nothing is worse**: no difference: 1 points are the same" in markdown(said)
+
+
+def test_statistics_in_all_forms(tmp_path: Path) -> None:
+    def points(mean: float) -> list[Given]:
+        return [
+            Given(f"a{n}", metrics={"throughput_bps": mean + n, "drops": 0}, packets=None, repeat=n) for n in range(8)
+        ]
+
+    a, b = (write_run(tmp_path / n, points(mean), testbed="netns") for n, mean in (("a", 1000), ("b", 900)))
+    suite = checked_junit(junit(verdicts_of(judge_runs([a], [b]), "plan.yaml")))
+    (failure,) = suite.findall("testcase/failure")
+    assert "bulk throughput_bps: 1003.5 → 903.5 (-9.97 %, 95 %: " in str(failure.get("message"))
+    few = verdicts_of(judge_runs([write_run(tmp_path / "c", points(1)[:2], testbed="netns")], [a]), "plan.yaml")
+    assert checked_junit(junit(few)).get("skipped") == "1"
+    assert [r["level"] for r in checked_sarif(sarif(few))["results"]] == ["warning"]
+
+
+def test_one_run_in_all_forms(tmp_path: Path) -> None:
+    verdicts = ("pass", "fail", "invalid", "skip", "broken")
+    run = write_run(
+        tmp_path / "a", [replace(POINT, id=v, verdict=v, reason="why", repeat=i) for i, v in enumerate(verdicts)]
+    )
+    files = {form: tmp_path / form for form in ("junit", "sarif", "markdown")}
+    write_verdicts(of_run(run, "plan.yaml"), files)
+    suite = checked_junit(files["junit"].read_text())
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "2", "1"]
+    assert len(checked_sarif(files["sarif"].read_text())["results"]) == 4
+    assert "invalid: why" in files["markdown"].read_text()
+    with pytest.raises(PlanError, match=r"--junit .*nowhere/x: can't write it"):
+        write_verdicts(of_run(run, "plan.yaml"), {"junit": tmp_path / "nowhere" / "x"})
+
+
+texts = st.text(max_size=20)
+findings = st.builds(
+    Finding, st.sampled_from(["verdict", "drops", "x"]), st.sampled_from(["worse", "better", "other"]), texts
+)
+cases = st.builds(
+    Case, texts, texts, st.sampled_from(["pass", "fail", "error", "skip"]), st.lists(findings, max_size=3).map(tuple)
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.builds(Verdicts, texts, st.just("p"), texts, st.lists(cases, max_size=4).map(tuple), st.integers(0, 2)))
+def test_any_text_makes_files_that_parse(said: Verdicts) -> None:
+    checked_junit(junit(said))
+    checked_sarif(sarif(said))
+    found = sum(len(case.findings) for case in said.cases)
+    rows = [line for line in markdown(said).splitlines() if line.startswith("|")]
+    assert len(rows) == (found + 2 if found else 0)

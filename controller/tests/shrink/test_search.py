@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search over a case, with a lab made up from what is known of the DCTCP bug; what it can't be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from testctl.plan import load_plan
+from testctl.results import Run
+from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_of, plan_text, verdict_of
+from testctl.shrink.search import Found, Matter, search
+from testctl.shrink.trials import Trial
+from testctl.shrink.write import ranges
+from testctl_agent.spec.errors import PlanError
+
+from .conftest import unsteady
+
+MakeRun = Callable[..., Run]
+
+
+def failing(run: Run) -> str:
+    return next(point.id for point in run.points if point.verdict == "fail")
+
+
+class MadeUpLab:
+    """Judges candidates as a run would, by the fault's own rule."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.tried: list[Tuples] = []
+        self.widest = 0
+
+    def __call__(self, batch: Sequence[Tuples]) -> list[Trial]:
+        self.widest = max(self.widest, len(batch))
+        return [self._one(tuples) for tuples in batch]
+
+    def _one(self, tuples: Tuples) -> Trial:
+        self.tried.append(tuples)
+        try:
+            found = candidate(self.case, tuples)
+        except PlanError as error:
+            return Trial(tuples, "unclear", str(error))
+        if "htb_ecn_threshold" in found.point.settings["sender"] and "htb_rate" not in found.point.settings["sender"]:
+            return Trial(tuples, "unclear", "there is no htb_rate to go with it")
+        results = {
+            point.id: {"verdict": "pass", "metrics": {"bulk": {"stability_cv_10ms": 0.8 if unsteady(point) else 0.001}}}
+            for point in found.points
+        }
+        verdict, words = verdict_of(found, results)
+        return Trial(tuples, "stays" if verdict == self.case.wanted else "goes", words)
+
+
+def shrunk(case: Case, width: int = 1) -> tuple[Found, MadeUpLab]:
+    lab = MadeUpLab(case)
+    return search(case, lab, Found(), probes=8, width=width), lab
+
+
+def keys(tuples: Sequence[Tuple3]) -> list[str]:
+    return [f"{entity}.{param}" for entity, param, _ in tuples]
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_it_names_what_matters_and_the_ranges(make_run: MakeRun, width: int) -> None:
+    run = make_run()
+    found, lab = shrunk(open_case(run, failing(run)), width)
+    assert found.done
+    assert lab.widest <= width
+    matters = {f"{m.item[0]}.{m.item[1]}": m for m in found.matters.values() if m.matters}
+    assert set(matters) == {
+        "ends.cc", "receiver.gro", "sender.htb_rate", "sender.htb_ecn_threshold", "sender.htb_mark", "all.mtu",
+    }  # fmt: skip
+    assert keys(found.smallest) == [*(k for k in keys(run.points[0].tuples) if k in matters), "bulk.duration"]
+    assert ranges(matters["ends.cc"]) == "goes at dctcp_resched, dctcp"
+    assert ranges(matters["receiver.gro"]) == "goes at off"
+    assert ranges(matters["sender.htb_mark"]) == "goes at ack; it is the default"
+    threshold, mtu = matters["sender.htb_ecn_threshold"], matters["all.mtu"]
+    assert (threshold.below, threshold.least, threshold.most, threshold.above) == ("1kB", "2kB", "4kB", "5kB")
+    assert (mtu.least, mtu.most, mtu.above) == ("576", "2900", "3000")
+    assert "longer than" in found.kept["bulk", "duration", "100ms"]
+    idle = {keys([m.item])[0] for m in found.matters.values() if not m.matters}
+    assert idle == {"ends.tcp_ecn", "sender.tso", "receiver.gro_flush", "switch.delay"}
+
+
+def test_the_smallest_plan_fails_and_loads(make_run: MakeRun) -> None:
+    run = make_run()
+    case = open_case(run, failing(run))
+    found, _ = shrunk(case)
+    text = plan_text(case, found.smallest, ["a comment"], dict.fromkeys(found.smallest, "beside it"))
+    plan = load_plan(text)
+    assert len(plan.points) == 1
+    assert unsteady(plan.points[0])
+    assert [e.name for e in plan.expectations] == ["throughput is steady"]
+
+
+def test_a_comparison_keeps_the_tuple_it_is_about_and_both_points(make_run: MakeRun) -> None:
+    run = make_run()
+    case = open_case(run, failing(run), "3")
+    found, _ = shrunk(case)
+    assert found.kept["ends", "cc", "dctcp_bug"] == "the expectation compares two of its values"
+    assert "sender.htb_ecn_threshold" in keys(found.smallest)
+    assert "sender.tso" not in keys(found.smallest)
+    plan = load_plan(plan_text(case, found.smallest))
+    assert [point.tuples[0] for point in plan.points] == [("ends", "cc", "dctcp_bug"), ("ends", "cc", "dctcp")]
+
+
+def test_what_makes_a_point_pass(make_run: MakeRun) -> None:
+    """At 30 kB it is steady; nothing is needed for that, since a host without a limiter is steady too."""
+    run = make_run()
+    steady = next(p.id for p in run.points if ("sender", "htb_ecn_threshold", "30kB") in p.tuples)
+    found, _ = shrunk(open_case(run, steady, "throughput is steady", holds=True))
+    assert keys(found.smallest) == ["bulk.duration"]
+
+
+def test_a_run_with_other_values_than_its_plan_has(make_run: MakeRun) -> None:
+    """--set leaves its mark in the points alone."""
+    run = make_run(("sender.htb_ecn_threshold=2500B", "hosts.kernel='6.1'"))
+    case = open_case(run, failing(run))
+    assert ("sender", "htb_ecn_threshold", "2500B") in case.tuples
+    assert ("hosts", "kernel", "6.1") in case.tuples
+    assert candidate(case, case.tuples).point.id == case.point.id == failing(run)
+    assert {p.id for p in plan_of(run, run.points[0]).points} >= {run.points[0].id}
+
+
+def test_an_interrupted_search_keeps_what_it_has(make_run: MakeRun) -> None:
+    run = make_run()
+    case = open_case(run, failing(run))
+    lab = MadeUpLab(case)
+
+    def soon(batch: Sequence[Tuples]) -> list[Trial]:
+        if len(lab.tried) >= 14:
+            raise KeyboardInterrupt
+        return lab(batch)
+
+    found = Found()
+    with pytest.raises(KeyboardInterrupt):
+        search(case, soon, found, probes=4, width=1)
+    assert not found.done
+    assert found.stage == "the smallest set"
+    assert len(found.smallest) < len(case.tuples)
+    assert lab([found.smallest])[0].stays
+
+
+def test_a_point_that_does_not_fail_again(make_run: MakeRun) -> None:
+    run = make_run()
+    case = open_case(run, failing(run))
+    with pytest.raises(PlanError, match="does not fail 'throughput is steady' when it is run again: other words"):
+        search(case, lambda batch: [Trial(tuples, "goes", "other words") for tuples in batch], Found(), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("point", "expectation", "holds", "said"),
+    [
+        ("pass", "", False, "fails no expectation of its plan; nothing to shrink; --holds asks what makes it meet one"),
+        ("broken", "", False, "is broken; want one that ran and was judged"),
+        ("fail", "no such", False, "want one that is about point"),
+        ("fail", "1", False, "expect no packet is lost: want one that point .* fails; it is pass there"),
+        ("fail", "some point loses packets", False, "is about some of several points, not about one"),
+        ("pass", "3", False, "it is not about that point"),
+    ],
+)
+def test_what_cannot_be_shrunk(make_run: MakeRun, point: str, expectation: str, holds: bool, said: str) -> None:
+    run = make_run(verdicts={11: "broken"})
+    chosen = [p.id for p in run.points if p.verdict == point][-1 if point == "pass" else 0]
+    with pytest.raises(PlanError, match=said):
+        open_case(run, chosen, expectation, holds)
+
+
+def test_words_for_ranges() -> None:
+    item = ("sender", "htb_rate", "2gbit")
+    assert ranges(Matter(item, True, least="1gbit", most="2gbit", above="3gbit")) == (
+        "stays from 1gbit to 2gbit; goes at 3gbit"
+    )
+    assert ranges(Matter(item, True, least="2gbit", most="2gbit", below="1gbit", above="3gbit")) == (
+        "stays at 2gbit alone; goes at 1gbit and 3gbit"
+    )

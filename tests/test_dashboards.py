@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dashboards are current and well formed, and the roles put them and their database where they belong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from testctl.grafana import dashboards
+from testctl.grafana.model import UNITS
+from testctl.metrics import metric_names
+from testctl.testbeds.rack import ansible
+
+from controller.tests.influx.influxd import Influxd, running
+from tests.grafana import board, panels, queries, variables
+
+ROOT = Path(__file__).parents[1]
+BOARDS = sorted((ROOT / "dashboards").glob("*.json"))
+PLAYBOOK = ansible("ansible-playbook")
+needs_ansible = pytest.mark.skipif(PLAYBOOK is None, reason="ansible-playbook is not installed")
+
+
+def test_the_committed_dashboards_are_those_that_are_made(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(ROOT / "tools" / "gen_dashboards.py"), str(tmp_path)], check=True)
+    made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert {path.name: path.read_text(encoding="utf-8") for path in BOARDS} == made, "make gen"
+    assert {name: json.loads(text) for name, text in made.items()} == {
+        f"{name}.json": found for name, found in dashboards().items()
+    }
+
+
+def test_every_unit_of_a_metric_has_grafanas_name() -> None:
+    assert {info.unit for info in metric_names().values()} <= UNITS.keys()
+
+
+def test_every_metric_is_in_the_dashboards() -> None:
+    def named(name: str) -> set[str]:
+        text = "\n".join(one.query for one in queries(board(ROOT / "dashboards" / name)))
+        return set(re.findall(r'"(\w+)"', text))
+
+    assert {name for name, info in metric_names().items() if not info.text} <= named("plan.json")
+    assert set(metric_names()) <= named("point.json")
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_panels_have_their_own_number_and_place(path: Path) -> None:
+    found = board(path)
+    assert found["uid"] == f"testctl-{path.stem}"
+    numbers = [panel["id"] for panel in panels(found)]
+    assert len(numbers) == len(set(numbers))
+    for together in [found["panels"], *(row["panels"] for row in found["panels"] if row.get("panels"))]:
+        taken: set[tuple[int, int]] = set()
+        for panel in together:
+            place = panel["gridPos"]
+            assert 0 <= place["x"] <= place["x"] + place["w"] <= 24
+            cells = {
+                (x, y)
+                for x in range(place["x"], place["x"] + place["w"])
+                for y in range(place["y"], place["y"] + place["h"])
+            }
+            assert not cells & taken, panel["title"]
+            taken |= cells
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_a_variable_is_chosen_before_it_is_used(path: Path) -> None:
+    known: set[str] = set()
+    for one in variables(board(path)):
+        assert set(re.findall(r"\$\{(\w+)", one["query"])) <= known
+        known.add(one["name"])
+    for asked in queries(board(path)):
+        assert set(re.findall(r"\$\{(\w+)", asked.query)) <= known, asked.where
+
+
+def played(where: Path, role: str, tasks: str, words: dict[str, Any], *more: str) -> dict[str, int]:
+    """Play some tasks of a role on this machine; returns how many were ok, changed, failed."""
+    task = {"name": "It", "ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
+    play = {"name": "Try", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
+    play["vars"] = {"ansible_python_interpreter": sys.executable, **words}
+    book = where / "try.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    environ = os.environ | {
+        "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"),
+        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"),
+        "ANSIBLE_HOME": str(where / "ansible"),
+        "LC_ALL": "C.UTF-8",
+    }
+    argv = [str(PLAYBOOK), "-i", "localhost,", str(book), *more]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (recap,) = re.findall(r"^localhost\s+: (.*)$", done.stdout, re.MULTILINE)
+    return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", recap)}
+
+
+@needs_ansible
+@pytest.mark.root
+def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
+    words = {
+        "grafana_config": str(tmp_path / "etc"),
+        "grafana_dashboards": str(tmp_path / "boards"),
+        "grafana_checkout": str(ROOT),
+        "grafana_group": "root",
+        "grafana_influxdb_url": "http://db:8086",
+        "grafana_influxdb_user": "reader",
+        "grafana_influxdb_password": 'a"b: c',
+    }
+    (tmp_path / "etc").mkdir()
+    assert played(tmp_path, "grafana", "provision", words, "--check")["failed"] == 0
+    assert list((tmp_path / "etc").iterdir()) == [], "a dry run"
+    assert played(tmp_path, "grafana", "provision", words)["changed"] == 4
+    assert played(tmp_path, "grafana", "provision", words)["changed"] == 0
+    folder = tmp_path / "etc" / "provisioning"
+    source = folder / "datasources" / "testctl.yaml"
+    assert source.stat().st_mode & 0o777 == 0o640, "it holds a password"
+    (made,) = yaml.safe_load(source.read_text(encoding="utf-8"))["datasources"]
+    assert (made["url"], made["user"], made["secureJsonData"]) == ("http://db:8086", "reader", {"password": 'a"b: c'})
+    (provider,) = yaml.safe_load((folder / "dashboards" / "testctl.yaml").read_text(encoding="utf-8"))["providers"]
+    there = Path(provider["options"]["path"])
+    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
+        path.name: path.read_bytes() for path in BOARDS
+    }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
+    with running(tmp_path_factory.mktemp("influxd")) as made:
+        yield made
+
+
+@needs_ansible
+def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, server: Influxd) -> None:
+    words = {"influxdb_port": httpx.URL(server.url).port, "influxdb_database": "runs", "influxdb_retention": "52w"}
+
+    def kept() -> list[str]:
+        return [row["duration"] for row in server.rows('SHOW RETENTION POLICIES ON "runs"')]
+
+    assert played(tmp_path, "influxdb", "database", words)["changed"] == 1
+    assert kept() == ["8736h0m0s"]
+    assert server.write("m x=1", "runs").status_code == 204
+    assert played(tmp_path, "influxdb", "database", words)["changed"] == 0
+    assert played(tmp_path, "influxdb", "database", words | {"influxdb_retention": "0s"})["changed"] == 1
+    assert kept() == ["0s"]
+    assert server.rows("SELECT * FROM m", "runs") != [], "what was there is there"
