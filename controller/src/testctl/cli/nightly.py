@@ -127,7 +127,6 @@ def _print_json(before: Run | None, now: Run) -> None:
 
 def _print(before: Run | None, now: Run, console: Console) -> None:
     from testctl.compare import compare_runs, print_comparison
-    from testctl.nightly import since
     from testctl.report import print_summary
 
     print_summary(now, console)
@@ -136,9 +135,10 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
         console.print("\nthe first night of this plan here: there is nothing to compare with")
         return
     console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
-    for line in since(before, now):
-        console.print(f"  {line}")
-    print_comparison(compare_runs(before, now), console)
+    found = compare_runs(before, now)
+    print_comparison(found, console)
+    if found.differs:
+        console.print(f"all of it: testctl compare {before.path} {now.path} --all")
 
 
 def _print_coverage(now: Run, console: Console) -> None:
