@@ -33,7 +33,7 @@ tuples:
   - [bulk, duration, {duration}]
 repeat: {repeat}
 """
-POINTS = 16
+POINTS = 8
 ROUNDS = 3
 MANY = 10_000
 START_S = 60.0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from testctl.results import Run
 from testctl_agent.spec.errors import TestbedError
 
 from controller.tests.cluster.beds import Hashing
-from controller.tests.cluster.dask import Dask, dask
+from controller.tests.cluster.dask import ROOT, Dask, dask
 
 PLAN = """
 topology: pair
@@ -136,3 +137,43 @@ def test_no_scheduler_and_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         go(2, bed(tmp_path), tmp_path, "run", ClusterPool("nonsense://x"))
     with dask(tmp_path, workers=0) as empty, pytest.raises(TestbedError, match="no worker there; start one"):
         go(2, bed(tmp_path), tmp_path, "run", ClusterPool(empty.address))
+
+
+def other_code(where: Path) -> str:
+    """A PYTHONPATH with the project's packages, one line of which is another."""
+    for package in ("controller/src/testctl", "agents/src/testctl_agent"):
+        name = package.rpartition("/")[2]
+        shutil.copytree(ROOT / package, where / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (where / "testctl" / "noise.py").open("a", encoding="utf-8") as file:
+        file.write("\n# another line\n")
+    return f"{where}:{ROOT}"
+
+
+def test_a_worker_of_other_code_is_named_also_when_it_comes_late(tmp_path: Path) -> None:
+    path = other_code(tmp_path / "other")
+    (tmp_path / "points").mkdir()
+    with dask(tmp_path, workers=1) as cluster:
+        work = ClusterPool(cluster.address).work(bed(tmp_path, pause_s=0.3), iter(plan(200).points), tmp_path, False)
+        next(work)
+        cluster.worker(PYTHONPATH=path)
+        with pytest.raises(TestbedError, match=r"worker tcp://127.*: point \w+: want code \w+; got \w+"):
+            list(work)
+        with pytest.raises(TestbedError, match=r"want testctl [\d.]+ \(code (\w+)\) on Python .*; got testctl .*code"):
+            go(2, bed(tmp_path), tmp_path, "run", ClusterPool(cluster.address))
+
+
+def test_a_worker_without_the_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none" / "testctl").mkdir(parents=True)
+    (tmp_path / "none" / "testctl" / "__init__.py").write_text('raise ImportError("not here")\n', encoding="utf-8")
+    with dask(tmp_path, workers=0) as cluster:
+        cluster.worker(PYTHONPATH=f"{tmp_path / 'none'}:{ROOT}")
+        with pytest.raises(TestbedError, match=r"tcp://127.*: it can't import testctl: .*not here"):
+            go(2, bed(tmp_path), tmp_path, "run", ClusterPool(cluster.address))
+
+
+def test_the_last_worker_lost_ends_the_run_and_keeps_what_is_done(tmp_path: Path) -> None:
+    with dask(tmp_path, workers=1) as cluster:
+        deadly = bed(tmp_path, deadly=plan(6).points[3].id)
+        with pytest.raises(TestbedError, match="no worker for 1 s; start some and --resume"):
+            go(6, deadly, tmp_path, "run", ClusterPool(cluster.address, workerless_s=1))
+    assert list(tmp_path.glob("run.in-progress/points/*/verdict.json"))

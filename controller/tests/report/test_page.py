@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from testctl.report import write as writing
 from testctl.report import write_report
 from testctl.report.page import render_report
 from testctl.results import Run, load_run
@@ -130,6 +131,21 @@ def test_write_report_draws_all_and_changes_no_result(run: Run, tmp_path: Path) 
     again = (copy / "figures" / "paper.png").read_bytes(), written.read_bytes()
     write_report(copy, jobs=2)
     assert again == ((copy / "figures" / "paper.png").read_bytes(), written.read_bytes())
+
+
+def test_of_many_points_those_are_drawn_that_did_not_pass(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run.path, copy)
+    monkeypatch.setattr(writing, "DRAWN", 3)
+    html = write_report(copy, figures=False).read_text(encoding="utf-8")
+    drawn = [point.id for point in run.points if f'id="d-{point.id}"' in html]
+    bad = [point.id for point in run.points if point.has_records and point.verdict != "pass"]
+    assert len(drawn) == 3
+    assert set(drawn) <= set(bad) if len(bad) >= 3 else set(bad) <= set(drawn)
+    assert html.count("Not drawn: the run has more points") == sum(p.has_records for p in run.points) - 3
+    assert all(f'id="p-{point.id}"' in html for point in run.points)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

@@ -90,7 +90,7 @@ def _run(
 
 
 def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, Night]:
-    from testctl.nightly import KEY, Night, last_night, schedule
+    from testctl.nightly import KEY, Night, cost_ms, last_night, schedule
     from testctl.nightly import like as like_run
     from testctl.results import load_run
 
@@ -105,7 +105,7 @@ def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | N
         return chosen, Night(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
     capacity = last.capacity(budget_s, jobs) if last else None
     chosen = schedule(plan, capacity, last.first if last else ())
-    if not chosen.points:
+    if not chosen.points or cost_ms(chosen.points[0]) > 1000 * budget_s:
         raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
     return chosen, Night(chosen, budget_s, jobs, capacity, since)
 
@@ -127,7 +127,6 @@ def _print_json(before: Run | None, now: Run) -> None:
 
 def _print(before: Run | None, now: Run, console: Console) -> None:
     from testctl.compare import compare_runs, print_comparison
-    from testctl.nightly import since
     from testctl.report import print_summary
 
     print_summary(now, console)
@@ -136,9 +135,10 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
         console.print("\nthe first night of this plan here: there is nothing to compare with")
         return
     console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
-    for line in since(before, now):
-        console.print(f"  {line}")
-    print_comparison(compare_runs(before, now), console)
+    found = compare_runs(before, now)
+    print_comparison(found, console)
+    if found.differs:
+        console.print(f"all of it: testctl compare {before.path} {now.path} --all")
 
 
 def _print_coverage(now: Run, console: Console) -> None:

@@ -125,7 +125,11 @@ class _Gathering:
         from distributed import KilledWorker
 
         point, attempt = task
-        if future.status == "finished":
+        status = future.status
+        if status in ("pending", "lost"):  # it was over, and then the worker that had its result was lost
+            self._under_way[future] = task
+            return
+        if status == "finished":
             parcel: Parcel = future.result()
             if self._fetch(parcel, point):
                 yield point, parcel.verdict, parcel.wall_s
@@ -206,6 +210,8 @@ def _check_workers(client: Client, address: str, testbed: Bed) -> None:
     mine = fitness()
     wrong = []
     for worker, said in sorted(client.run(fitness, testbed, on_error="return").items()):
+        if isinstance(said, OSError):
+            continue  # it was lost just now, as it may be at any time
         if not isinstance(said, Fitness):
             wrong.append(f"{worker}: it can't import testctl: {said!r}")
         elif (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):

@@ -2,7 +2,7 @@
 """A plan every night within a budget: the most valuable points first, and what changed since the night before."""
 
 from testctl.nightly.cost import cost_ms
-from testctl.nightly.history import KEY, Last, interrupted, last_night, nights, since
+from testctl.nightly.history import KEY, Last, interrupted, last_night, nights
 from testctl.nightly.night import Night
 from testctl.nightly.schedule import Schedule, like, schedule
 
@@ -17,5 +17,4 @@ __all__ = [
     "like",
     "nights",
     "schedule",
-    "since",
 ]

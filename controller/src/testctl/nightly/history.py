@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
@@ -65,22 +64,5 @@ def last_night(results: Path, plan: str) -> Last | None:
     run = load_run(found[-1])
     first = {point.id for point in run.points if point.verdict not in GOOD}
     if len(found) > 1:
-        first |= {one.point for one in compare_runs(load_run(found[-2]), run).differences}
+        first |= {one.other for one in compare_runs(load_run(found[-2]), run).differences}
     return Last(run, frozenset(first))
-
-
-def since(before: Run, now: Run) -> list[str]:
-    """What else is not as it was the night before, in words: code, kernels, tools."""
-    a, b = _flat(before.summary.get("versions", {})), _flat(now.summary.get("versions", {}))
-    return [
-        f"{name}: {a.get(name, 'none')} → {b.get(name, 'none')}"
-        for name in sorted({*a, *b})
-        if a.get(name) != b.get(name)
-    ]
-
-
-def _flat(versions: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in versions.items():
-        found |= _flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else {f"{prefix}{name}": str(value)}
-    return found

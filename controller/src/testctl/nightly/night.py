@@ -54,8 +54,8 @@ class Night:
         """Whether the clock ended the night."""
 
     def admits(self, point: Point) -> bool:
-        """Whether it would be done in time; once one would not, none is."""
-        if self._timed and not self.late:
+        """Whether it would be done in time; once one would not, none is.  The first is begun in any case."""
+        if self._timed and not self.late and (self._admitted or self._cost):
             limit = self._budget_s * (AIM if self._capacity is None else 1.0)
             per_cost = self._spent / self._cost if self._cost else 0.001
             self.late = self._elapsed() + cost_ms(point) * per_cost > limit

@@ -142,6 +142,7 @@ def _point(point: RunPoint, varying: Sequence[Factor], data: str | None) -> dict
         "captures": sorted(point.captures()),
         "figure": (point.path.parents[1] / "figures" / f"{point.id}.png").exists(),
         "data": None if data is None else Markup(data),
+        "recorded": point.has_records,
     }
 
 

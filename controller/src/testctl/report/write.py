@@ -14,11 +14,14 @@ from testctl.report.figure_spec import FigureSpec
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.page import point_data, write_page
 from testctl.report.series import read_series
-from testctl.results import Run, load_point, load_run
+from testctl.results import Run, RunPoint, load_point, load_run
 from testctl.results.atomic import told
 from testctl.results.layout import FIGURES
 
 Job = tuple[Path, str, Path | None]
+
+DRAWN = 120
+"""Points that are drawn at most, those that did not pass first; a page of more would be too large to open."""
 
 
 def write_report(
@@ -36,6 +39,7 @@ def write_report(
     specs    the plan's figures, by default as the kept plan declares them
     jobs     processes that draw
     tell     called with the id of each point when it is drawn
+    Of a run with more than DRAWN points only the most telling are drawn; all are in the tables.
     Records are read one point at a time.  Raises TestbedError, PlanError.
     """
     run = load_run(run_dir)
@@ -48,8 +52,10 @@ def write_report(
         with told(out, "the figures were not written; the results are kept"):
             out.mkdir(exist_ok=True)
     varying = factors(run.points)
-    titles = {point.id: f"{describe(point, varying)}: {point.verdict}" for point in run.points}
-    work = [(point.path, titles[point.id], out / f"{point.id}.png" if figures else None) for point in run.points]
+    work = [
+        (point.path, f"{describe(point, varying)}: {point.verdict}", out / f"{point.id}.png" if figures else None)
+        for point in most_telling(run.points, DRAWN)
+    ]
     data: dict[str, str | None] = {}
     for (path, _, _), text in zip(work, _drawn(work, jobs), strict=True):
         data[path.name] = text
@@ -58,6 +64,13 @@ def write_report(
     if figures:
         paper_figures(run, out, specs)
     return write_page(run, data)
+
+
+def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:
+    """At most so many that have records, before all those that did not pass; the rest has nothing to be drawn."""
+    recorded = [point for point in points if point.has_records]
+    kept = {point.id for point in sorted(recorded, key=lambda point: point.verdict == "pass")[:most]}
+    return [point for point in points if point.id in kept or not point.has_records]
 
 
 def _drawn(work: Sequence[Job], jobs: int) -> Iterator[str | None]:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local processes get points a few at a time, and what has come of the others is on disk alone."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testctl.execute import LocalPool
+from testctl.plan import Point, load_plan
+from testctl_agent.spec.errors import TestbedError
+
+from controller.tests.cluster.beds import Hashing
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples: [[hosts, cc, cubic], [bulk, duration, 1s]]
+repeat: %d
+"""
+JOBS = 2
+MANY = 2000
+
+
+def test_memory_does_not_grow_with_the_points(tmp_path: Path) -> None:
+    """tools/bench.py many: ten thousand."""
+    points = load_plan(PLAN % MANY).points
+    (tmp_path / "mark").mkdir()
+    (tmp_path / "points").mkdir()
+    taken: list[int] = []
+
+    def given() -> Iterator[Point]:
+        for number, point in enumerate(points):
+            taken.append(number)
+            yield point
+
+    peaks, most = [], 0
+    tracemalloc.start()
+    try:
+        for done, _ in enumerate(LocalPool(JOBS).work(Hashing(tmp_path / "mark"), given(), tmp_path, False), 1):
+            most = max(most, len(taken) - done)
+            if done % (MANY // 4) == 0:
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.reset_peak()
+    finally:
+        tracemalloc.stop()
+    assert len(taken) == MANY
+    assert most < JOBS + 1
+    assert len(list((tmp_path / "points").iterdir())) == MANY
+    assert peaks[3] < peaks[1] + 200_000, "bytes; a hundred a point would be half of it"
+
+
+def test_points_that_are_under_way_end_with_the_generator(tmp_path: Path) -> None:
+    points = load_plan(PLAN % 20).points
+    (tmp_path / "mark").mkdir()
+    (tmp_path / "points").mkdir()
+    work = LocalPool(JOBS).work(Hashing(tmp_path / "mark", pause_s=0.2), iter(points), tmp_path, False)
+    next(work)
+    work.close()
+    assert 1 <= len(list((tmp_path / "mark").iterdir())) <= 2 * JOBS
+
+
+def test_a_worker_that_is_killed_from_outside_is_told(tmp_path: Path) -> None:
+    points = load_plan(PLAN % 3).points
+    (tmp_path / "mark").mkdir()
+    (tmp_path / "points").mkdir()
+    with pytest.raises(TestbedError, match="its worker was killed from outside"):
+        list(LocalPool(1).work(Hashing(tmp_path / "mark", deadly=points[1].id), iter(points), tmp_path, False))
