@@ -152,7 +152,7 @@ class _Gathering:
         """Bring a point's directory here; False when its worker has gone, or what came is not what it had."""
         final = layout.point_dir(self._run, point.id)
         fresh = final.with_name(f".{point.id}.{os.getpid()}.tmp")
-        archive = self._run / WORK / f"{point.id}.tar"
+        archive = self._run / WORK / f"{point.id}.zip"
         with told(final, f"point {point.id} was lost, finished points are kept (`--resume` uses them)"):
             archive.parent.mkdir(exist_ok=True)
             try:

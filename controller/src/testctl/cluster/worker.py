@@ -7,8 +7,8 @@ import hashlib
 import pickle
 import platform
 import shutil
-import tarfile
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -107,7 +107,7 @@ def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) 
     try:
         (run / layout.POINTS).mkdir()
         verdict, wall_s = run_one(local, point, run, keep_captures)
-        archive = home / f"{run.name}.tar"
+        archive = home / f"{run.name}.zip"
         digest = pack(layout.point_dir(run, point.id), archive)
     finally:
         shutil.rmtree(run, ignore_errors=True)
@@ -116,16 +116,16 @@ def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) 
 
 def pack(directory: Path, archive: Path) -> str:
     """Make an archive of a point's directory; its sha256."""
-    with tarfile.open(archive, "w") as tar:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:  # Parquet is compressed already
         for path in sorted(directory.rglob("*")):
-            tar.add(path, str(path.relative_to(directory)), recursive=False)
+            file.write(path, path.relative_to(directory))
     return sha256_of(archive)
 
 
 def unpack(archive: Path, directory: Path) -> None:
     """The other way; nothing is written outside of the directory."""
-    with tarfile.open(archive) as tar:
-        tar.extractall(directory, filter="data")
+    with zipfile.ZipFile(archive) as file:
+        file.extractall(directory)
 
 
 def sha256_of(path: Path) -> str:
