@@ -130,7 +130,11 @@ class _Gathering:
             self._under_way[future] = task
             return
         if status == "finished":
-            parcel: Parcel = future.result()
+            try:
+                parcel: Parcel = future.result(timeout=POLL_S)
+            except TimeoutError:  # it was lost with its worker, and is made again when there is another
+                self._under_way[future] = task
+                return
             if self._fetch(parcel, point):
                 yield point, parcel.verdict, parcel.wall_s
             elif attempt + 1 < MOST_FETCHES:
