@@ -130,6 +130,13 @@ def check_others_are_left_alone() -> None:
     run("tc qdisc add dev eth0 root handle 5: tbf rate 10mbit burst 10k latency 10ms")
     needs = registry.module("host", "htb_rate").needs(HOST, "htb_rate")
     assert needs == "device eth0: want the kernel's default or our own root qdisc; got tbf 5:", needs
+    with pytest.raises(ApplyError, match="want the kernel's default or our own root qdisc; got tbf 5:"):
+        put("htb_rate", "none")
+    run("tc qdisc del dev eth0 root")
+    run("tc qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 10k latency 10ms")
+    run("tc qdisc add dev eth0 parent 1:1 handle 10: bfifo")  # the leaf has the handle of ours
+    with pytest.raises(ApplyError, match="want the kernel's default or our own root qdisc; got tbf 1:"):
+        put("htb_rate", "none")
     run("tc qdisc del dev eth0 root")
     run("tc qdisc add dev eth0 clsact")
     put("htb_rate", RATE)

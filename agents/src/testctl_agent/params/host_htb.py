@@ -117,8 +117,7 @@ def remove(device: str) -> None:
     """Take the limiter off, and what an agent that was killed left of it.  ApplyError for somebody else's."""
     there = qdisc.qdiscs(device)
     if any(q.parent == qdisc.ROOT and q.handle for q in there):
-        if not any(q.parent == _CLASS and q.handle in _FORMS for q in there):
-            read_state(device)  # says whose it is
+        read_state(device)  # raises, and says whose it is, when it is not ours
         qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
     if any(q.kind == "clsact" for q in there):
         _remove_marking(device)
