@@ -16,8 +16,10 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parent
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
-settings.load_profile("untimed")
+# The same examples each time; `HYPOTHESIS_PROFILE=explore pytest …` looks for new ones.  A busy machine is no failure.
+settings.register_profile("seeded", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seeded"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

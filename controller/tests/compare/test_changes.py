@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from testctl.compare import change_points
@@ -59,6 +59,9 @@ def test_a_deterministic_history_is_known_by_its_repetitions() -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10_000), st.integers(8, 20), st.integers(8, 20), st.sampled_from([-1, 1]))
+@example(13, 8, 11, -1)  # the two highest of the lower values come first
+@example(7088, 9, 15, 1)  # a misplaced step looks like neighbours that are alike
+@example(9601, 12, 19, -1)  # two even samples look like two modes each
 def test_a_clear_step_is_found_in_its_place(seed: int, before: int, after: int, sign: int) -> None:
     values = 1000 + np.random.default_rng(seed).uniform(-1, 1, before + after)
     values[before:] += sign * 20

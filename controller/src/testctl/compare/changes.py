@@ -10,8 +10,8 @@ autocorrelation  runs next to each other are alike on many testbeds, which is no
               levels are correlated, the test must also be passed by what a first-order autoregression leaves
 exact         on a deterministic testbed a number repeats to its last bit, and every difference is a change
 
-Where both sides have one mode, FD.io's jumpavg (least description length) says at which run exactly; alone it takes
-the alternation of two modes for changes.
+Where both sides have one mode, or no value in common, FD.io's jumpavg (least description length) says at which run
+exactly; alone it takes the alternation of two modes for changes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ LEAST = 3
 ENOUGH = 10
 """Values below which no test can reach ALPHA: five and five may be in order by chance once in 126 times, and
 of all splits one is chosen."""
+NEAR = 6
+"""Of a history, the part by which ranks may misplace a change."""
 _NOTICED = 1.2
 """Autocorrelation, in units of 1 / sqrt(n), from which on it is taken off."""
 _MOST = 0.95
@@ -84,9 +86,12 @@ def first_change(values: Floats, seed: int) -> int | None:
     splits = []
     for one in tested:
         at, p = strongest_split(one, LEAST, seed)
-        if p <= alpha and _independent_of_neighbours(one, at, alpha, seed):
+        if p > alpha:
+            continue
+        at = _exactly(one, at)
+        if _independent_of_neighbours(one, at, alpha, seed):
             splits.append((p, at))
-    return _exactly(values, min(splits)[1]) if splits else None
+    return min(splits)[1] if splits else None
 
 
 def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int) -> bool:
@@ -106,11 +111,23 @@ def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int)
 
 
 def _exactly(values: Floats, at: int) -> int:
-    """jumpavg's place of a change near `at`, if both sides have one mode and it sees the change too."""
-    if two_modes(values[:at]) or two_modes(values[at:]):
-        return at
-    near = [place for place in jumpavg_changes(values) if abs(place - at) < LEAST]
+    """jumpavg's place of a change near `at`, if both of its sides have one mode, or no value in common.
+
+    Ranks alone don't tell where: of a clear fall, the first lower values may happen to be the highest of the lower.
+    """
+    near = [
+        place
+        for place in jumpavg_changes(values)
+        if abs(place - at) <= max(LEAST, len(values) // NEAR) and _tells(values[:place], values[place:])
+    ]
     return min(near, key=lambda place: abs(place - at)) if near else at
+
+
+def _tells(before: Floats, after: Floats) -> bool:
+    """Whether a split is one of levels, and not of two modes that take turns."""
+    if before.max() < after.min() or after.max() < before.min():
+        return True
+    return not (two_modes(before) or two_modes(after))
 
 
 def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:

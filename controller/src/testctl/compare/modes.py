@@ -19,6 +19,8 @@ APART = 4.0
 """How far modes are apart, as Ashman's D; clear from 2 on, but the best cut of one normal mode already has 2.7."""
 SHARE = 0.1
 """Of the values, what the smaller mode has at least (and never a single one)."""
+ROUNDINGS = 8
+"""In units of the largest value's last place: what a subtraction and a change of unit may have rounded."""
 MUCH_BETTER = 10.0
 """By how much two modes must improve on one: Kass and Raftery's "very strong" difference of BIC."""
 
@@ -58,8 +60,12 @@ def two_modes(values: Floats) -> Modes | None:
 
 
 def within_modes(values: Floats, modes: Modes) -> Floats:
-    """The values, each relative to the median of its mode."""
+    """The values, each relative to the median of its mode; those apart by no more than rounding are made equal."""
     found: Floats = values - np.where(values >= modes.cut, modes.upper, modes.lower)
+    order = np.argsort(found)
+    ordered = found[order]
+    apart = np.diff(ordered, prepend=-np.inf) > ROUNDINGS * np.spacing(np.abs(values).max())
+    found[order] = ordered[apart][apart.cumsum() - 1]
     return found
 
 
