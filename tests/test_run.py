@@ -11,12 +11,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.execute import kill_workers, run_one, workers
+from testctl.plan import load_plan
 from testctl.records.schema import FIN
 from testctl.results import load_run
+from testctl.testbeds.lab import LabTestbed
 
 pytestmark = pytest.mark.lab
 
@@ -74,13 +78,13 @@ def labs(where: Path) -> set[int]:
     return found
 
 
-def wait_for_labs(where: Path) -> set[int]:
+def wait_for_labs(where: Path, settled_s: float = 1.0) -> set[int]:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if labs(where):
-            time.sleep(1.0)
+            time.sleep(settled_s)
             return labs(where)
-        time.sleep(0.05)
+        time.sleep(0.005)
     raise AssertionError("no lab was started within 60 s")
 
 
@@ -177,6 +181,24 @@ def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path,
     while labs(tmp_path) & mine and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not labs(tmp_path) & mine
+
+
+def test_told_to_end_while_labs_start_no_process_of_theirs_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (point,) = load_plan(plan(tmp_path).read_text(encoding="utf-8")).points
+    bed = LabTestbed.for_points([point])
+    for number in range(4):
+        run = tmp_path / str(number)
+        (run / "points").mkdir(parents=True)
+        with workers(3) as pool:
+            for repeat in range(3):
+                pool.submit(run_one, bed, replace(point, repeat=repeat), run, False)
+            wait_for_labs(tmp_path, 0.03 * number)
+            kill_workers(pool)
+    time.sleep(0.5)
+    assert not labs(tmp_path)
 
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:

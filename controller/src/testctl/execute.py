@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import shutil
-import signal
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
@@ -21,6 +19,7 @@ from typing import Any, Protocol
 
 from testctl_agent.spec.errors import TestbedError, TestctlError
 
+from testctl.lab.sessions import end_when_told
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims
 from testctl.report import FigureSpec, write_report
 from testctl.results import PointResult, Run, RunWriter, layout, load_run
@@ -30,9 +29,10 @@ from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
 from testctl.statement import LAB, command_of, statement
 
-PR_SET_PDEATHSIG = 1
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
+LAST_S = 2.0
+"""For workers to end what they run."""
 CLEAR_TRIES = 50
 MOST_DOUBTS = 8
 """Reasons why a point is invalid that are written out."""
@@ -266,17 +266,18 @@ def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Workers that die with this process, whatever ends it, and their labs with them."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=_die_with_parent) as pool:
+    with ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=end_when_told) as pool:
         yield pool
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def kill_workers(pool: ProcessPoolExecutor) -> None:
-    for process in list((pool._processes or {}).values()):
+    """End them at once, their labs first; one that does not end by itself is killed."""
+    processes = list((pool._processes or {}).values())
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + LAST_S
+    for process in processes:
+        process.join(max(0.0, until - time.monotonic()))
         process.kill()
 
 

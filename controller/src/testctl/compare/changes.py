@@ -32,7 +32,7 @@ ENOUGH = 10
 """Values below which no test can reach ALPHA: five and five may be in order by chance once in 126 times, and
 of all splits one is chosen."""
 NEAR = 6
-"""Of a history, the part by which ranks may misplace a change."""
+"""Of a history, the part by which ranks may misplace a change between values that are all above others."""
 _NOTICED = 1.2
 """Autocorrelation, in units of 1 / sqrt(n), from which on it is taken off."""
 _MOST = 0.95
@@ -111,23 +111,20 @@ def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int)
 
 
 def _exactly(values: Floats, at: int) -> int:
-    """jumpavg's place of a change near `at`, if both of its sides have one mode, or no value in common.
+    """jumpavg's place of a change near `at`.
 
     Ranks alone don't tell where: of a clear fall, the first lower values may happen to be the highest of the lower.
     """
-    near = [
-        place
-        for place in jumpavg_changes(values)
-        if abs(place - at) <= max(LEAST, len(values) // NEAR) and _tells(values[:place], values[place:])
-    ]
+    near = [place for place in jumpavg_changes(values) if _better(values, place, at)]
     return min(near, key=lambda place: abs(place - at)) if near else at
 
 
-def _tells(before: Floats, after: Floats) -> bool:
-    """Whether a split is one of levels, and not of two modes that take turns."""
+def _better(values: Floats, place: int, at: int) -> bool:
+    """Whether a change near `at` may rather be at `place`: it is one of levels there, not of modes that take turns."""
+    before, after = values[:place], values[place:]
     if before.max() < after.min() or after.max() < before.min():
-        return True
-    return not (two_modes(before) or two_modes(after))
+        return abs(place - at) <= max(LEAST, len(values) // NEAR)
+    return abs(place - at) < LEAST and not (two_modes(before) or two_modes(after))
 
 
 def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:

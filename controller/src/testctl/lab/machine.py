@@ -6,18 +6,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
-from testctl.run import Process, interact, start, wait
+from testctl.lab.sessions import end, starting
+from testctl.run import interact, start, wait
 
 BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
@@ -44,11 +44,13 @@ def run_point(
         outcome = home / "outcome.json"
         argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"), program)
         log = home / "console.log"
-        process = start(argv, log=log, env=_environment(home))
+        with starting() as sessions:
+            process = start(argv, log=log, env=_environment(home))
+            sessions.add(process.pid)
         try:
             ended = wait(process, wall_limit_s)
         finally:
-            _end(process)
+            end(process)
         if not ended:
             raise TestbedError(f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(log)}")
         if not outcome.is_file():
@@ -135,13 +137,6 @@ def _command(home: Path, kernel: Path, spec: Path, program: Path | None) -> list
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def _end(process: Process) -> None:
-    """Whatever is left of a lab ends now."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _words(log: Path) -> str:
