@@ -22,13 +22,26 @@ settings.register_profile("explore", deadline=None, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seeded"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Root tests are skipped, with the reason, for those who aren't root."""
-    if os.geteuid() == 0:
-        return
+    """Root tests are skipped, with the reason, for those who aren't root; several processes share the tests."""
     for item in items:
-        if item.get_closest_marker("root"):
+        if os.geteuid() != 0 and item.get_closest_marker("root"):
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _share(items)
+
+
+def _share(items: list[pytest.Item]) -> None:
+    """One process has what needs root, as there is one machine, the others a file at a time; what takes longest first."""
+
+    def turn(item: pytest.Item) -> int:
+        return 0 if item.get_closest_marker("root") else 1 if item.get_closest_marker("lab") else 2
+
+    for item in items:
+        name = "machine" if turn(item) == 0 else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session", params=["6.12", "6.1"])
