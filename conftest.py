@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _share(items: list[pytest.Item]) -> None:
-    """One process has what needs root, as there is one machine, the others a file at a time; what takes longest first."""
+    """One process has what needs root, for there is one machine; the others take files, those that take long first."""
 
     def turn(item: pytest.Item) -> int:
         return 0 if item.get_closest_marker("root") else 1 if item.get_closest_marker("lab") else 2
