@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tools.bench_serve import PLAN as FLOW
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 MATRIX = """
@@ -32,18 +34,8 @@ expect:
   - {name: little waits, metric: latency_max_us, max: 8000}
 """
 
-MILLION = """
-about: more than a million packets, and a silence of the application
-topology: pair
-flows: {bulk: sender -> receiver}
-tuples:
-  - [hosts, cc, cubic]
-  - [switch:receiver, rate, 2.5gbit]
-  - [switch:receiver, buffer, 1MB]
-  - [switch, delay, 500us]
-  - [bulk, duration, 1200ms]
-  - [bulk, pattern, "stall at 500ms for 40ms"]
-"""
+MILLION = f'{FLOW}  - [bulk, pattern, "stall at 500ms for 40ms"]\n'
+"""The bench's million packets, and a silence of the application."""
 
 
 @dataclass(frozen=True)
