@@ -27,7 +27,7 @@ rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, take all
 
 test: ## All tests: unit, lab and, as root, namespace tests
 	@tools/setup --test 6.12 6.1
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 check: ## Formatting, lint, types, import rules, generated files
 	@tools/check

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
+MACHINE, LAB, NOTHING = range(3)
 
 # The same examples each time; `HYPOTHESIS_PROFILE=explore pytest …` looks for new ones.  A busy machine is no failure.
 settings.register_profile("seeded", deadline=None, derandomize=True)
@@ -22,26 +25,34 @@ settings.register_profile("explore", deadline=None, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seeded"))
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Root tests are skipped, with the reason, for those who aren't root; several processes share the tests."""
+    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with what takes long."""
     for item in items:
         if os.geteuid() != 0 and item.get_closest_marker("root"):
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
     if "PYTEST_XDIST_WORKER" in os.environ:
-        _share(items)
+        items.sort(key=lambda item: _needs(item.nodeid.partition("::")[0]))
 
 
-def _share(items: list[pytest.Item]) -> None:
-    """One process has what needs root, for there is one machine; the others take files, those that take long first."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`: a file's tests run in one process, and all files that need root in the same: there is one
+    machine.  (xdist's own groups do nothing with pytest 9.)"""
+    from xdist.scheduler import LoadScopeScheduling
 
-    def turn(item: pytest.Item) -> int:
-        return 0 if item.get_closest_marker("root") else 1 if item.get_closest_marker("lab") else 2
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "the machine" if _needs(file) == MACHINE else file
 
-    for item in items:
-        name = "machine" if turn(item) == 0 else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=turn)
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@cache
+def _needs(file: str) -> int:
+    """The machine itself, the lab, or neither, by the marks in a file."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    return MACHINE if "mark.root" in text else LAB if "mark.lab" in text else NOTHING
 
 
 @pytest.fixture(scope="session", params=["6.12", "6.1"])
