@@ -26,7 +26,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seeded"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with what takes long."""
+    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with long ones."""
     for item in items:
         if os.geteuid() != 0 and item.get_closest_marker("root"):
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
