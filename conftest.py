@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from testctl.lab.processor import own_processor
 
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)
@@ -108,9 +109,11 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
                 "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={tmp_path}", "time-travel=inf-cpu",
                 "time-travel-start=1700000000000000000"]  # fmt: skip
         env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, env=env, check=False
-        )
+        with own_processor() as cpu:
+            done = subprocess.run(
+                [*([] if cpu is None else ["taskset", "--cpu-list", str(cpu)]), *argv],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, env=env, check=False,
+            )  # fmt: skip
         said = out.read_text(encoding="utf-8") if out.exists() else ""
         assert said.endswith("exit 0\n"), f"{said}\n{done.stdout}{done.stderr}"
         return said.removesuffix("exit 0\n")

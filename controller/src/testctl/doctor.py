@@ -31,6 +31,7 @@ PROGRAMS = {
     "tcpdump": "tcpdump",
     "iperf3": "iperf3",
     "setpriv": "util-linux",
+    "taskset": "util-linux",
     "xz": "xz-utils",
 }
 """Program → the Debian package that has it."""

@@ -16,6 +16,7 @@ from typing import Any
 from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
+from testctl.lab.processor import own_processor
 from testctl.lab.sessions import end, starting
 from testctl.run import interact, start, wait
 
@@ -40,9 +41,9 @@ def run_point(
     `workdir`.  Raises TestbedError with the lab's last words when it crashes, says nothing or
     runs for longer than wall_limit_s.
     """
-    with _directory() as home:
+    with _directory() as home, own_processor() as cpu:
         outcome = home / "outcome.json"
-        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"), program)
+        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"), program, cpu)
         log = home / "console.log"
         with starting() as sessions:
             process = start(argv, log=log, env=_environment(home))
@@ -113,14 +114,15 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _command(home: Path, kernel: Path, spec: Path, program: Path | None) -> list[str]:
-    """The kernel and its command line; it dies with the process that starts it."""
+def _command(home: Path, kernel: Path, spec: Path, program: Path | None, cpu: int | None = None) -> list[str]:
+    """The kernel and its command line; it dies with the process that starts it, and stays on its processor, if any."""
     init = home / "init"
     script = paths.lab() / "boot" / "init.py"
     init.write_text(f"#!/bin/sh\nexec {_quote(sys.executable)} {_quote(str(script))}\n", encoding="utf-8")
     init.chmod(0o755)
     return [
         "setpriv", "--pdeathsig", "KILL",
+        *([] if cpu is None else ["taskset", "--cpu-list", str(cpu)]),
         str(kernel),
         f"mem={MEMORY_MB}M",
         "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
