@@ -83,8 +83,8 @@ class Watch(Protocol):
         """Told of every point that is finished, one from an earlier run too."""
         ...
 
-    def summary(self, plan: Plan) -> dict[str, Any]:
-        """What summary.json says of it beside the points that were run, which are the plan's."""
+    def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
+        """What summary.json of this run says of it beside its points, which are the plan's."""
         ...
 
 
@@ -170,7 +170,7 @@ def complete(
         reproduce=command_of(plan),
     )
     summary |= statement(plan, options.results_dir, options.jobs)
-    summary |= watch.summary(plan) if watch is not None else {}
+    summary |= watch.summary(plan, writer.path.with_name(summary["run"])) if watch is not None else {}
     _clear(writer.path / WORK)
     write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
     return load_run(writer.finish(summary))

@@ -54,8 +54,10 @@ def live(plan: Plan, chosen: Schedule, budget_s: float, capacity: int | None, sl
             clock.now += wall_s
             night.ended(point, wall_s)
             done.append(point)
-    said: dict[str, Any] = night.summary(replace(plan, points=tuple(done)))[KEY]
-    return said | {"done": [point.id for point in done]}
+    said = night.summary(replace(plan, points=tuple(done)), Path("results/night"))
+    assert said["reproduce"].startswith("testctl nightly ") and said["reproduce"].endswith(" --like results/night")
+    found: dict[str, Any] = said[KEY]
+    return found | {"done": [point.id for point in done]}
 
 
 def total_s(plan: Plan) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from testctl import paths
 from testctl.plan import load_plan
 from testctl.report.statement import lines
 from testctl.statement import command_of
@@ -68,3 +69,13 @@ def test_the_command_names_the_file_that_was_given(tmp_path: Path) -> None:
 def test_a_rack_runs_one_at_once(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="a rack runs one point at once; want --jobs 1, got 2"):
         choose(str(tmp_path), load_plan(PLAN).points, jobs=2)
+
+
+def test_the_command_that_does_it_again_is_given_where_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(paths.root())
+    file = Path("plans/one_flow.yaml")
+    assert command_of(load_plan(file)) == "testctl run plans/one_flow.yaml"
+    smaller = load_plan(file.absolute(), overrides=["switch:receiver.buffer=250kB"])
+    assert command_of(smaller) == "testctl run plans/one_flow.yaml --set switch:receiver.buffer=250kB"
+    monkeypatch.chdir(tmp_path)
+    assert command_of(smaller) == f"testctl run {paths.root()}/plans/one_flow.yaml --set switch:receiver.buffer=250kB"

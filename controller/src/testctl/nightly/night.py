@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from testctl.nightly.cost import cost_ms
@@ -12,6 +14,7 @@ from testctl.nightly.history import KEY
 from testctl.nightly.schedule import Schedule
 from testctl.plan import Plan, Point, coverage
 from testctl.plan.value import gaps
+from testctl.statement import from_here
 
 AIM = 0.8
 """The share of the budget that a first night fills, so that the next, if somewhat slower, still runs all of it."""
@@ -74,11 +77,12 @@ class Night:
     def _elapsed(self) -> float:
         return self._clock() - self._start + self._reused_s
 
-    def summary(self, plan: Plan) -> dict[str, Any]:
-        """For summary.json, {"nightly": …} (results/README.md)."""
+    def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
+        """For summary.json, {"reproduce": …, "nightly": …} (results/README.md)."""
         done = {point.id for point in plan.points}
         not_run = [p for p in (*self._chosen.points, *self._chosen.left_out) if p.id not in done]
         return {
+            "reproduce": shlex.join(["testctl", "nightly", from_here(plan.file), "--like", from_here(run)]),
             KEY: {
                 "budget_s": self._budget_s,
                 "jobs": self._jobs,
@@ -93,7 +97,7 @@ class Night:
                 ],
                 "missing_pairs": [gap.to_json() for gap in gaps(plan, [point.levels for point in plan.points])],
                 "not_run": [{"id": point.id, "tuples": [list(one) for one in point.tuples]} for point in not_run],
-            }
+            },
         }
 
     def _next(self, left: bool) -> int:
