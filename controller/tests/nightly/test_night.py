@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,7 +56,7 @@ def live(plan: Plan, chosen: Schedule, budget_s: float, capacity: int | None, sl
             night.ended(point, wall_s)
             done.append(point)
     said = night.summary(replace(plan, points=tuple(done)), Path("results/night"))
-    assert said["reproduce"].startswith("testctl nightly ") and said["reproduce"].endswith(" --like results/night")
+    assert re.fullmatch(r"testctl nightly \S.* --like results/night", said["reproduce"])
     found: dict[str, Any] = said[KEY]
     return found | {"done": [point.id for point in done]}
 
