@@ -11,14 +11,15 @@ from typing import Literal
 from rich.console import Console
 from testctl.report import Progress, print_summary
 from testctl.report.metrics import one_number
+from testctl.report.terminal import MANY
 from testctl.results import Run
 
 
-def shown(run: Run, *, terminal: bool, as_json: bool = False) -> str:
+def shown(run: Run, *, terminal: bool, as_json: bool = False, every: bool = False) -> str:
     out = io.StringIO()
     colours: Literal["standard"] | None = "standard" if terminal else None
     console = Console(file=out, force_terminal=terminal, width=120 if terminal else 80, color_system=colours)
-    print_summary(run, console, as_json=as_json)
+    print_summary(run, console, as_json=as_json, every=every)
     return out.getvalue()
 
 
@@ -34,6 +35,16 @@ def test_plain_output_has_no_escapes_and_no_folded_rows(run: Run) -> None:
     assert "11 pass  1 fail  1 skip  1 broken  of 14 in 61.5 s" in lines
     assert f"digest  {run.digest}" in lines
     assert lines[-1] == f"results  {run.path}"
+
+
+def test_of_many_points_those_that_passed_are_listed_when_asked_for(run: Run) -> None:
+    some = next(point for point in run.points if point.verdict == "pass")
+    many = dataclasses.replace(run, points=(*run.points, *[some] * MANY))
+    lines = shown(many, terminal=False).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == [p.id[:8] for p in run.points if p.verdict != "pass"]
+    assert lines[4] == f"{11 + MANY} points that passed are not listed: testctl show {run.path}"
+    every = shown(many, terminal=False, every=True).splitlines()
+    assert [line.split()[0] for line in every[1 : len(many.points) + 1]] == [point.id[:8] for point in many.points]
 
 
 def test_a_terminal_gets_colours(run: Run) -> None:

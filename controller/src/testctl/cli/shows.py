@@ -36,7 +36,7 @@ def show(
     if as_json:
         print(json.dumps(found.summary, indent=1))
     else:
-        print_summary(found, Console())
+        print_summary(found, Console(), every=True)
 
 
 def series(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -17,24 +18,33 @@ from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, one_number
 from testctl.report.response import Response, responses
 from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
-from testctl.results import VERDICTS, Run
+from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT
+from testctl.statement import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
+MANY = 100
+"""Points up to which all are listed."""
 _PLAIN_WIDTH = 160
 """Columns of a table that is not for a terminal."""
 
 
-def print_summary(run: Run, console: Console, *, as_json: bool = False) -> None:
+def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
     """Print the points, the expectations, the counts, the digest and where the report is.
 
     as_json: summary.json instead, as it is.  Plain text when the console is not a terminal.
+    every: of a run of more than MANY points, also those that passed
     """
     if as_json:
         console.file.write(json.dumps(run.summary, indent=1, ensure_ascii=False) + "\n")
         return
     console = plain_console(console)
-    console.print(_points(run))
+    listed = [point for point in run.points if every or len(run.points) <= MANY or point.verdict != "pass"]
+    if listed:
+        console.print(_points(run, listed))
+    if len(listed) < len(run.points):
+        rest = f"{len(run.points) - len(listed)} points that passed are not listed: testctl show {from_here(run.path)}"
+        console.print(Text(rest, style="dim"), soft_wrap=True)
     for point in run.points:
         if point.reason and point.verdict != "pass":
             console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {point.reason}"), soft_wrap=True)
@@ -65,7 +75,7 @@ def plain_console(console: Console) -> Console:
     return console if console.is_terminal else Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
 
 
-def _points(run: Run) -> Table:
+def _points(run: Run, listed: Sequence[RunPoint]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("point", no_wrap=True)
     varying = factors(run.points)
@@ -77,7 +87,7 @@ def _points(run: Run) -> Table:
     metrics = [metric for metric in _SHOWN if metric in there]
     for metric in metrics:
         table.add_column(headings[metric], justify="right", no_wrap=True)
-    for point in run.points:
+    for point in listed:
         cells = [
             Text(point.id[:8], style="dim"),
             *(Text(factor.of[point.id]) for factor in varying),
