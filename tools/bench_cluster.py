@@ -33,8 +33,8 @@ tuples:
   - [bulk, duration, {duration}]
 repeat: {repeat}
 """
-POINTS = 8
-ROUNDS = 3
+POINTS = 16
+ROUNDS = 2
 MANY = 10_000
 START_S = 60.0
 
