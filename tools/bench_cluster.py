@@ -34,7 +34,7 @@ tuples:
 repeat: {repeat}
 """
 POINTS = 16
-ROUNDS = 2
+ROUNDS = 3
 MANY = 10_000
 START_S = 60.0
 
