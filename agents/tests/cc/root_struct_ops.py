@@ -22,7 +22,7 @@ from pathlib import Path
 
 from testctl_agent.cc.host import Algorithm, replay
 from testctl_agent.cc.interface import Operation, Record
-from testctl_agent.cc.struct_ops import Registered, available
+from testctl_agent.cc.struct_ops import Registered, available, unregister
 
 LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 BYTES = 4_000_000
@@ -130,6 +130,8 @@ def check(name: str, server: socket.socket) -> None:
 
 
 def main() -> None:
+    for name in set(sys.argv[1:]) & set(available()):
+        unregister(name)  # a test that was killed left it
     before = available()
     with far_end() as server:
         for name in sys.argv[1:]:
