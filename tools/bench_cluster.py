@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ POINTS = 16
 ROUNDS = 3
 MANY = 10_000
 START_S = 60.0
+QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false", "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
+"""As docs/cluster.md has it for workers that share processors."""
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def dask(where: Path, workers: int) -> Iterator[str]:
         log = where / f"{what}-{len(running)}.log"
         argv = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--host", "127.0.0.1", "--no-dashboard"]
         with log.open("wb") as out:
-            running.append(subprocess.Popen(argv, stdout=out, stderr=out, cwd=where))
+            running.append(subprocess.Popen(argv, stdout=out, stderr=out, cwd=where, env=os.environ | QUIET))
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             if found := re.search(until, log.read_text(encoding="utf-8", errors="replace")):
@@ -68,6 +70,12 @@ def dask(where: Path, workers: int) -> Iterator[str]:
             process.wait()
 
 
+@contextmanager
+def _cluster(where: Path, workers: int) -> Iterator[Pool]:
+    with tempfile.TemporaryDirectory(dir=where) as own, dask(Path(own), workers) as address:
+        yield ClusterPool(address)
+
+
 def _a_minute(pool: Pool, bed: Bed, points: tuple[Point, ...], where: Path) -> float:
     run = Path(tempfile.mkdtemp(dir=where))
     (run / "points").mkdir()
@@ -77,17 +85,18 @@ def _a_minute(pool: Pool, bed: Bed, points: tuple[Point, ...], where: Path) -> f
 
 
 def cluster(where: Path) -> None:
-    """Rounds take turns, so that a machine that slowly changes does so for all of them; the median is said."""
+    """Rounds take turns, so that a machine that slowly changes does so for all of them; the median is said.
+
+    Each round has a cluster of its own, already warm: one that waits beside it takes a tenth of a processor.
+    """
     points = load_plan(SHORT.format(duration="300ms", repeat=POINTS)).points
     bed = LabTestbed.for_points(points)
     found: dict[str, list[float]] = {"one worker": [], "two workers": [], "two local processes": []}
-    with dask(where, 1) as one, tempfile.TemporaryDirectory(dir=where) as other, dask(Path(other), 2) as two:
-        made: tuple[Pool, ...] = (ClusterPool(one), ClusterPool(two), LocalPool(2))
-        pools = dict(zip(found, made, strict=True))
-        for pool in pools.values():
-            _a_minute(pool, bed, points[:2], where)
-        for _ in range(ROUNDS):
-            for name, pool in pools.items():
+    for _ in range(ROUNDS):
+        turns: list[AbstractContextManager[Pool]] = [_cluster(where, 1), _cluster(where, 2), nullcontext(LocalPool(2))]
+        for name, turn in zip(found, turns, strict=True):
+            with turn as pool:
+                _a_minute(pool, bed, points[:2], where)
                 found[name].append(_a_minute(pool, bed, points, where))
     for name, rates in found.items():
         print(f"cluster, {name}: {sorted(rates)[ROUNDS // 2]:.1f} points a minute")
