@@ -7,6 +7,7 @@ switch, stages, agents (the last three need root).
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -168,7 +169,12 @@ BENCHES: dict[str, Callable[[Path], None]] = {
 ROOT = ("switch", "stages", "agents")
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    names = parser.parse_args().names
+    if wrong := [name for name in names if name not in BENCHES]:
+        parser.error(f"no bench named {', '.join(wrong)}; there are: {', '.join(BENCHES)}")
     for name in names or list(BENCHES):
         if name in ROOT and os.geteuid() != 0:
             print(f"{name}: left out: needs root")
@@ -178,4 +184,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
