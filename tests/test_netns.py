@@ -115,6 +115,19 @@ def test_two_pairs_at_once(tmp_path: Path) -> None:
 
 
 @root
+@pytest.mark.skipif(bool(lacks()), reason="this kernel can't have DCTCP as BPF")
+def test_the_limiter_marks_data_on_any_kernel(tmp_path: Path) -> None:
+    """By RED where the kernel has it, else by a program; dctcp's sender answers with a smaller window."""
+    file = write(tmp_path, "[hosts, tcp_ecn, 1]", "[sender, htb_ecn_threshold, 3kB]", "[sender, htb_mark, data]")
+    (point,) = run(file, "--set", "hosts.cc=dctcp").points
+    assert point.verdict == "pass", point.reason
+    found = point.metrics["bulk"]
+    assert found["ce_marks"] > 0
+    assert found["ece_fraction"] > 0
+    assert found["packets_lost"] == 0
+
+
+@root
 def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
     one = run(write(tmp_path), "--set", f"hosts.kernel=['5.99', '{VERSION}']", "--set", "hosts.cc=nosuch")
     assert {point.verdict for point in one.points} == {"skip"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs as root in namespaces of its own: an agent that dies before each single thing it does to its host.
 
-Started under `unshare --net --mount`; needs veth, HTB and BPF of the running kernel.  What it does is a
-request to netlink, a system call to BPF, or a file that it opens for writing.
+Started under `unshare --net --mount` with what HTB is to mark; needs veth, HTB and BPF of the running kernel.
+What it does is a request to netlink, a system call to BPF, or a file that it opens for writing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from testctl_agent.spec.types import Value
 
 VALUES: dict[str, Value] = {
     "mtu": 1400, "gro": True, "tso": False, "gro_flush": 20_000, "tcp_sack": 0, "initcwnd": 20, "cc": "reno",
-    "htb_rate": 10**8, "htb_buffer": 50_000, "htb_burst": 10_000, "htb_mark": "ack", "htb_ecn_threshold": 20_000,
+    "htb_rate": 10**8, "htb_buffer": 50_000, "htb_burst": 10_000, "htb_ecn_threshold": 20_000,
+    "htb_mark": sys.argv[1],
 }  # fmt: skip
 DIED, DONE = 9, 0
 

@@ -181,8 +181,9 @@ def test_killed_at_any_moment_the_next_agent_restores_all(in_namespace: Callable
 
 
 @pytest.mark.root
-def test_killed_before_each_step_the_next_agent_restores_all(in_namespace: Callable[..., str]) -> None:
-    said = in_namespace(Path(__file__).with_name("root_steps.py"), timeout_s=300.0)
+@pytest.mark.parametrize("mark", ["ack", "data"])
+def test_killed_before_each_step_the_next_agent_restores_all(in_namespace: Callable[..., str], mark: str) -> None:
+    said = in_namespace(Path(__file__).with_name("root_steps.py"), mark, timeout_s=300.0)
     assert said.endswith("all is as before\n"), said
 
 

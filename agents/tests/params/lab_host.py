@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a lab: HTB's data marking is an exact threshold, ACK marking counts to zero.
+"""Runs inside a lab: HTB's data marking is an exact threshold, whatever does it; ACK marking counts to zero.
 
 A host (namespace `near`) sends datagrams in one burst at 1 Mbit/s, so that all but the first
 wait.  Prints one line a check; an assertion ends it.
@@ -11,10 +11,11 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from testctl_agent import qdisc
-from testctl_agent.bpf import ack_mark
+from testctl_agent.bpf import htb_mark
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Value
@@ -88,7 +89,7 @@ def burst(listening: socket.socket, count: int, ecn: int) -> list[int]:
         seen.append(extra[0][2][0] & 3)
 
 
-def check_data_marking(listening: socket.socket) -> None:
+def check_data_marking(listening: socket.socket, marked: Callable[[], int]) -> None:
     """Datagram j (from 0) finds (j - 1) packets waiting: CE from the first that finds the threshold."""
     expected = 0
     for waiting in (1, 5, 20):
@@ -99,11 +100,32 @@ def check_data_marking(listening: socket.socket) -> None:
             for _ in range(2):
                 assert burst(listening, 40, ECT0) == [ECT0] * first + [CE] * (40 - first), (waiting, more)
             assert burst(listening, 40, 0) == [0] * 40
-    marked = next(q for q in qdisc.qdiscs("eth0") if q.kind == "red").extra["marked"]
-    assert marked == expected, marked
+    assert marked() == expected, marked()
     put("htb_buffer", 10 * PACKET)
     assert len(burst(listening, 40, ECT0)) == 11
     put("htb_buffer", "none")
+    put("htb_ecn_threshold", "none")
+
+
+def marked_by_red() -> int:
+    return int(next(q for q in qdisc.qdiscs("eth0") if q.kind == "red").extra["marked"])
+
+
+def marked_by_programs() -> int:
+    state = htb_mark.read("eth0")
+    assert state is not None
+    assert (state.queued, state.drops) == (0, 0), state
+    return state.marks
+
+
+def check_data_marking_by_both(listening: socket.socket) -> None:
+    """By RED, and by the programs as if the kernel had none: the same packets."""
+    check_data_marking(listening, marked_by_red)
+    had = qdisc.missing
+    qdisc.missing = lambda kind: "there is none" if kind == "red" else had(kind)
+    check_data_marking(listening, marked_by_programs)
+    qdisc.missing = had
+    assert htb_mark.read("eth0") is None
     print("data marking is exact")
 
 
@@ -111,12 +133,12 @@ def check_ack_marking(listening: socket.socket) -> None:
     put("htb_mark", "ack")
     put("htb_ecn_threshold", 5 * PACKET)
     assert burst(listening, 40, ECT0) == [ECT0] * 40
-    state = ack_mark.read("eth0")
+    state = htb_mark.read("eth0")
     assert state is not None
     assert (state.queued, state.drops) == (0, 0), state
     put("htb_buffer", 10 * PACKET)
     assert len(burst(listening, 40, 0)) == 11
-    print("what enters and what leaves sum to", ack_mark.read("eth0"))
+    print("what enters and what leaves sum to", htb_mark.read("eth0"))
 
 
 def check_tcp(tso: bool) -> None:
@@ -146,7 +168,7 @@ def check_tcp(tso: bool) -> None:
     os.waitpid(child, 0)
     took = time.monotonic() - begin
     time.sleep(1)
-    state = ack_mark.read("eth0")
+    state = htb_mark.read("eth0")
     assert state is not None
     assert state.queued == 0, state
     assert state.marks > 10, state
@@ -177,7 +199,7 @@ def main() -> None:
     before = [q.kind for q in qdisc.qdiscs("eth0")]
     put("htb_rate", 10**6)
     put("htb_burst", 1)
-    check_data_marking(listening)
+    check_data_marking_by_both(listening)
     check_ack_marking(listening)
     put("htb_burst", "none")
     for tso in (True, False):

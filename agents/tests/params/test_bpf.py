@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from testctl_agent import bpf
-from testctl_agent.bpf import ack_mark, extract, load
+from testctl_agent.bpf import extract, htb_mark, load
 
 FOLDER = Path(bpf.__file__).parent
 SOURCES = sorted(FOLDER.glob("*.c"))
@@ -49,8 +49,8 @@ def test_compiles_to_a_whole_object(source: Path, tmp_path: Path) -> None:
 
 
 def test_maps_are_put_in() -> None:
-    compiled = load.read_object(FOLDER / "ack_mark.json")
-    assert compiled["maps"] == {"queues": [2, 4, struct.calcsize("=5Q"), 1]}
+    compiled = load.read_object(FOLDER / "htb_mark.json")
+    assert compiled["maps"] == {"queues": [2, 4, struct.calcsize("=6Q"), 1]}
     for program in compiled["programs"].values():
         code = load.instructions(program, {"queues": 77})
         assert len(code) % 8 == 0
@@ -65,4 +65,4 @@ def test_what_is_no_object_is_refused() -> None:
 
 
 def test_a_threshold_that_is_not_set_is_never_reached() -> None:
-    assert ack_mark.UNSET == 2**64 - 1
+    assert htb_mark.UNSET == 2**64 - 1

@@ -117,7 +117,7 @@ def test_handles_read_as_in_tc() -> None:
     assert [qdisc.handle_text(h) for h in (0x10000, 0xFFFFFFF1, 0x10001, 0)] == ["1:", "ffff:fff1", "1:1", "0:"]
 
 
-def test_the_limiter_keeps_what_was_asked_for() -> None:
+def test_the_limiter_keeps_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [default_burst(rate) for rate in (10**6, 2 * 10**9, 10**10)] == [1600, 2500, 12_500]
     rate, ticks, quantum = qdisc.parse_htb_class(class_options(Htb(rate=10**10, burst=65_536)))
     assert (rate, ticks, quantum - BURST_NOTE) == (10**10, 820, 65_536)
@@ -125,5 +125,8 @@ def test_the_limiter_keeps_what_was_asked_for() -> None:
     with pytest.raises(ValueError, match="a bucket of 1000000 bytes takes 1000 s to fill"):
         class_options(Htb(rate=8000, burst=10**6))
     assert Htb(rate=8).form == ("bfifo", False)
-    assert Htb(rate=8, buffer=DEFAULT_BUFFER, ecn_threshold=5).form == ("red", True)
+    marking = Htb(rate=8, buffer=DEFAULT_BUFFER, ecn_threshold=5)
+    for lacking, kind in (("", "red"), ("this kernel has no red qdisc", "data")):
+        monkeypatch.setattr(qdisc, "missing", {"red": lacking}.__getitem__)
+        assert marking.form == (kind, True)
     assert Htb(rate=8, ecn_threshold=5, mark="ack").form == ("ack", False)

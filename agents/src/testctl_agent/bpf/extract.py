@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take the instructions out of a compiled BPF object, so that no target needs a compiler or libbpf.
 
-    python -m testctl_agent.bpf.extract ack_mark.o ack_mark.c ack_mark.json
+    python -m testctl_agent.bpf.extract htb_mark.o htb_mark.c htb_mark.json
 
 The JSON holds the SHA-256 of the source, the maps, and for each section its instructions as hex
 with the places that take a map's file descriptor.  Sources: the ELF64 layout of elf(5);

@@ -7,7 +7,8 @@
 htb_mark data: with a threshold the leaf is a RED that is an exact threshold (qdisc.red_options):
 a packet that finds at least that many bytes waiting is marked CE if it can be.
 htb_mark ack: the leaf is a FIFO without a limit, the queue is counted, limited, and shown to the
-ACKs by the programs of bpf/ack_mark.c.
+ACKs by the programs of bpf/htb_mark.c.  They mark data too, by the same rule as RED, where the
+kernel has no RED.
 
 `read` takes everything from the kernel, and `write` changes only what differs, so parameters are
 applied and restored in any order that begins (and ends) with htb_rate.  Two numbers have to be told
@@ -33,9 +34,11 @@ _LEAST_BURST, _BURST_NS = 1600, 10_000
 _ROOT, _CLASS = 0x10000, 0x10001
 _QUANTUM_BASE = 1 << 30
 _UNLIMITED = 2**31 - 1
-_LEAVES = {("bfifo", False): 0x10, ("red", False): 0x20, ("ack", False): 0x30}
+_LEAVES = {("bfifo", False): 0x10, ("red", False): 0x20, ("ack", False): 0x30, ("data", False): 0x40}
 _LEAVES |= {(form, True): handle + 1 for (form, _), handle in list(_LEAVES.items())}
 _FORMS = {handle << 16: form for form, handle in _LEAVES.items()}
+_COUNTED = ("ack", "data")
+"""The leaves around which the programs of bpf/htb_mark.c count and mark."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,12 @@ class Htb:
     @property
     def form(self) -> tuple[str, bool]:
         """What the leaf is, and whether a buffer was asked for."""
-        kind = "ack" if self.mark == "ack" else "red" if self.ecn_threshold is not None else "bfifo"
+        if self.mark == "ack":
+            kind = "ack"
+        elif self.ecn_threshold is None:
+            kind = "bfifo"
+        else:
+            kind = "data" if qdisc.missing("red") else "red"
         return kind, self.buffer is not None
 
 
@@ -86,14 +94,14 @@ def read_state(device: str) -> Htb:
     if ticks != qdisc.bucket_ticks(default_burst(rate) if burst is None else burst, rate):
         burst = ticks * qdisc.TICK_NS * rate // (8 * 10**9)
     (kind, asked), leaf = _FORMS[inner[0].handle], inner[0].options
-    if kind == "ack":
-        from testctl_agent.bpf import ack_mark
+    if kind in _COUNTED:
+        from testctl_agent.bpf import htb_mark
 
-        queue = ack_mark.read(device)
+        queue = htb_mark.read(device)
         if queue is None:  # who was killed had just taken them off
-            return Htb(rate, burst, mark="ack")
-        threshold = None if queue.threshold == ack_mark.UNSET else queue.threshold
-        return Htb(rate, burst, queue.limit if asked else None, threshold, "ack")
+            return Htb(rate, burst, None, None if kind == "ack" else htb_mark.UNSET, kind)
+        threshold = None if kind == "ack" and queue.threshold == htb_mark.UNSET else queue.threshold
+        return Htb(rate, burst, queue.limit if asked else None, threshold, kind)
     limit, marking = qdisc.parse_red(leaf) if kind == "red" else (qdisc.parse_bfifo(leaf), None)
     return Htb(rate, burst, limit if asked else None, marking, "data")
 
@@ -125,35 +133,35 @@ def remove(device: str) -> None:
 
 def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
     """Qdisc, class and leaf go to the kernel at once: nobody finds, or leaves, an HTB without its leaf."""
-    kind, _ = new.form
+    form, before = new.form, old.form
+    kind, counted = form[0], form[0] in _COUNTED
     buffer = DEFAULT_BUFFER if new.buffer is None else new.buffer
-    if kind == "ack":
-        from testctl_agent.bpf import ack_mark
+    if counted:
+        from testctl_agent.bpf import htb_mark
 
-        ack_mark.put(device, ack_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold, buffer)
+        threshold = htb_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold
+        htb_mark.put(device, threshold, buffer, data=kind == "data")
     if kind == "red":
         name, leaf = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
     else:
-        name, leaf = "bfifo", qdisc.bfifo_options(_UNLIMITED if kind == "ack" else buffer)
-    same = new.form == old.form and (
-        kind == "ack" or (new.buffer, new.ecn_threshold) == (old.buffer, old.ecn_threshold)
-    )
+        name, leaf = "bfifo", qdisc.bfifo_options(_UNLIMITED if counted else buffer)
+    same = form == before and (counted or (new.buffer, new.ecn_threshold) == (old.buffer, old.ecn_threshold))
     changes = [qdisc.new_class(device, "htb", _CLASS, _ROOT, options)]
     if old.rate is None:
         changes.insert(0, qdisc.new_qdisc(device, "htb", _ROOT, qdisc.ROOT, qdisc.htb_options()))
     if fresh := old.rate is None or not same:
-        changes.append(qdisc.new_qdisc(device, name, _LEAVES[new.form] << 16, _CLASS, leaf))
+        changes.append(qdisc.new_qdisc(device, name, _LEAVES[form] << 16, _CLASS, leaf))
     qdisc.make(*changes)
-    if fresh and kind == "ack":
-        ack_mark.emptied(device)
-    if kind != "ack" and old.mark == "ack":
+    if fresh and counted:
+        htb_mark.emptied(device)
+    if not counted and before[0] in _COUNTED:
         _remove_marking(device)
 
 
 def _remove_marking(device: str) -> None:
-    from testctl_agent.bpf import ack_mark
+    from testctl_agent.bpf import htb_mark
 
-    ack_mark.remove(device)
+    htb_mark.remove(device)
 
 
 def read(entity: Entity, name: str) -> Value:
@@ -164,8 +172,6 @@ def read(entity: Entity, name: str) -> Value:
 
 def apply(entity: Entity, name: str, value: Value) -> None:
     field = name.removeprefix("htb_")
-    if name in ("htb_ecn_threshold", "htb_mark") and (lacking := _lacks_marking(entity, name, value)):
-        raise entity.lacks(name, value, lacking)
     try:
         if name == "htb_rate" and value == "none":
             remove(entity.device)
@@ -174,16 +180,6 @@ def apply(entity: Entity, name: str, value: Value) -> None:
             write_state(entity.device, old, _with(old, field, value))
     except (TestbedError, ValueError) as error:
         raise entity.refuse(name, value, error) from error
-
-
-def _lacks_marking(entity: Entity, name: str, value: Value) -> str:
-    """Why data can't be marked here: a threshold for it is a RED, one for ACKs is our own."""
-    now = read_state(entity.device)
-    mark, threshold = (value, now.ecn_threshold) if name == "htb_mark" else (now.mark, value)
-    if mark == "ack" or threshold in (None, "none"):
-        return ""
-    lacking = qdisc.missing("red")
-    return f"{lacking}, which marks data (htb_mark ack does without)" if lacking else ""
 
 
 def _with(old: Htb, field: str, value: Value) -> Htb:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the ACK-marking programs of ack_mark.c around a device's queue, and take them off.
+"""Put the marking programs of htb_mark.c around a device's queue, and take them off.
 
 Everything lies in the kernel and is read back from there, but one thing: the socket that counts
 the packets which leave belongs to this process (`_counting`), and goes with it.  A process that
@@ -22,10 +22,10 @@ from testctl_agent.spec.errors import TestbedError
 UNSET = 2**64 - 1
 """A threshold or limit that nothing reaches."""
 
-_NAME = "testctl_ack_mark"
+_NAME = "testctl_htb_mark"
 _ETH_P_ALL = 0x0003
 _SO_ATTACH_BPF = 50
-_QUEUE = struct.Struct("=5Q")
+_QUEUE = struct.Struct("=6Q")
 _MAP, _SENT, _LEFT, _RETURNED = "queues", "sent", "left", "returned"
 
 _counting: dict[tuple[int, str], socket.socket] = {}
@@ -34,13 +34,14 @@ _counting: dict[tuple[int, str], socket.socket] = {}
 
 @dataclass(frozen=True)
 class Queue:
-    """What the programs share: bytes in the queue now, the two settings, and what happened."""
+    """What the programs share: bytes in the queue now, two settings, what happened, and whether data is marked."""
 
     queued: int
     threshold: int
     limit: int
     drops: int
     marks: int
+    marks_data: int
 
 
 def _key(device: str) -> tuple[int, str]:
@@ -72,16 +73,16 @@ def read(device: str) -> Queue | None:
         os.close(queue_map)
 
 
-def put(device: str, threshold: int, limit: int) -> None:
-    """Have the programs on the device with these settings, both in bytes.
+def put(device: str, threshold: int, limit: int, *, data: bool) -> None:
+    """Have the programs on the device with these settings, in bytes; they mark data, or ACKs.
 
     Raises TestbedError, also when a clsact qdisc of somebody else is there.
     """
     if _key(device) not in _counting or read(device) is None:
         remove(device)
-        _attach(device, threshold, limit)
+        _attach(device, Queue(0, threshold, limit, 0, 0, data))
     else:
-        _write(device, threshold=threshold, limit=limit)
+        _write(device, threshold=threshold, limit=limit, marks_data=data)
 
 
 def emptied(device: str) -> None:
@@ -92,7 +93,7 @@ def emptied(device: str) -> None:
 def _write(device: str, **settings: int) -> None:
     queue_map = _map_of(device)
     if queue_map is None:
-        raise TestbedError(f"device {device}: the programs that mark ACKs are gone")
+        raise TestbedError(f"device {device}: the programs that mark are gone")
     try:
         now = Queue(*_QUEUE.unpack(load.read_array(queue_map, _QUEUE.size)))
         load.write_array(queue_map, _QUEUE.pack(*astuple(replace(now, **settings))))
@@ -110,16 +111,16 @@ def remove(device: str) -> None:
         qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)
 
 
-def _attach(device: str, threshold: int, limit: int) -> None:
+def _attach(device: str, queue: Queue) -> None:
     if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
         raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
-    compiled = load.read_object(Path(__file__).with_name("ack_mark.json"))
+    compiled = load.read_object(Path(__file__).with_name("htb_mark.json"))
     maps: dict[str, int] = {}
     programs: dict[str, int] = {}
     counting = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
         maps[_MAP] = load.create_map(*compiled["maps"][_MAP])
-        load.write_array(maps[_MAP], _QUEUE.pack(0, threshold, limit, 0, 0))
+        load.write_array(maps[_MAP], _QUEUE.pack(*astuple(queue)))
         for name, kind in ((_LEFT, load.SOCKET_FILTER), (_SENT, load.SCHED_CLS), (_RETURNED, load.SCHED_CLS)):
             code = load.instructions(compiled["programs"][name], maps)
             programs[name] = load.load_program(kind, name, code)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The low-latency rate limiter that marks ACKs: three programs around HTB's queue.
+ * The rate limiter's marking where no qdisc does it: three programs around HTB's queue.
  *
- * sent      tc clsact egress: a packet enters HTB; count its bytes, or drop it at the limit
+ * sent      tc clsact egress: a packet enters HTB; count its bytes, or drop it at the limit; set CE
+ *           if data is to be marked and the queue that it finds is at the threshold
  * left      socket filter of an AF_PACKET socket: a packet leaves HTB; take its bytes off
- * returned  tc clsact ingress: set ECE on an ACK that arrives while the queue is at the threshold
+ * returned  tc clsact ingress: if ACKs are to be marked, set ECE on one that arrives while the
+ *           queue is at the threshold
  *
  * `sent` counts wire_len, which is qdisc_skb_cb()->pkt_len: the bytes of every packet a GSO
  * segment will become, Ethernet headers included.  `left` sees those packets after the kernel
@@ -32,13 +34,14 @@
 #define TCP_ACK 0x10
 #define TCP_ECE 0x40
 
-/* keep the order: bpf/ack_mark.py reads and writes it */
+/* keep the order: bpf/htb_mark.py reads and writes it */
 struct queue {
 	__u64 bytes;
 	__u64 threshold_bytes;
 	__u64 limit_bytes;
 	__u64 drops;
 	__u64 marks;
+	__u64 marks_data;	/* 0: ACKs */
 };
 
 struct map {
@@ -59,6 +62,7 @@ static void *(*lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup
 static long (*load)(const void *skb, __u32 at, void *to, __u32 bytes) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*store)(void *skb, __u32 at, const void *from, __u32 bytes, __u64 flags) =
 	(void *)BPF_FUNC_skb_store_bytes;
+static long (*set_ce)(void *skb) = (void *)BPF_FUNC_skb_ecn_set_ce;
 static long (*mend_checksum)(void *skb, __u32 at, __u64 from, __u64 to, __u64 bytes) =
 	(void *)BPF_FUNC_l4_csum_replace;
 
@@ -103,6 +107,8 @@ PROGRAM(sent)(struct __sk_buff *skb)
 		__sync_fetch_and_add(&queue->drops, 1);
 		return TC_ACT_SHOT;
 	}
+	if (queue->marks_data && queue->bytes >= queue->threshold_bytes && set_ce(skb))
+		__sync_fetch_and_add(&queue->marks, 1);
 	__sync_fetch_and_add(&queue->bytes, bytes);
 	return TC_ACT_UNSPEC;
 }
@@ -136,7 +142,7 @@ PROGRAM(returned)(struct __sk_buff *skb)
 	__u16 before, after;
 	__u32 at;
 
-	if (!queue || queue->bytes < queue->threshold_bytes)
+	if (!queue || queue->marks_data || queue->bytes < queue->threshold_bytes)
 		return TC_ACT_UNSPEC;
 	at = tcp_at(skb);
 	if (!at || load(skb, at + TCP_FLAGS_AT - 1, flags, 2))
