@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from testctl.report import FigureSpec, paper_figures, parse_figures
+from testctl.report.draw import draw_sequence, new_figure
 from testctl.report.figure_spec import first_match, same_value
+from testctl.report.series import Lane
+from testctl.report.stalls import Stall
 from testctl.results import Run
 from testctl_agent.spec.errors import PlanError
 
@@ -50,6 +53,20 @@ def test_a_figure_is_read_with_its_units() -> None:
 def test_what_is_wrong_is_said_with_its_place(raw: Any, wanted: str) -> None:
     with pytest.raises(PlanError, match=wanted.replace("{}", r"\{\}")):
         parse_figures(raw, lambda path: ".".join(["p", *map(str, path)]))
+
+
+def test_a_stall_too_short_for_a_label_has_none_unless_it_is_the_longest() -> None:
+    def labels(*lengths_ms: int) -> list[str]:
+        stalls = [
+            Stall("bulk", 0, at * 10**8, at * 10**8 + length * 10**6, "", "", "", "")
+            for at, length in enumerate(lengths_ms)
+        ]
+        axes = new_figure(6, 4).subplots()
+        draw_sequence(axes, Lane("bulk", 0), stalls, "", (0.0, 1.0))
+        return [text.get_text() for text in axes.texts if text.get_text()]
+
+    assert labels(60, 2, 19, 20) == ["60 ms", "20 ms"]
+    assert labels(2, 1) == ["2 ms"]
 
 
 def test_values_are_compared_as_quantities() -> None:

@@ -34,6 +34,9 @@ MOST = 6000
 MANY = 100
 """Marks of fates beyond this number are drawn smaller."""
 
+ROOM = 50
+"""A stall shorter than this part of the axis has no label, unless it is the longest: they would cover each other."""
+
 SOFT = "#5b6470"
 
 Limits = tuple[float, float]
@@ -79,7 +82,7 @@ def draw_throughput(axes: Axes, rates: Sequence[FlowRate], bin_ns: int, end_ns: 
 
 
 def draw_sequence(axes: Axes, lane: Lane, stalls: Sequence[Stall], title: str, span: Limits, words: int = 4) -> None:
-    """Sequence number over time: data, ACKs, retransmissions; stalls shaded, the longest `words` of them labelled."""
+    """Sequence number over time: data, ACKs, retransmissions; stalls shaded, the longest labelled, `words` at most."""
     shown = [stall for stall in stalls if (stall.flow, stall.conn) == (lane.flow, lane.conn)]
     shown = [stall for stall in shown if stall.end_ns / 1e9 > span[0] and stall.start_ns / 1e9 < span[1]]
     top = int(np.max(lane.data_seq[lane.data_ns <= span[1] * 1e9], initial=1))
@@ -98,8 +101,10 @@ def draw_sequence(axes: Axes, lane: Lane, stalls: Sequence[Stall], title: str, s
         size, label = 6 if len(t) <= MANY else 3, f"{name} by a switch ({len(t)})"
         colour = FATE_COLOURS[name]
         axes.plot(t[kept] / 1e9, level[kept] / unit.size, shape, color=colour, markersize=size, mfc="none", label=label)
-    for stall in sorted(shown, key=lambda stall: -stall.length_ns)[:words]:
-        _arrow(axes, lane, stall, unit, top / unit.size)
+    longest = sorted(shown, key=lambda stall: -stall.length_ns)[:words]
+    for index, stall in enumerate(longest):
+        if index == 0 or stall.length_ns >= (span[1] - span[0]) * 1e9 / ROOM:
+            _arrow(axes, lane, stall, unit, top / unit.size)
     axes.set_ylim(0, top / unit.size * 1.12)
     axes.set_xlim(*span)
     tidy(axes, title, "time (s)", f"sequence number ({unit.name})")
