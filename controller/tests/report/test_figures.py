@@ -65,7 +65,7 @@ def test_a_stall_too_short_for_a_label_has_none_unless_it_is_the_longest() -> No
         draw_sequence(axes, Lane("bulk", 0), stalls, "", (0.0, 1.0))
         return [text.get_text() for text in axes.texts if text.get_text()]
 
-    assert labels(60, 2, 19, 20) == ["60 ms", "20 ms"]
+    assert labels(60, 2, 49, 50) == ["60 ms", "50 ms"]
     assert labels(2, 1) == ["2 ms"]
 
 

@@ -34,7 +34,7 @@ MOST = 6000
 MANY = 100
 """Marks of fates beyond this number are drawn smaller."""
 
-ROOM = 50
+ROOM = 20
 """A stall shorter than this part of the axis has no label, unless it is the longest: they would cover each other."""
 
 SOFT = "#5b6470"
