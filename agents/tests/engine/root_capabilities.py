@@ -20,6 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
+from testctl_agent import qdisc  # noqa: E402
 from testctl_agent.wire import agent_pb2 as pb  # noqa: E402
 
 from agents.tests.engine.daemons import Caller, Daemon, calling, written  # noqa: E402 -- this file is a program
@@ -69,22 +70,25 @@ def check_all(caller: Caller, *, bpf: bool) -> None:
     collect(caller, "capture", device="eth0")
     collect(caller, "tcp_info", interval_ns=10**6)
     collect(caller, "counters", devices="eth0")
+    no_red = qdisc.missing("red")
     if bpf:
-        caller.set(htb_rate=10**8, htb_mark="ack", htb_ecn_threshold=30_000)
+        for mark in ("ack", "data"):
+            caller.set(htb_rate=10**8, htb_mark=mark, htb_ecn_threshold=30_000)
+            caller.call("Restore")
         collect(caller, "tcp_events")
     else:
-        for attempt in (
-            lambda: caller.set(htb_rate=10**8, htb_mark="ack", htb_ecn_threshold=30_000),
-            lambda: collect(caller, "tcp_events"),
-        ):
-            refused(attempt)
+        refused(lambda: caller.set(htb_rate=10**8, htb_mark="ack", htb_ecn_threshold=30_000), "htb_mark: want ack; ")
+        if no_red:
+            words = f"htb_ecn_threshold: want 30000; {no_red}, so a BPF program has to mark data: "
+            refused(lambda: caller.set(htb_rate=10**8, htb_ecn_threshold=30_000), words)
+        refused(lambda: collect(caller, "tcp_events"))
     caller.call("Release")
     assert caller.facts() == before
 
 
-def refused(attempt: Callable[[], object]) -> None:
+def refused(attempt: Callable[[], object], words: str = "") -> None:
     """That an agent without a capability says that, and lives."""
-    with pytest.raises(grpc.RpcError, match="not permitted") as error:
+    with pytest.raises(grpc.RpcError, match=f"{words}.*not permitted") as error:
         attempt()
     assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
 

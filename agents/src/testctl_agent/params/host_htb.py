@@ -140,7 +140,11 @@ def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
         from testctl_agent.bpf import htb_mark
 
         threshold = htb_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold
-        htb_mark.put(device, threshold, buffer, data=kind == "data")
+        try:
+            htb_mark.put(device, threshold, buffer, data=kind == "data")
+        except TestbedError as error:
+            why = f"{qdisc.missing('red')}, so a BPF program has to mark data: " if kind == "data" else ""
+            raise TestbedError(f"{why}{error}") from error
     if kind == "red":
         name, leaf = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
     else:
