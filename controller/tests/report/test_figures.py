@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from testctl.report import FigureSpec, paper_figures, parse_figures
-from testctl.report.draw import draw_sequence, new_figure
+from testctl.report.draw import draw_rtt, draw_sequence, new_figure
 from testctl.report.figure_spec import first_match, same_value
+from testctl.report.payload import round_trips
 from testctl.report.series import Lane
 from testctl.report.stalls import Stall
 from testctl.results import Run
@@ -67,6 +69,27 @@ def test_a_stall_too_short_for_a_label_has_none_unless_it_is_the_longest() -> No
 
     assert labels(60, 2, 49, 50) == ["60 ms", "50 ms"]
     assert labels(2, 1) == ["2 ms"]
+
+
+@pytest.mark.parametrize(
+    ("rtt_us", "unit", "scale"),
+    [
+        ([70, 80, 90, 84_000], "ms", "log"),  # one ACK that came when the timer fired
+        ([70, 80, 90, 7_000], "ms", "linear"),
+        ([70, 80, 90], "µs", "linear"),
+        ([0, 70, 84_000], "ms", "linear"),  # 0 has no place on a logarithmic axis
+    ],
+)
+def test_round_trip_times_are_all_seen_beside_one_far_above(rtt_us: list[int], unit: str, scale: str) -> None:
+    at_ns, rtt_ns = np.arange(len(rtt_us)) * 10**6, np.array(rtt_us) * 1000
+    lane = Lane("bulk", 0, rtt_at_ns=at_ns, rtt_ns=rtt_ns)
+    axes = new_figure(6, 4).subplots()
+    draw_rtt(axes, [lane], (0.0, 1.0))
+    assert (axes.get_ylabel(), axes.get_yscale()) == (f"RTT ({unit})", scale)
+    shown = round_trips([lane], 100)
+    assert shown is not None
+    assert (shown["unit"], shown["log"]) == (unit, scale == "log")
+    assert shown["lines"][0]["y"] == [one * {"ms": 1e-3, "µs": 1}[unit] for one in rtt_us]
 
 
 def test_values_are_compared_as_quantities() -> None:

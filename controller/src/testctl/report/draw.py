@@ -22,6 +22,7 @@ from testctl.report.style import (
     STALL,
     Unit,
     byte_unit,
+    far_apart,
     rate_unit,
     show_time,
     time_unit,
@@ -137,10 +138,13 @@ def draw_cwnd(axes: Axes, lanes: Sequence[Lane], span: Limits) -> None:
 def draw_rtt(axes: Axes, lanes: Sequence[Lane], span: Limits) -> None:
     """Round-trip time of data packets over time."""
     full = [lane for lane in lanes if len(lane.rtt_ns)]
-    unit = time_unit(max((float(np.quantile(lane.rtt_ns, 0.99)) for lane in full), default=1.0))
+    unit = time_unit(max((float(lane.rtt_ns.max()) for lane in full), default=1.0))
     for index, lane in enumerate(full):
         _points(axes, lane.rtt_at_ns, lane.rtt_ns, unit, LANES[index % len(LANES)], lane.name)
-    axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
+    if far_apart([lane.rtt_ns for lane in full]):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
     axes.set_xlim(*span)
     tidy(axes, "Round-trip time", "time (s)", f"RTT ({unit.name})")
     _legend(axes, len(full))

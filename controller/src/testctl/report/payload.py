@@ -14,7 +14,7 @@ from testctl.report.fates import Fates
 from testctl.report.recovery_payload import recovery_payload
 from testctl.report.series import FlowRate, Lane, Series
 from testctl.report.stalls import PROVEN, cause_in_words
-from testctl.report.style import Unit, byte_unit, rate_unit, show_time, time_unit
+from testctl.report.style import Unit, byte_unit, far_apart, rate_unit, show_time, time_unit
 from testctl.report.thin import envelope, near
 
 BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)
@@ -36,13 +36,24 @@ def payload(series: Series) -> dict[str, Any]:
         "left_out": series.lanes_left_out,
         "sequence": [sequence(lane, series, most) for lane in series.lanes],
         "cwnd": [_line(lane.name, lane.info_ns, lane.cwnd, most) for lane in series.lanes if len(lane.cwnd)],
-        "rtt": _scaled([(lane.name, lane.rtt_at_ns, lane.rtt_ns) for lane in series.lanes], time_unit, most),
+        "rtt": round_trips(series.lanes, most),
         "queue": _scaled([(name, t, y) for name, (t, y) in series.queue.items()], byte_unit, most),
         "latency": latency(series.rates),
         "stalls": stalls(series),
         "fates": fates(series.fates) if series.fates else None,
         "recovery": recovery_payload(series.time_sequences),
     }
+
+
+def round_trips(lanes: Sequence[Lane], most: int) -> dict[str, Any] | None:
+    """Round-trip times of each connection in one unit, and whether only a logarithmic axis shows them all."""
+    full = [lane for lane in lanes if len(lane.rtt_ns)]
+    if not full:
+        return None
+    unit = time_unit(max(float(lane.rtt_ns.max()) for lane in full))
+    log = far_apart([lane.rtt_ns for lane in full])
+    drawn = [_line(lane.name, lane.rtt_at_ns, lane.rtt_ns / unit.size, most, 5 if log else 3) for lane in full]
+    return {"unit": unit.name, "log": log, "lines": drawn}
 
 
 def throughput(rates: Sequence[FlowRate], duration_ns: int) -> dict[str, Any]:

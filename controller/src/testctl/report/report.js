@@ -194,9 +194,9 @@
       make("p", { class: "note" }, "Sent: N a new segment, R a retransmission, a number before it for several, . nothing; from the first duplicate ACK on. FlightSize, burst and cwnd in segments. Above, the time from entry to end is shaded: yellow fast recovery, red after a timeout."));
   };
 
-  const overTime = (part, title, unit, duration, trace) => () => ({
+  const overTime = (part, title, unit, duration, trace, log = false) => () => ({
     traces: lines(part, { hovertemplate: `%{y:.4~g} ${unit} at %{x:.6f} s<extra></extra>`, ...trace }),
-    layout: { xaxis: seconds(duration), yaxis: { title: { text: `${title} (${unit})` }, rangemode: "tozero" } },
+    layout: { xaxis: seconds(duration), yaxis: { title: { text: `${title} (${unit})` }, ...(log ? { type: "log" } : { rangemode: "tozero" }) } },
   });
 
   const latency = (part) => () => ({
@@ -291,7 +291,7 @@
     if (data.fates) into.append(fateList(data.fates));
     if (data.stalls.length) into.append(stallList(data.stalls));
     if (data.cwnd.length) panel(into, "Congestion window", overTime(data.cwnd, "cwnd", "segments", data.duration, { line: { shape: "hv" } }));
-    if (data.rtt) panel(into, "Round-trip time", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, { mode: "markers", marker: { size: 3 } }));
+    if (data.rtt) panel(into, "Round-trip time", overTime(data.rtt.lines, "RTT", data.rtt.unit, data.duration, { mode: "markers", marker: { size: 3 } }, data.rtt.log));
     const queues = data.queue ? data.queue.lines : [];
     if (data.queue) panel(into, queues.length === 1 ? `Queue, ${queues[0].name}` : "Queue", overTime(data.queue.lines, "queue", data.queue.unit, data.duration, {}));
     if (data.latency) panel(into, "Latency, one way", latency(data.latency));

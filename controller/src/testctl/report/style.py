@@ -6,6 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from testctl.records.schema import Ints
+
 # Okabe and Ito's palette, told apart with any colour vision ("Color Universal Design", 2008).
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, GREY, BROWN = "#56b4e9", "#cc79a7", "#8a8f98", "#8c6d31"
@@ -54,6 +58,9 @@ CLAIM_LOOKS = {
 }
 """How a paper's claim looks."""
 
+OUTLYING = 100
+"""A value of so many medians leaves the others no room on a linear axis."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -76,6 +83,12 @@ def time_unit(most_ns: float) -> Unit:
 def byte_unit(most_bytes: float) -> Unit:
     """The unit in which a size reads well."""
     return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
+
+
+def far_apart(values: Sequence[Ints]) -> bool:
+    """Whether only a logarithmic axis shows all: the largest is over OUTLYING medians, and none is 0 or less."""
+    every = np.concatenate([*values, np.zeros(0, np.int64)])
+    return bool(len(every)) and bool(every.min() > 0) and float(every.max()) > OUTLYING * float(np.median(every))
 
 
 def _pick(most: float, units: Sequence[Unit]) -> Unit:
