@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from testctl.report import style, write_report
 from testctl.report import write as writing
-from testctl.report import write_report
 from testctl.report.page import render_report
 from testctl.results import Run, load_run
 
@@ -148,8 +148,8 @@ def test_of_many_points_those_are_drawn_that_did_not_pass(
     assert all(f'id="p-{point.id}"' in html for point in run.points)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_browser_draws_the_page(html: str, run: Run, tmp_path: Path) -> None:
+def in_a_browser(html: str, run: Run, tmp_path: Path) -> tuple[str, str]:
+    """The whole page and its section of the first point, opened, as Chromium has them; no error on its console."""
     file = tmp_path / "report.html"
     file.write_text(html, encoding="utf-8")
     point = run.points[0].id
@@ -159,15 +159,37 @@ def test_a_browser_draws_the_page(html: str, run: Run, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     errors = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
     assert errors == []
-    drawn = done.stdout.partition(f'id="p-{point}"')[2].partition(f'id="p-{run.points[1].id}"')[0]
+    return done.stdout, done.stdout.partition(f'id="p-{point}"')[2].partition(f'id="p-{run.points[1].id}"')[0]
+
+
+def round_trips(drawn: str) -> list[str]:
+    """What stands at the y axis of the round-trip times in a point's section."""
+    panel = drawn.partition(">Round-trip time")[2].partition("<h3")[0]
+    return re.findall(r'class="ytick"><text [^>]*data-unformatted="([^"]*)"', panel)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_draws_the_page(html: str, run: Run, tmp_path: Path) -> None:
+    shown, drawn = in_a_browser(html, run, tmp_path)
     for title in ("Throughput", "Sequence number", "Congestion window", "Round-trip time", "Latency, one way"):
         assert f">{title}" in drawn
     assert drawn.count('class="main-svg"') >= 5
     assert "ACK owed for" in drawn
     assert drawn.count("<summary>packets</summary>") == len(re.findall(r"silence of \d+ ms", drawn))
-    matrix = done.stdout.partition('id="matrix"')[2].partition("</table>")[0]
+    assert "0" in round_trips(drawn)
+    matrix = shown.partition('id="matrix"')[2].partition("</table>")[0]
     assert matrix.count('class="cell ') == len(run.points)
-    assert 'id="alert' not in done.stdout
+    assert 'id="alert' not in shown
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_draws_round_trip_times_far_apart_on_a_logarithmic_axis(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style, "OUTLYING", 1)  # the run's longest is 2.3 times the median
+    ticks = round_trips(in_a_browser(render_report(run), run, tmp_path)[1])
+    assert "100" in ticks
+    assert "0" not in ticks
 
 
 def test_the_plans_figures_are_in_the_page_itself(run: Run) -> None:
