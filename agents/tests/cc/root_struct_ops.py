@@ -90,8 +90,8 @@ def transfer_to(server: socket.socket, name: str, before_end: Callable[[socket.s
     return got[0]
 
 
-def recorded(registered: Registered, during: Callable[[], None]) -> list[Record]:
-    """What a congestion control did during a call: its ring is emptied all the while."""
+def recorded(registered: Registered, during: Callable[[list[Record]], None]) -> list[Record]:
+    """What a congestion control did during a call, which gets the records so far: the ring is emptied all the while."""
     records: list[Record] = []
     done = threading.Event()
 
@@ -103,18 +103,22 @@ def recorded(registered: Registered, during: Callable[[], None]) -> list[Record]
     collector = threading.Thread(target=collect)
     collector.start()
     try:
-        during()
+        during(records)
     finally:
         done.set()
         collector.join()
     return records + registered.records()
 
 
+def count_of(operation: Operation, records: list[Record]) -> int:
+    return sum(record.operation == operation for record in list(records))
+
+
 def check(name: str, server: socket.socket) -> None:
     source = LAB_CC / f"tcp_{name}.c"
     with Registered(source) as registered:
         assert name in available()
-        records = recorded(registered, lambda: arrives_whole(name, server))
+        records = recorded(registered, lambda _: arrives_whole(name, server))
     assert name not in available()
     did = Counter(Operation(record.operation).name for record in records)
     windows = {record.after.cwnd for record in records}
