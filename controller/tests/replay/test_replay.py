@@ -6,15 +6,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from testctl.plan import load_plan
-from testctl.replay.command import differences, point_of, replay
+from testctl.replay.command import differences, replay
 from testctl.replay.instruments import Instruments
 from testctl.results import Run, RunPoint
 from testctl.results.versions import collect_versions
-from testctl_agent.spec.errors import PlanError
+from testctl.shrink.case import point_of
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 PLAN = """
 topology: pair
@@ -27,9 +27,11 @@ tuples:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A run as it lies on disk, as far as is looked at before anything starts."""
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))  # no kernel is built there
     points = load_plan(PLAN).points
+    (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "plan.expanded.json").write_text(json.dumps({"points": [point.to_json() for point in points]}))
     (tmp_path / "versions.json").write_text(json.dumps(collect_versions()))
     found = [RunPoint(tmp_path, p.id, p.tuples, "pass", "", "", 1.0, 1.0, {}, {"code_key": "k-c-p"}) for p in points]
@@ -38,8 +40,8 @@ def run(tmp_path: Path) -> Run:
 
 def test_a_point_is_what_the_plan_made_of_it(run: Run) -> None:
     for point in load_plan(PLAN).points:
-        again = point_of(run, point.id)
-        assert replace(again, levels=point.levels).to_json() == point.to_json()
+        again = point_of(run, load_plan(PLAN), point.id)
+        assert again == point
         assert again.flows[0]["options"]["start"] == 5_000_000
 
 
@@ -50,20 +52,34 @@ def test_a_run_elsewhere_is_refused(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("expanded", "said"),
-    [
-        ({"points": []}, "want the point .*; it is not there"),
-        ({"points": [{"id": None}]}, "points as testctl writes them"),
-    ],
-)
-def test_a_plan_that_lost_its_point(run: Run, expanded: dict[str, Any], said: str) -> None:
-    point = run.points[0].id
-    for one in expanded["points"]:
-        one["id"] = point
-    (run.path / "plan.expanded.json").write_text(json.dumps(expanded))
-    with pytest.raises(PlanError, match=said):
-        point_of(run, point)
+def test_a_point_that_its_plan_does_not_make_is_refused(run: Run) -> None:
+    (run.path / "plan.yaml").write_text(PLAN + "seed: 7\n")
+    with pytest.raises(PlanError, match="can't be made again from its plan"):
+        replay(run, run.points[0].id, Instruments(), run.path / "out", run.path)
+
+
+@pytest.mark.parametrize("place", ["expanded", "tuples"])
+def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
+    """A run from elsewhere whose point names a kernel by a path into that run."""
+    program, ran = run.path / "k-0123456789abcdef" / "linux", run.path / "ran"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nid > {ran}\n")
+    program.chmod(0o755)
+    (run.path / "k.name").write_text(program.parent.name)
+    point, name = run.points[0], str(run.path / "k")
+    if place == "expanded":
+        written = json.loads((run.path / "plan.expanded.json").read_text())
+        for one in written["points"]:
+            one["settings"]["sender"]["kernel"] = one["settings"]["receiver"]["kernel"] = name
+        (run.path / "plan.expanded.json").write_text(json.dumps(written))
+        with pytest.raises(TestbedError, match=r"kernel 6\.12"):
+            replay(run, point.id, Instruments(), run.path / "out", run.path)
+    else:
+        changed = replace(point, tuples=(*point.tuples, ("hosts", "kernel", name)))
+        with pytest.raises(PlanError, match="want a version such as 6.12, or the name of a kernel"):
+            replay(replace(run, points=(changed,)), point.id, Instruments(), run.path / "out", run.path)
+    assert not ran.exists()
+    assert not (run.path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import paths
-from testctl.lab.source import Source
+from testctl.lab.source import NAME, Source
 from testctl.run import run, start, wait
 
 FREE_BYTES = 4 << 30
@@ -208,7 +209,9 @@ def _keep(work: Path, where: Path) -> None:
 
 
 def name_file(name: str) -> Path:
-    """Where the key of a kernel that was built from a tree of the user's is remembered."""
+    """Where the key of a kernel that was built from a tree of the user's is remembered.  Raises PlanError."""
+    if not re.fullmatch(NAME, name):
+        raise PlanError(f"kernel {name!r}: want a name of letters, digits, '.', '_', '-' (at most 41)")
     return paths.cache_dir() / "kernels" / f"{name}.name"
 
 
@@ -218,10 +221,17 @@ def remember(kernel: Kernel) -> None:
 
 
 def by_name(name: str) -> Kernel | None:
-    """The kernel that was built under this name from a tree of the user's, if any."""
+    """The kernel that was built under this name from a tree of the user's, if any.
+
+    Raises PlanError for a name that can't be one, TestbedError when what is remembered is no kernel of the cache.
+    """
+    file = name_file(name)
     try:
-        directory = name_file(name).read_text(encoding="utf-8")
+        directory = file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None
-    kernel = Kernel(name, directory.removeprefix(f"{name}-"), name_file(name).parent / directory)
+    key = directory.removeprefix(f"{name}-")
+    if directory == key or not re.fullmatch("[0-9a-f]{16}", key):
+        raise TestbedError(f"{file}: want {name}-<16 hexadecimal digits>; got {directory[:80]!r}; build it again")
+    kernel = Kernel(name, key, file.parent / directory)
     return kernel if kernel.built else None

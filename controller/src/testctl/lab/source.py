@@ -16,6 +16,8 @@ from testctl import paths
 from testctl.run import run
 
 DEBIAN_SOURCES = Path("/usr/src")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
+"""What a kernel can be called: its name becomes part of the names of files."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def find(name: str, directory: Path | None = None) -> Source:
 
     Raises PlanError for a name that can't be one, TestbedError when the source isn't there.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
+    if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a version such as 6.12, or a name of letters, digits, '.', '_', '-'")
     if directory is not None:
         if not (directory / "arch" / "um").is_dir():

@@ -12,16 +12,15 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 
 from testctl.execute import WORK, Options, complete, measure
-from testctl.plan import Point
+from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.report import parse_figures
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point, write_point
 from testctl.results.atomic import put_file, told
-from testctl.results.reader import read_json
 from testctl.results.versions import collect_versions
 from testctl.shared_run import partial
-from testctl.shrink.case import plan_of
+from testctl.shrink.case import plan_of, point_of
 from testctl.testbeds.lab import LabTestbed
 
 KEY_PARTS = ("another kernel", "other agents, tgen or first process of the lab", "another program of the switch")
@@ -52,13 +51,14 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
     if run.summary.get("testbed", "lab") != "lab":
         bed = run.summary["testbed"]
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
-    point = point_of(run, found.id)
+    plan = plan_of(run, found)
+    point = point_of(run, plan, found.id)
     lab = LabTestbed.for_points([point])
     unlike = differences(run, found, lab.code_key(point))
     name = f"{run.summary.get('plan', 'plan')}-{point.id}"
     writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
     try:
-        done, files = _written(run, found, point, InstrumentedLab(lab, instruments), writer)
+        done, files = _written(run, plan, point, InstrumentedLab(lab, instruments), writer)
     except BaseException:
         shutil.rmtree(writer.path, ignore_errors=True)
         raise
@@ -68,28 +68,6 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
     if before is not None and again is not None:
         proof = identity(before, found.digest, again)
     return Replay(done, after, unlike, proof, tuple(done.path / file for file in files))
-
-
-def point_of(run: Run, point_id: str) -> Point:
-    """A point as its run's plan had it.  Raises PlanError when it can't be read."""
-    expanded = run.path / layout.EXPANDED
-    said = next((one for one in read_json(expanded).get("points", []) if one.get("id") == point_id), None)
-    if said is None:
-        raise PlanError(f"{expanded}: want the point {point_id}; it is not there")
-    try:
-        return Point(
-            id=said["id"],
-            tuples=tuple((str(e), str(p), str(v)) for e, p, v in said["tuples"]),
-            settings=said["settings"],
-            flows=tuple(said["flows"]),
-            topology=said["topology"],
-            duration_ns=said["duration_ns"],
-            seed=said["seed"],
-            repeat=said["repeat"],
-            levels=(),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise PlanError(f"{expanded}: want points as testctl writes them; got {error!r} of {point_id}") from error
 
 
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
@@ -108,11 +86,11 @@ def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
 
 
 def _written(
-    run: Run, found: RunPoint, point: Point, bed: InstrumentedLab, writer: RunWriter
+    run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: RunWriter
 ) -> tuple[Run, list[Path]]:
     """Measure the point and complete a run of it alone; the files that the instruments wrote, in the run."""
     started, clock = datetime.now(UTC), time.monotonic()
-    plan = partial(replace(plan_of(run, found), name=str(run.summary.get("plan", "plan"))), [point.id])
+    plan = partial(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
     writer.write_plan(run.plan_text, {"points": [point.to_json()]})
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)

@@ -66,9 +66,7 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
         why = f": {found.reason}" if found.reason else ""
         raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
     plan = plan_of(run, found)
-    point = next((point for point in plan.points if point.id == found.id), None)
-    if point is None:
-        raise PlanError(f"{run.path}: the point {found.id} can't be made again from its plan (another testctl?)")
+    point = point_of(run, plan, found.id)
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
     document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
@@ -96,6 +94,18 @@ def plan_of(run: Run, found: RunPoint) -> Plan:
     if not sets and not without:
         return given
     return load_plan(text, metrics=metric_names(), testbed=bed, paper=False, overrides=sets, without=without)
+
+
+def point_of(run: Run, plan: Plan, point_id: str) -> Point:
+    """A point as its run's plan makes it; its id is a hash of all that it sets.
+
+    What else the run says of it is not believed: it may come from elsewhere, and a lab runs what a point names.
+    Raises PlanError.
+    """
+    found = next((point for point in plan.points if point.id == point_id), None)
+    if found is None:
+        raise PlanError(f"{run.path}: the point {point_id} can't be made again from its plan (another testctl?)")
+    return found
 
 
 def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:
