@@ -9,7 +9,7 @@ assignment to a field of k bits, `x & mask`) sums, differences, products and lef
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from testctl_agent.p4 import fields
@@ -153,7 +153,7 @@ class Scope:
             return Value(constant(count), count, count)
         if op == "~":
             inner = self.number(node["right"])
-            return self._typed(node, f"~{{}}{inner.text}", -inner.high - 1, -inner.low - 1)
+            return self._typed(node, lambda cast: f"~{cast}{inner.text}", -inner.high - 1, -inner.low - 1)
         if op in ("two_comp_mod", "usat_cast", "sat_cast"):
             return self._cast(node, op)
         if op == "&":
@@ -163,31 +163,32 @@ class Scope:
             return self._shift(node, op, left)
         return self._binary(node, op, left, self.number(node["right"]))
 
-    def _typed(self, node: Node, text: str, low: int, high: int) -> Value:
-        """`text` with {} where a cast to the result's type belongs."""
+    def _typed(self, node: Node, text: Callable[[str], str], low: int, high: int) -> Value:
+        """`text` is given the cast to the result's type, which belongs before its operands."""
         kind = c_type(low, high)
         if kind is None:
             node.cannot("a result of more than 128 bits")
-        return Value(f"({text.format(*[f'({kind})'] * text.count('{}'))})", low, high)
+        return Value(f"({text(f'({kind})')})", low, high)
 
     def _binary(self, node: Node, op: str, a: Value, b: Value) -> Value:
+        def both(cast: str) -> str:
+            return f"{cast}{a.text} {op} {cast}{b.text}"
+
         if op in ("+", "-"):
             low, high = (a.low + b.low, a.high + b.high) if op == "+" else (a.low - b.high, a.high - b.low)
-            return self._typed(node, f"{{}}{a.text} {op} {{}}{b.text}", low, high)
+            return self._typed(node, both, low, high)
         if op == "*":
             ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
             if c_type(min(ends), max(ends)) not in ("u64", "s64"):
                 node.cannot("a product of more than 64 bits")
-            return self._typed(node, f"{{}}{a.text} * {{}}{b.text}", min(ends), max(ends))
+            return self._typed(node, both, min(ends), max(ends))
         if op in ("/", "%"):
             if min(a.low, b.low) < 0 or max(a.high, b.high) >= 1 << 64:
                 node.cannot("division of signed numbers or of more than 64 bits")
             return Value(f"({a.text} {op} {b.text})", 0, a.high if op == "/" else min(a.high, max(b.high - 1, 0)))
         if op in ("|", "^"):
             bits = max(v.bit_length() for v in (a.low, a.high, b.low, b.high))
-            return self._typed(
-                node, f"{{}}{a.text} {op} {{}}{b.text}", -(1 << bits) if min(a.low, b.low) < 0 else 0, (1 << bits) - 1
-            )
+            return self._typed(node, both, -(1 << bits) if min(a.low, b.low) < 0 else 0, (1 << bits) - 1)
         if op in _BOOL:
             return Value(f"(u64){self.truth(node)}", 0, 1)
         node.cannot(f"the operation {op!r}")
@@ -206,7 +207,8 @@ class Scope:
         bits = max(v.bit_length() for v in (left.low, left.high, right.low, right.high))
         low = -(1 << bits) if left.low < 0 and right.low < 0 else 0
         highs = [v.high for v in (left, right) if v.low >= 0]
-        return self._typed(node, f"{{}}{left.text} & {{}}{right.text}", low, min(highs) if highs else (1 << bits) - 1)
+        high = min(highs) if highs else (1 << bits) - 1
+        return self._typed(node, lambda cast: f"{cast}{left.text} & {cast}{right.text}", low, high)
 
     def _shift(self, node: Node, op: str, a: Value) -> Value:
         by = self.number(node["right"])
@@ -217,7 +219,7 @@ class Scope:
             if op == "<<":
                 if n > 256:
                     node.cannot(f"a shift by {n}")
-                return self._typed(node, f"{{}}{a.text} << {n}", a.low << n, a.high << n)
+                return self._typed(node, lambda cast: f"{cast}{a.text} << {n}", a.low << n, a.high << n)
             width = 64 if c_type(a.low, a.high) in ("u64", "s64") else 128
             if n >= width:
                 return Value("0ULL", 0, 0) if a.low >= 0 else Value(f"({a.text} < 0 ? -1LL : 0LL)", -1, 0)
@@ -227,7 +229,8 @@ class Scope:
         if op == "<<":
             if by.high > 64 or c_type(a.low << by.high, a.high << by.high) not in ("u64", "s64"):
                 node.cannot("a left shift whose result is not cut to at most 64 bits")
-            return self._typed(node, f"{{}}{a.text} << {by.text}", min(a.low << by.high, a.low), a.high << by.high)
+            low, high = min(a.low << by.high, a.low), a.high << by.high
+            return self._typed(node, lambda cast: f"{cast}{a.text} << {by.text}", low, high)
         over = "0ULL" if a.low >= 0 else f"({a.text} < 0 ? -1LL : 0LL)"
         text = f"{a.text} >> {by.text}"
         if by.high > 63:
@@ -261,9 +264,9 @@ class Scope:
 
     def _choice(self, node: Node) -> Value:
         a, b = self.number(node["left"]), self.number(node["right"])
-        return self._typed(
-            node, f"{self.truth(node['cond'])} ? {{}}{a.text} : {{}}{b.text}", min(a.low, b.low), max(a.high, b.high)
-        )
+        cond = self.truth(node["cond"])
+        low, high = min(a.low, b.low), max(a.high, b.high)
+        return self._typed(node, lambda cast: f"{cond} ? {cast}{a.text} : {cast}{b.text}", low, high)
 
     # the lowest bits
 
