@@ -30,11 +30,12 @@ class Deparser:
             self.order.append(header)
 
     def functions(self) -> str:
-        """header_bytes() and deparse()."""
+        """header_bytes() and deparse(): without a branch for a header but where its bytes are written."""
+        real = [header for header in self.order if header.bytes]
         size = Code(1)
         size.add("u32 bytes = 0;", "")
-        for header in self.order:
-            size.add(f"if (p->valid & {header.mask})", f"\tbytes += {header.bytes};")
+        for header in real:
+            size.add(f"bytes += is_valid(p, {header.bit}) * {header.bytes};")
         size.add("return bytes;")
         code = Code(1)
         code.add("u32 to = 0;", "")
@@ -43,14 +44,13 @@ class Deparser:
             code.add("if (want != p->headers && frame_resize(skb, p, want))", "\treturn -1;")
             code.add("p->headers = want;", "p->dirty = ~0ULL;")
         code.add("if (!p->dirty)", "\treturn 0;")
-        for header in self.order:
-            with code.block(f"if (p->valid & {header.mask})"):
-                code.add(
-                    f"if (p->dirty & {header.mask} && bpf_skb_store_bytes(skb, to, p->head + {header.base}, "
-                    f"{header.bytes}, BPF_F_RECOMPUTE_CSUM))",
-                    "\treturn -1;",
-                    f"to += {header.bytes};",
-                )
+        for header in real:
+            code.add(
+                f"if (is_valid(p, {header.bit}) && p->dirty & {header.mask} && "
+                f"bpf_skb_store_bytes(skb, to, p->head + {header.base}, {header.bytes}, BPF_F_RECOMPUTE_CSUM))",
+                "\treturn -1;",
+                f"to += is_valid(p, {header.bit}) * {header.bytes};",
+            )
         code.add("return 0;")
         return (
             "/* Bytes of all headers that will be emitted. */\n"

@@ -232,6 +232,30 @@ def _mentions(value: object, found: set[tuple[str, str]]) -> None:
             todo.extend(one)
 
 
+def _share_copies(program: Program) -> None:
+    """A field of metadata that is copied as a whole is used on both sides if it is used on one."""
+    pairs: list[tuple[str, str]] = []
+    todo = [root.value for root in (program.root["actions"], program.root["parsers"])]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            given = one.get("parameters")
+            if one.get("op") == "assign_header" and isinstance(given, list):
+                names = [str(each.get("value")) for each in given if isinstance(each, dict)]
+                known = [name for name in names if name in program.headers and program.headers[name].metadata]
+                if len(known) == 2:
+                    pairs.append((known[0], known[1]))
+            todo.extend(one.values())
+        elif isinstance(one, list):
+            todo.extend(one)
+    before = -1
+    while before != len(program.used):
+        before = len(program.used)
+        for a, b in pairs:
+            for mine, other in ((a, b), (b, a)):
+                program.used |= {(mine, name) for owner, name in program.used if owner == other}
+
+
 def declare(root: Node) -> Program:
     """All declarations of a document, checked."""
     program = Program(root)
@@ -276,4 +300,5 @@ def declare(root: Node) -> Program:
         program.calculations[one["name"].text()] = one
     todo = [node.value for key, node in root.members().items() if key != "field_aliases"]
     _mentions(todo, program.used)
+    _share_copies(program)
     return program

@@ -152,8 +152,11 @@ class Parser:
             nexts[stack.name] += 1
         else:
             what.cannot(f"extracting into a {kind}")
-        if header.metadata or not header.bytes:
-            what.cannot(f"extracting {header.name}, which has no bytes")
+        if header.metadata:
+            what.cannot(f"extracting {header.name}, which is metadata")
+        if not header.bytes:
+            code.add(f"p->valid |= {header.mask};")
+            return True
         with code.block(f"if (bpf_skb_load_bytes(skb, at, p->head + {header.base}, {header.bytes}))"):
             self._fail(code, what, "PacketTooShort")
         code.add(f"p->valid |= {header.mask};", f"at += {header.bytes};")

@@ -77,6 +77,18 @@ typedef __int128 s128;
 /* Keeps the compiler from drawing conclusions about a value that the verifier would not follow. */
 #define opaque(x) asm volatile("" : "+r"(x))
 
+/*
+ * 1 if the header is valid, else 0; read from memory each time.  A value that is kept, and a branch on
+ * it, would leave the verifier two states for every header, and so 2^n for n headers.
+ */
+#define is_valid(p, bit) ({				\
+	u64 v_ = *(volatile u64 *)&(p)->valid;		\
+							\
+	v_ = (v_ >> (bit)) & 1;				\
+	opaque(v_);					\
+	v_;						\
+})
+
 /* A number that is known to lie in 1 to `most`, a power of two, so that the verifier knows it too. */
 #define at_most(x, most) ({				\
 	u64 n_ = (u64)(x) - 1;				\

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constructs that p4c writes seldom, in documents made here: nested values, copied metadata, empty and many headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from testctl_agent.spec.errors import DriverError
+
+from agents.tests.p4.documents import (
+    Document,
+    Json,
+    apply,
+    assign,
+    document,
+    element,
+    field,
+    header,
+    loaded,
+    number,
+    statement,
+)
+from agents.tests.p4.harness import EbpfTarget
+
+pytestmark = pytest.mark.root
+
+Make = Callable[[Document], EbpfTarget]
+REST = bytes(range(64))
+BYTES = {"x_t": [(name, 8) for name in "abcr"]}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Make]:
+    found: list[EbpfTarget] = []
+
+    def make(one: Document) -> EbpfTarget:
+        found.append(loaded(tmp_path, one))
+        return found[-1]
+
+    yield make
+    for one in found:
+        one.close()
+
+
+def saturated(op: str, a: str, b: str) -> Json:
+    return apply("usat_cast", apply(op, field("x", a), field("x", b)), number(8))
+
+
+@pytest.mark.parametrize(
+    ("op", "want"), [("+", 255 + 7), ("|", 255 | 7), ("^", 255 ^ 7), ("-", 255 - 7), ("&", 255 & 7), ("==", 0)]
+)
+def test_a_saturated_value_as_an_operand(made: Make, op: str, want: int) -> None:
+    """h.x.r = (h.x.a |+| h.x.b) OP h.x.c"""
+    value = apply(op, saturated("+", "a", "b"), field("x", "c"))
+    whole = apply("b2d", None, value) if op == "==" else apply("&", value, number(255))
+    one = made(document(BYTES, {"x": "x_t"}, [assign(field("x", "r"), whole)]))
+    assert one.inject(1, bytes([200, 100, 7, 0]) + REST) == [(1, bytes([200, 100, 7, want & 255]) + REST)]
+
+
+def test_a_stack_element_as_an_operand(made: Make) -> None:
+    """h.x.r = h.k[h.x.a].b + (h.k[h.x.b].b ^ h.x.c)"""
+    stack = [f"k[{at}]" for at in range(3)]
+    value = apply("+", element("k", field("x", "a"), 0), apply("^", element("k", field("x", "b"), 0), field("x", "c")))
+    doc = document(
+        BYTES | {"k_t": [("b", 8)]},
+        {"x": "x_t"} | dict.fromkeys(stack, "k_t"),
+        [assign(field("x", "r"), apply("&", value, number(255)))],
+        stacks={"k": stack},
+    )
+    one = made(doc)
+    for a, b in ((0, 1), (2, 2), (1, 7)):
+        cells = [11, 22, 33, 0]
+        want = cells[a] + (cells[min(b, 3)] ^ 5) & 255
+        rest = bytes(cells[:3]) + REST
+        assert one.inject(1, bytes([a, b, 5, 0]) + rest) == [(1, bytes([a, b, 5, want]) + rest)]
+
+
+def test_a_copy_of_standard_metadata_is_whole(made: Make) -> None:
+    """c = standard_metadata; h.x.c = (bit<8>)c.packet_length: the field is named on one side only."""
+    doc = document(BYTES, {"x": "x_t", "c": "standard_metadata"}, metadata=["c"], ingress=[
+        statement("assign_header", header("c"), header("standard_metadata")),
+        assign(field("x", "r"), field("c", "packet_length")),
+    ])  # fmt: skip
+    assert made(doc).inject(1, bytes(4) + REST) == [(1, bytes([0, 0, 0, 68]) + REST)]
+
+
+def test_an_empty_header_can_be_extracted_and_emitted(made: Make) -> None:
+    """header z_t { }: only its validity counts."""
+    valid = apply("b2d", None, apply("valid", None, header("z")))
+    doc = document(
+        BYTES | {"z_t": []}, {"x": "x_t", "z": "z_t", "y": "z_t"},
+        [assign(field("x", "r"), valid), statement("add_header", header("y"))],
+    )  # fmt: skip
+    assert made(doc).inject(1, bytes(4) + REST) == [(1, bytes([0, 0, 0, 1]) + REST)]
+    doc = document(BYTES | {"z_t": []}, {"x": "x_t", "z": "z_t"}, [assign(field("x", "r"), valid)], extracted=["x"])
+    assert made(doc).inject(1, bytes([0, 0, 0, 9]) + REST) == [(1, bytes(4) + REST)]
+
+
+@pytest.mark.parametrize("how", ["remove", "copy", "add"])
+@pytest.mark.parametrize("many", [24, 62])
+def test_many_headers_that_come_and_go(made: Make, how: str, many: int) -> None:
+    """The verifier's work grows with the headers, not with the sets of them that can be valid."""
+    names = [f"b{at}" for at in range(many)]
+    if how == "remove":
+        changes = [statement("remove_header", header(name)) for name in names[::2]]
+    elif how == "copy":
+        changes = [statement("assign_header", header(names[at]), header(names[at - 1])) for at in range(2, many)]
+    else:
+        changes = [statement("add_header", header(name)) for name in names[1:]]
+    doc = document(
+        BYTES | {"b_t": [("v", 32)]}, {"x": "x_t"} | dict.fromkeys(names, "b_t"), changes,
+        extracted=["x", "b0"] if how == "add" else None,
+    )  # fmt: skip
+    inside = b"".join(at.to_bytes(4, "big") for at in range(many))
+    want = {
+        "remove": b"".join(inside[4 * at : 4 * at + 4] for at in range(1, many, 2)),
+        "copy": inside[:8] + inside[4:8] * (many - 2),
+        "add": inside[:4] + bytes(4 * (many - 1)),
+    }[how]
+    sent = inside[:4] if how == "add" else inside
+    assert made(doc).inject(1, bytes([9, 8, 7, 6]) + sent + REST) == [(1, bytes([9, 8, 7, 6]) + want + REST)]
+
+
+def test_each_copy_has_its_replication_id(made: Make) -> None:
+    """standard_metadata.egress_rid; 0 where no instances are given."""
+    doc = document(
+        BYTES, {"x": "x_t"}, [assign(field("standard_metadata", "mcast_grp"), number(9))],
+        [assign(field("x", "r"), apply("&", field("standard_metadata", "egress_rid"), number(255)))],
+    )  # fmt: skip
+    one, packet = made(doc), bytes([1, 2, 3, 99]) + REST
+    one.driver.multicast(9, [2, 3, 2], [7, 400, 8])
+    assert one.inject(1, packet) == [
+        (port, bytes([1, 2, 3, rid]) + REST) for port, rid in ((2, 7), (3, 400 & 255), (2, 8))
+    ]
+    one.driver.multicast(9, [2, 3])
+    assert one.inject(1, packet) == [(port, bytes([1, 2, 3, 0]) + REST) for port in (2, 3)]
+    with pytest.raises(DriverError, match=r"^multicast group 9: want 2 instances of 16 bits; got \[1\]$"):
+        one.driver.multicast(9, [2, 3], [1])
