@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from testctl_agent.p4.driver import Count, Entry, Exact, Key, Lpm, Range, Ternary, find
+from testctl_agent.p4.driver import Count, Entry, Exact, Key, Lpm, Range, Ternary, find, instances_of
 from testctl_agent.p4.prefixes import without_ranges
 from testctl_agent.p4.tofino_units import match_priority
 from testctl_agent.spec.errors import DriverError
@@ -99,8 +99,11 @@ class BfrtDriver:
         data = self._data(found, action, params)
         self._ask(f"default of {table}: {action}", lambda: found.default_entry_set(self.target, data))
 
-    def multicast(self, group: int, ports: Sequence[int]) -> None:
-        """One level-1 node a group, numbered like it, with replication id 0 as on BMv2."""
+    def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
+        """One level-1 node a group, numbered like it: all its copies have one replication id, 0 if none is given."""
+        ids = set(instances_of(group, ports, instances))
+        if len(ids) > 1:
+            raise DriverError(f"multicast group {group}: want one instance for all its ports; got {sorted(ids)}")
         gc, groups, nodes = self._client, self.table("$pre.mgid"), self.table("$pre.node")
         group_key = groups.make_key([gc.KeyTuple("$MGID", group)])
         node_key = nodes.make_key([gc.KeyTuple("$MULTICAST_NODE_ID", group)])
@@ -111,7 +114,7 @@ class BfrtDriver:
             return
         node = nodes.make_data(
             [
-                gc.DataTuple("$MULTICAST_RID", 0),
+                gc.DataTuple("$MULTICAST_RID", ids.pop()),
                 gc.DataTuple("$MULTICAST_LAG_ID", int_arr_val=[]),
                 gc.DataTuple("$DEV_PORT", int_arr_val=list(ports)),
             ]

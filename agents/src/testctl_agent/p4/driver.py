@@ -80,7 +80,8 @@ class Driver(Protocol):
     delete       remove the row with these keys (and priority); an error when it is not there
     clear        remove all rows of a table
     set_default  the action of packets that match no row; "" puts back the program's own
-    multicast    the ports (P4 numbers) that a packet of this group is copied to; none deletes it
+    multicast    the ports (P4 numbers) that a packet of this group is copied to; none deletes it.
+                 instances: each copy's replication id, standard_metadata.egress_rid (0 without)
     counter      cell `index` of an indirect counter
     direct       packets and bytes that a row has matched
     register     all cells; write_register sets one
@@ -94,7 +95,7 @@ class Driver(Protocol):
 
     def set_default(self, table: str, action: str, params: Mapping[str, int]) -> None: ...
 
-    def multicast(self, group: int, ports: Sequence[int]) -> None: ...
+    def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None: ...
 
     def counter(self, name: str, index: int) -> Count: ...
 
@@ -103,6 +104,14 @@ class Driver(Protocol):
     def register(self, name: str) -> list[int]: ...
 
     def write_register(self, name: str, index: int, value: int) -> None: ...
+
+
+def instances_of(group: int, ports: Sequence[int], instances: Sequence[int]) -> list[int]:
+    """The replication id of each copy; DriverError unless there are none, or one of 16 bits for each port."""
+    found = list(instances) or [0] * len(ports)
+    if len(found) != len(ports) or not all(0 <= one < 1 << 16 for one in found):
+        raise DriverError(f"multicast group {group}: want {len(ports)} instances of 16 bits; got {found}")
+    return found
 
 
 def find(things: Mapping[str, T], name: str, what: str) -> T:

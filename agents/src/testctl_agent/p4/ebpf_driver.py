@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from testctl_agent.p4.driver import Count, Entry, find
+from testctl_agent.p4.driver import Count, Entry, find, instances_of
 from testctl_agent.p4.ebpf_table import Rows, total
 from testctl_agent.p4.layout import Cells, Layout, Table
 from testctl_agent.p4.libbpf import Object
@@ -83,7 +83,7 @@ class EbpfDriver:
         data = data_words(f"table {one.name}", chosen, params)
         rows.set_default(Row((), (), (), (), (), 0, chosen.number, data))
 
-    def multicast(self, group: int, ports: Sequence[int]) -> None:
+    def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         if not 1 <= group <= _MOST_GROUP:
             raise DriverError(f"multicast group: want 1 to {_MOST_GROUP}; got {group}")
         most = self._layout.most_copies
@@ -97,8 +97,8 @@ class EbpfDriver:
             if not groups.delete(key):
                 raise DriverError(f"multicast group {group}: there is none")
             return
-        value = struct.pack(f"=I{len(ports)}H", len(ports), *ports)
-        groups.update(key, value.ljust(groups.value_bytes, b"\0"))
+        given, spare = instances_of(group, ports, instances), [0] * (most - len(ports))
+        groups.update(key, struct.pack(f"=I{2 * most}H", len(ports), *ports, *spare, *given, *spare))
 
     def _index(self, cells: Cells, index: int) -> bytes:
         if not 0 <= index < cells.size:

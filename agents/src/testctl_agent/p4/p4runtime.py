@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import grpc
 
 from testctl_agent.p4 import p4info
-from testctl_agent.p4.driver import Count, Entry
+from testctl_agent.p4.driver import Count, Entry, instances_of
 from testctl_agent.p4.p4runtime_key import fill_action, table_entry
 from testctl_agent.p4.schema import message
 from testctl_agent.spec.errors import DriverError
@@ -113,14 +113,14 @@ class P4RuntimeDriver:
             fill_action(found, self.info.action(found, action, default=True), params, row.action.action)
         self._write(update, f"table {found.name}, default action {action or 'of the program'}")
 
-    def multicast(self, group: int, ports: Sequence[int]) -> None:
+    def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         if not 0 < group < 1 << 16:
             raise DriverError(f"multicast group: want 1 to 65535; got {group}")
         update = self._update(_INSERT if ports else _DELETE)
         entry = update.entity.packet_replication_engine_entry.multicast_group_entry
         entry.multicast_group_id = group
-        for port in ports:
-            entry.replicas.add(egress_port=port)
+        for port, instance in zip(ports, instances_of(group, ports, instances), strict=True):
+            entry.replicas.add(egress_port=port, instance=instance)
         what = f"multicast group {group} to ports {list(ports)}"
         if ports and self._write(update, what, allow="ALREADY_EXISTS"):
             update.type = _MODIFY

@@ -153,7 +153,7 @@ class _Writer:
             "struct count {\n\tu64 packets, bytes;\n};\n\nstruct bucket {\n\tu32 first, rows;\n};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, 2);\n"
             '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
-            f"struct group {{\n\tu32 copies;\n\tu16 port[{MOST_COPIES}];\n}};\n\n"
+            f"struct group {{\n\tu32 copies;\n\tu16 port[{MOST_COPIES}], instance[{MOST_COPIES}];\n}};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
             '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
         )
@@ -257,6 +257,9 @@ class _Writer:
             f"{'PACKET_BYTES - ' + str(at) if at == last else _CHUNK});\n"
             for at, last in self._chunks()
         )
+        code = Code(2)
+        self._set(code, "egress_rid", "g->instance[i]")
+        instance = code.text() if self.program.standard("egress_rid") is not None else ""
         return (
             "/* A copy for each port of the group; each has its own egress. */\n"
             "static __always_inline int flood(struct __sk_buff *skb, struct packet *p, u32 number)\n{\n"
@@ -272,7 +275,8 @@ class _Writer:
             + copy.format(to="p", from_="saved").replace("\t__builtin", "\t\t\t__builtin")
             + "\t\t\tp->headers = headers;\n\t\t\tp->mac = mac;\n\t\t\tp->relayout = RELAYOUT;\n"
             "\t\t\tp->dirty = ~0ULL;\n\t\t}\n"
-            "\t\tifindex = depart(skb, p, port);\n\t\tif (ifindex)\n\t\t\tsend_copy(skb, port, ifindex);\n\t}\n"
+            + instance
+            + "\t\tifindex = depart(skb, p, port);\n\t\tif (ifindex)\n\t\t\tsend_copy(skb, port, ifindex);\n\t}\n"
             "\treturn TC_ACT_SHOT;\n}\n\n"
         )
 
