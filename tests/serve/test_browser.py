@@ -66,6 +66,13 @@ def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served:
         assert found["range"] == pytest.approx([0, 1.2], rel=0.1)
 
 
+def test_a_run_in_progress_has_no_verdict_yet(open_page: Open, served: Any) -> None:
+    page = open_page("#/run/20260102T120000Z-matrix.in-progress", "run")
+    assert page.locator(".badges").first.inner_text() == "· 4 measured"
+    assert {cell.inner_text() for cell in page.locator(".matrix button").all()} == {"· 1"}
+    assert "pass" not in page.locator("main").inner_text()
+
+
 def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, drawn: Drawn, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "figures")
     spans = []

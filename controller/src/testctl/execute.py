@@ -20,10 +20,10 @@ from typing import Any, Protocol
 from testctl_agent.spec.errors import TestbedError, TestctlError
 
 from testctl.lab.sessions import end_when_told
-from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims
+from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
 from testctl.report import FigureSpec, write_report
-from testctl.results import PointResult, Run, RunWriter, layout, load_run
-from testctl.results.point import find_finished, reuse_point, set_verdict, write_point
+from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
+from testctl.results.point import REUSED, find_finished, reuse_point, set_verdict, write_point
 from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
@@ -193,7 +193,7 @@ def _points(
             done = find_finished(options.results_dir, point.id, key, options.runs) if options.resume else None
             if done is not None:
                 reused = load_point(reuse_point(writer.path, done))
-                progress.done(_words(plan, point), "pass", free=True)
+                progress.done(_words(plan, point), _verdict_alone(plan, point, reused), free=True)
                 ended(point, reused.wall_s)
             elif watch is None or watch.admits(point):
                 yield point
@@ -203,9 +203,16 @@ def _points(
             watch.ended(point, wall_s)
 
     with closing(pool.work(testbed, waiting(), writer.path, options.keep_captures)) as done:
-        for point, verdict, wall_s in done:
-            progress.done(_words(plan, point), verdict, wall_s)
+        for point, _, wall_s in done:
+            found = load_point(layout.point_dir(writer.path, point.id))
+            progress.done(_words(plan, point), _verdict_alone(plan, point, found), wall_s)
             ended(point, wall_s)
+
+
+def _verdict_alone(plan: Plan, point: Point, found: RunPoint) -> str:
+    """The verdict of a point by what the plan at hand expects of it alone, whatever an earlier run's plan expected."""
+    verdict = "pass" if found.verdict in REUSED else found.verdict
+    return verdict_alone(plan, point, {"verdict": verdict, "reason": found.reason, "metrics": found.metrics})
 
 
 @dataclass(frozen=True)

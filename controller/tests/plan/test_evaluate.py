@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from testctl.plan import Plan, evaluate
+from testctl.plan import Plan, evaluate, verdict_alone
 
 Load = Callable[..., Plan]
 Results = dict[str, dict[str, Any]]
@@ -67,6 +67,30 @@ def judged(plan: Plan, found: Results) -> tuple[str, str]:
 def test_verdicts(plan_of: Load, expect: str, a: Any, b: Any, want: tuple[str, str]) -> None:
     plan = plan_of(TWO + f"expect: [{{metric: throughput_bps, {expect}}}]")
     assert judged(plan, results(plan, a, b)) == want
+
+
+@pytest.mark.parametrize(
+    ("expect", "a", "want"),
+    [
+        ("min: 1", 2, "pass"),
+        ("min: 1", 0, "fail"),
+        ("min: 1", None, "invalid"),
+        ("min: 1", "broken", "broken"),
+        ("min: 1, when: {hosts.cc: b}", 0, "pass"),
+        ("min: 1, quantifier: some", 0, "pass"),
+        ("at_least: 5, than: {hosts.cc: b}", 9, "measured"),
+        ("at_least: 5, than: {hosts.cc: b}", "invalid", "invalid"),
+        ("at_least: 5, than: {hosts.cc: a}", 9, "pass"),
+        ("min: 1}, {metric: throughput_bps, at_least: 5, than: {hosts.cc: b}", 0, "fail"),
+        ("min: 1}, {metric: throughput_bps, at_least: 5, than: {hosts.cc: b}", 2, "measured"),
+        ("min: 1}, {name: x, metric: jain, min: 1}, {name: y, metric: jain, at_most: 5, than: {hosts.cc: b}", 2,
+         "measured"),
+    ],
+)  # fmt: skip
+def test_a_point_is_called_pass_only_when_no_other_can_change_it(plan_of: Load, expect: str, a: Any, want: str) -> None:
+    plan = plan_of(TWO + f"expect: [{{metric: throughput_bps, {expect}}}]")
+    first = plan.points[0]
+    assert verdict_alone(plan, first, results(plan, a, 1)[first.id]) == want
 
 
 def test_text_metrics(plan_of: Load) -> None:

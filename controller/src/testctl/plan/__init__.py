@@ -3,7 +3,7 @@
 
 from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cover import Coverage
-from testctl.plan.judge import ExpectationVerdict, PointVerdict, evaluate
+from testctl.plan.judge import MEASURED, ExpectationVerdict, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, Flow, Plan, Point
 from testctl.plan.points import MAX_POINTS, coverage, expand
@@ -15,6 +15,7 @@ from testctl.plan.topology import Topology, topology_dir, topology_names
 __all__ = [
     "CLAIM_VERDICTS",
     "MAX_POINTS",
+    "MEASURED",
     "Assignment",
     "Claim",
     "Coverage",
@@ -41,4 +42,5 @@ __all__ = [
     "summarise",
     "topology_dir",
     "topology_names",
+    "verdict_alone",
 ]

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan, Point
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 POINT_WIDE = "*"
+MEASURED = "measured"
+"""In place of a verdict: the point was measured, and whether it passes depends on points that are still missing."""
 _REASONS_SHOWN = 5
 
 
@@ -83,6 +85,20 @@ def evaluate(
                 against.setdefault(finding.point, []).append(finding)
     points = [_of_point(point, judge.so_far(point.id), against.get(point.id, [])) for point in plan.points]
     return points, [_of_expectation(expectation, found) for expectation, found in findings]
+
+
+def verdict_alone(plan: Plan, point: Point, result: Mapping[str, Any]) -> str:
+    """The verdict of one point while others of its plan are still to be run.
+
+    result   as in `evaluate`
+
+    "measured" where a comparison with another point (`than`) could still make it fail.
+    """
+    own = [e for e in plan.expectations if e.bounds.given and e.quantifier == "every" and matching(e, [point])]
+    alone = tuple(e for e in own if not e.bounds.than)
+    (judged,), _ = evaluate(replace(plan, points=(point,), expectations=alone), {point.id: result})
+    is_open = result["verdict"] == "pass" and judged.verdict != "fail" and len(alone) < len(own)
+    return MEASURED if is_open else judged.verdict
 
 
 def _of_point(point: Point, so_far: tuple[Verdict, str], against: Sequence[_Finding]) -> PointVerdict:

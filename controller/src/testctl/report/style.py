@@ -46,7 +46,9 @@ VERDICT_LOOKS = {
     "invalid": Look(ORANGE, "?", "yellow"),
     "skip": Look(GREY, "–", "bright_black"),
     "broken": Look(PURPLE, "!", "magenta"),
+    "measured": Look(GREY, "·", "bright_black"),
 }
+"""Of verdicts, and of a point of a run in progress that is measured and not judged yet."""
 
 
 CLAIM_LOOKS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +20,7 @@ from testctl.report.metrics import KEY_METRICS, one_number
 from testctl.report.response import Response, responses
 from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
 from testctl.results import VERDICTS, Run, RunPoint
-from testctl.results.layout import REPORT
+from testctl.results.layout import MEASURED, REPORT, verdict_shown
 from testctl.statement import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
@@ -39,6 +40,9 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         console.file.write(json.dumps(run.summary, indent=1, ensure_ascii=False) + "\n")
         return
     console = plain_console(console)
+    if not run.complete and not run.summary:
+        so_far = tuple(replace(point, verdict=verdict_shown(run.path, point.verdict)) for point in run.points)
+        run = replace(run, points=so_far)
     listed = [point for point in run.points if every or len(run.points) <= MANY or point.verdict != "pass"]
     if listed:
         console.print(_points(run, listed))
@@ -118,7 +122,7 @@ def _verdict(verdict: str) -> Text:
 
 def _counts(run: Run) -> Text:
     line = Text()
-    for verdict in VERDICTS:
+    for verdict in (*VERDICTS, MEASURED):
         count = sum(point.verdict == verdict for point in run.points)
         if count:
             line.append(f"{count} {verdict}", style=VERDICT_LOOKS[verdict].rich).append("  ")

@@ -40,6 +40,8 @@ CAPTURES = "captures"
 
 VERDICTS = ("pass", "fail", "invalid", "skip", "broken")
 """Every verdict, in the order in which they are counted and shown."""
+MEASURED = "measured"
+"""What is shown in place of a verdict until the point is judged, which is when all points of its run are there."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -73,6 +75,11 @@ def run_digest(points: Iterable[tuple[str, str]]) -> str:
 def capture_name(host: str) -> str:
     """The file of a host's capture."""
     return f"{host}.pcap"
+
+
+def verdict_shown(run: Path, verdict: str) -> str:
+    """The verdict of a point of this run as it is shown: a run in progress has judged nothing, so nothing passed."""
+    return MEASURED if verdict == "pass" and run.name.endswith(IN_PROGRESS) else verdict
 
 
 def point_dir(run: Path, point_id: str) -> Path:

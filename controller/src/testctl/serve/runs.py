@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from testctl.serve.cache import Cache, stamp
 _BEFORE_POINTS = '\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
 _PIECE = 1 << 16
+
+_SHOWN = (*layout.VERDICTS, layout.MEASURED)
 
 ALL_FLOWS = ""
 """As a flow's name: one number for all flows of a point."""
@@ -114,7 +116,7 @@ def _line(path: Path) -> dict[str, Any]:
         "started": str(head.get("started") or _time_of(path)),
         "digest": str(head.get("digest") or ""),
         "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
-        "counts": {verdict: counts.get(verdict, 0) for verdict in layout.VERDICTS} if isinstance(counts, dict) else {},
+        "counts": {verdict: counts.get(verdict, 0) for verdict in _SHOWN} if isinstance(counts, dict) else {},
     }
 
 
@@ -142,7 +144,7 @@ def _so_far(run: Path) -> dict[str, Any]:
     """What is known of a run in progress: the verdicts of its finished points."""
     counts: Counter[str] = Counter()
     for path in listing.points(run).values():
-        counts[str(listing.own_json(path, layout.VERDICT).get("verdict"))] += 1
+        counts[layout.verdict_shown(run, str(listing.own_json(path, layout.VERDICT).get("verdict")))] += 1
     return {"counts": dict(counts)}
 
 
@@ -159,8 +161,19 @@ def _find(path: Path) -> Found:
     if isinstance(entries, list):
         points = [point for entry in entries if (point := _of_summary(entry, there, damage)) is not None]
     else:
-        points = [point for place in there.values() if (point := _of_files(place, damage)) is not None]
+        order = _order(path)
+        places = sorted(there.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+        points = [point for _, place in places if (point := _of_files(place, damage)) is not None]
     return Found(path, summary, tuple(points), tuple(damage))
+
+
+def _order(run: Path) -> dict[str, int]:
+    """The place of every point in the plan of a run without a summary; empty where that can't be read."""
+    try:
+        points = listing.own_json(run, layout.EXPANDED)["points"]
+        return {str(point["id"]): index for index, point in enumerate(points)}
+    except (TestctlError, KeyError, TypeError):
+        return {}
 
 
 def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> RunPoint | None:
@@ -206,7 +219,8 @@ def point_of(place: Path) -> RunPoint:
     for name in (layout.VERDICT, layout.POINT, layout.METRICS):
         if listing.own_file(place, name) is None:
             raise PlanError(f"{place.name}/{name}: want a plain file; there is none")
-    return load_point(place)
+    found = load_point(place)
+    return replace(found, verdict=layout.verdict_shown(place.parents[1], found.verdict))
 
 
 def _page(found: Found) -> dict[str, Any]:
@@ -228,7 +242,7 @@ def _page(found: Found) -> dict[str, Any]:
         "reproduce": str(summary.get("reproduce") or ""),
         "versions": flat(versions) if isinstance(versions, Mapping) else [],
         "expectations": summary.get("expectations") or [],
-        "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in layout.VERDICTS},
+        "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in _SHOWN},
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": flows,
         "metrics": names,
