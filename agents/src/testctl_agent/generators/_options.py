@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testctl_agent.params import registry
-from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 
@@ -40,8 +40,7 @@ def duration_ns(options: Mapping[str, Value]) -> int:
         return end - start_ns
     if options.get("duration"):
         return int(options["duration"])
-    counted = options.get("bytes") or str(options.get("pattern", "")).startswith("schedule")
-    return 0 if counted else int(OTHERWISE)
+    return 0 if ends_by_itself(options) else int(OTHERWISE)
 
 
 def end_ns(options: Mapping[str, Value]) -> int:

@@ -85,9 +85,7 @@ def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _written(
-    run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: RunWriter
-) -> tuple[Run, list[Path]]:
+def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: RunWriter) -> tuple[Run, list[Path]]:
     """Measure the point and complete a run of it alone; the files that the instruments wrote, in the run."""
     started, clock = datetime.now(UTC), time.monotonic()
     plan = partial(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])

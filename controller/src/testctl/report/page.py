@@ -154,7 +154,8 @@ def _cell(point: RunPoint, metric: str) -> tuple[str, str]:
 def _metric_table(point: RunPoint) -> dict[str, Any]:
     flows = list(point.metrics)
     names = sorted({metric for values in point.metrics.values() for metric in values})
-    rows = [(name, [show_metric(name, point.metrics[flow].get(name)) for flow in flows]) for name in names]
+    values = [(name, [point.metrics[flow].get(name) for flow in flows]) for name in names]
+    rows = [(name, [(show_metric(name, value), isinstance(value, str)) for value in of]) for name, of in values]
     return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
 
 

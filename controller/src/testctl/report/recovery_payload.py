@@ -47,7 +47,7 @@ def _figure(shown: TimeSequence, most: int) -> dict[str, Any]:
     begin = min((int(part[0]) for part in parts if len(part)), default=0)
     if complete:
         end = max(int(part[-1]) for part in parts if len(part))
-        spans = [(begin - (end - begin) // 50, end + (end - begin) // 50), *spans]
+        spans = [(max(begin - (end - begin) // 50, 0), end + (end - begin) // 50), *spans]
     return {
         "name": shown.name,
         "data": _bars(shown.data, kept, complete),
@@ -80,7 +80,7 @@ def _span(shown: TimeSequence, one: Recovery) -> tuple[int, int]:
     last = int(shown.una.time_ns[-1]) if len(shown.una.time_ns) else one.entry_ns
     end = one.exit_ns if one.exit_ns >= 0 else last
     pad = max(end - one.entry_ns, _LEAST_PAD_NS)
-    return one.first_dup_ns - pad, end + pad
+    return max(one.first_dup_ns - pad, 0), end + pad
 
 
 def _within_budget(spans: Sequence[tuple[int, int]], parts: Sequence[Ints], most: int) -> list[tuple[int, int]]:

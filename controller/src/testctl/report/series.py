@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.latencies import certain_latencies
@@ -18,15 +18,13 @@ from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
 from testctl.records.schema import Array, Ints
 from testctl.report.fates import Fates, lane_marks, read_fates
+from testctl.report.span import shown_ns
 from testctl.report.stalls import Stall, read_stalls
 from testctl.report.time_sequence import TimeSequence, time_sequence
 from testctl.results import RunPoint
 
 MOST_LANES = 8
 """Connections that are drawn; more can't be told apart."""
-
-_A_LITTLE = 1.02
-"""What a point may take beyond its duration before the axes follow: the last packets under way."""
 
 
 def _none() -> Ints:
@@ -114,10 +112,8 @@ def read_series(point: RunPoint) -> Series | None:
             queue[f"{name}, sender's own"] = (time_ns, queued)
     queue |= _port_queues(records)
     lanes.sort(key=lambda lane: lane.conn)  # the first connection of every flow before the second of any
-    last = max((int(rate.time_ns[-1]) for rate in rates), default=0)
-    asked = _duration_ns(point.point)
     return Series(
-        duration_ns=asked if asked and last <= asked * _A_LITTLE else last + 1,
+        duration_ns=shown_ns(point.point, int(pc.max(records.packets["time_ns"]).as_py())),
         rates=rates,
         lanes=lanes[:MOST_LANES],
         time_sequences=[time_sequence(view(records, lane.flow), lane.conn) for lane in lanes[:MOST_LANES]],
@@ -126,13 +122,6 @@ def read_series(point: RunPoint) -> Series | None:
         stalls=read_stalls(point.stalls(), records.packets),
         fates=read_fates(point, records),
     )
-
-
-def _duration_ns(asked: Mapping[str, Any]) -> int:
-    """How long a point should take; 0 where its flows end with their bytes, and nobody said."""
-    if all("bytes" in flow.get("options", {}) for flow in asked.get("flows", [{}])):
-        return 0
-    return int(asked.get("duration_ns") or 0)
 
 
 def _lane(flow: FlowView, conn: int) -> Lane:

@@ -166,11 +166,12 @@ def _shown(value: object) -> str:
 def _metrics(point: RunPoint) -> dict[str, Any]:
     flows = list(point.metrics)
     names = sorted({metric for values in point.metrics.values() for metric in values})
-    rows = [
-        [name, *({"value": _number(value), "shown": show_metric(name, value)} for value in _of(point, name, flows))]
-        for name in names
-    ]
+    rows = [[name, *(_cell(name, value) for value in _of(point, name, flows))] for name in names]
     return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
+
+
+def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
+    return {"value": _number(value), "shown": show_metric(metric, value), "text": isinstance(value, str)}
 
 
 def _of(point: RunPoint, metric: str, flows: Sequence[str]) -> list[float | str | None]:

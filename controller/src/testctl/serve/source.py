@@ -12,15 +12,13 @@ from typing import Any
 import duckdb
 
 from testctl.metrics.core.capacity import path as way_between
+from testctl.report.span import shown_ns
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.tables import Group, Key, Packets, open_packets
 
 MOST_LANES = 200
 """Connections that can be chosen: those with most bytes."""
-
-_A_LITTLE = 1.02
-"""What a point may take beyond its duration before the figures follow: the last packets under way."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,8 @@ class Source:
 
     @property
     def duration_ns(self) -> int:
-        """What the figures show at first: as long as was asked for, or until the last packet."""
-        asked = int(self.asked.get("duration_ns") or 0)
-        return asked if asked and self.last_ns <= asked * _A_LITTLE else self.last_ns + 1
+        """What the figures show at first."""
+        return shown_ns(self.asked, self.last_ns)
 
     def flow(self, name: str) -> Flow | None:
         """The flow of that name, if it has packets."""

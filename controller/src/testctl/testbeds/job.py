@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from testctl_agent.params import registry
-from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
 
@@ -116,9 +116,8 @@ def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value,
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
     """A flow with its times: "duration_ns" is 0 when its bytes or its schedule end it."""
     options = {name: value for name, value in flow["options"].items() if value is not None}
-    counted = "bytes" in options or str(options.get("pattern", "")).startswith("schedule")
     return flow | {
         "start_ns": int(options.pop("start", 0)),
-        "duration_ns": int(options.get("duration", 0 if counted else OTHERWISE)),
+        "duration_ns": int(options.get("duration", 0 if ends_by_itself(options) else OTHERWISE)),
         "options": options,
     }

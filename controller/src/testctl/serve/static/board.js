@@ -44,9 +44,9 @@ export class Board {
 
   fit({ from, to }) {
     const room = (this.whole.to - this.whole.from) * 0.05;
-    let span = Math.min(Math.max(to - from, SHORTEST), this.whole.to + 2 * room);
+    let span = Math.min(Math.max(to - from, SHORTEST), this.whole.to + room);
     span = Math.round(span);
-    const start = Math.round(Math.min(Math.max(from + (to - from - span) / 2, this.whole.from - room), this.whole.to + room - span));
+    const start = Math.round(Math.max(Math.min(from + (to - from - span) / 2, this.whole.to + room - span), this.whole.from));
     return span >= this.whole.to ? { ...this.whole } : { from: start, to: start + span };
   }
 

@@ -9,7 +9,7 @@ const FEW_MARKS = 100; // where they only accompany a line
 export const axisOf = ({ from, to }) => {
   const span = to - from;
   const [size, unit, before] = span >= 5e8 ? [1e9, "s", 0] : span >= 5e5 ? [1e6, "ms", 1e9] : span >= 500 ? [1e3, "µs", 1e6] : [1, "ns", 1e3];
-  const origin = before ? Math.floor(from / before) * before : 0;
+  const origin = before ? Math.max(Math.floor(from / before), 0) * before : 0;
   const digits = { 1e9: 0, 1e6: 3, 1e3: 6 }[before] ?? 0;
   return { size, unit, origin, x: (ns) => (ns - origin) / size, ns: (x) => Math.round(x * size + origin),
     title: before && origin ? `time (${unit} after ${(origin / 1e9).toFixed(digits)} s)` : `time (${unit})` };

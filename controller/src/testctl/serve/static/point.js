@@ -55,7 +55,12 @@ const metrics = (page) => make("details", { class: "small" }, make("summary", {}
   make("div", { class: "scroll" }, table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
     page.metrics.rows.map(([metric, ...values]) => make("tr", {},
       make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
-      ...values.map((value) => make("td", { class: "number" }, value.shown)))))));
+      ...values.map((value) => make("td", { class: value.text ? "text" : "number" }, value.text ? wrapped(value.shown) : value.shown)))))));
+
+// A text of many lines shows how it begins, and all of it when asked for.
+const LONG = 300;
+const wrapped = (text) => (text.length <= LONG ? text :
+  make("details", {}, make("summary", {}, `${text.slice(0, LONG)}… (${text.length} characters)`), text));
 
 // Stalls in order of time; each is a link to its place.
 const stallList = (page, jump) => {
