@@ -124,7 +124,7 @@ def test_all_is_written_down_before_the_first_change(tmp_path: Path) -> None:
     mine = engine(world, tmp_path / "j")
     world.step = lambda what: known.append(journal.entries()) if what.startswith("apply ") else None  # type: ignore[method-assign]
     mine.apply([Setting("x", "c", 3), Setting("x", "b", 1), Setting("y", "a", 2)])
-    assert known == [[Entry("x", "c", 1), Entry("y", "a", 1)]] * 2
+    assert known == [[Entry("x", "c", 1, 3), Entry("y", "a", 1, 2)]] * 2
 
 
 class Entangled(Parameter):
@@ -188,7 +188,7 @@ def test_restore_goes_on_past_a_failure_and_keeps_it(tmp_path: Path) -> None:
     world = World(start())
     mine = engine(world, tmp_path / "j")
     mine.apply([Setting("x", "a", 2), Setting("x", "b", 2), Setting("y", "a", 2)])
-    world.steps, world.fail_at = 0, 3  # the second apply of the way back
+    world.steps, world.fail_at = 0, 6  # after a read of each, the second apply of the way back
     with pytest.raises(ApplyError, match=r"x, b: not restored"):
         mine.restore()
     assert [entry.parameter for entry in Journal(tmp_path / "j").entries()] == ["b"]

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from testctl_agent.engine import since
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
-from testctl_agent.engine.values import check, spec_of
+from testctl_agent.engine.values import check, shown, spec_of
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.param import ParamSpec
@@ -40,11 +41,6 @@ Find = Callable[[str, str], Parameter | None]
 """(kind of entity, parameter's name) → its file, or None."""
 
 
-def shown(value: Value) -> str:
-    """A value as a plan writes it."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
 def in_order(settings: Sequence[Setting], after: Callable[[Setting], Iterable[str]]) -> list[Setting]:
     """The settings with each one behind those of its entity that it comes after."""
     placed: list[Setting] = []
@@ -72,6 +68,8 @@ class Engine:
         self.entities = {entity.name: entity for entity in entities}
         self._find = find
         self._journal = journal
+        self._written = False  # something is in the journal since the last mark
+        self._begun: set[since.Key] = set()  # what this process has begun to restore
 
     def _at(self, setting: Setting | Entry) -> tuple[Entity, Parameter]:
         entity = self.entities.get(setting.entity)
@@ -108,6 +106,7 @@ class Engine:
                 old, new = self._set(setting, known)
                 before.append(old)
                 after.append(new)
+            self._settled(after)
         except BaseException as error:
             self._undo(error)
             raise
@@ -120,9 +119,24 @@ class Engine:
         except ApplyError as error:
             raise ApplyError(f"{why}; and then: {error}") from why
 
+    def _settled(self, changed: Sequence[Setting]) -> None:
+        self._begun.difference_update((setting.entity, setting.parameter) for setting in changed)
+        if self._written:
+            self._journal.mark("applied")
+            self._written = False
+
     def _check(self, setting: Setting) -> None:
+        """That a plan may have it: the type takes the value, and what is there now could be restored."""
         entity, parameter = self._at(setting)
-        check(f"{entity.kind} {entity.name}, {setting.parameter}", spec_of(parameter, setting.parameter), setting.value)
+        who = f"{entity.kind} {entity.name}, {setting.parameter}"
+        check(who, spec_of(parameter, setting.parameter), setting.value)
+        lasting: Callable[[Entity, str, Value], str] | None = getattr(parameter, "lasting", None)
+        try:
+            reason = lasting(entity, setting.parameter, setting.value) if lasting else ""
+        except OSError as error:
+            raise ApplyError(f"{who}: {error}") from error
+        if reason:
+            raise ApplyError(f"{who}: want {shown(setting.value)}, which could not be undone: {reason}")
 
     def _write_down_all(self, settings: Sequence[Setting]) -> list[Entry | None]:
         """One addition to the journal for all that will change, before the first change.
@@ -145,7 +159,7 @@ class Engine:
             value = parameter.read(entity, setting.parameter)
         except (TestctlError, OSError):
             return None
-        return None if value == setting.value else Entry(entity.name, setting.parameter, value)
+        return None if value == setting.value else Entry(entity.name, setting.parameter, value, setting.value)
 
     def _set(self, setting: Setting, known: Entry | None) -> tuple[Setting, Setting]:
         """Set one; `known` is its entry in the journal, if it has one."""
@@ -157,15 +171,15 @@ class Engine:
         elif reason := parameter.needs(entity, name):
             raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {reason}")
         else:
-            old = parameter.read(entity, name)
+            old = _read(who, parameter, entity, name)
         if old != setting.value:
             if known is None:
-                self._write_down(who, Entry(entity.name, name, old))
+                self._write_down(who, Entry(entity.name, name, old, setting.value))
             try:
                 parameter.apply(entity, name, setting.value)
             except OSError as error:
                 raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {error}") from error
-        got = parameter.read(entity, name)
+        got = _read(who, parameter, entity, name)
         if got != setting.value:
             raise ApplyError(f"{who}: want {shown(setting.value)}; read back {shown(got)}")
         return Setting(entity.name, name, old), Setting(entity.name, name, got)
@@ -175,29 +189,51 @@ class Engine:
             self._journal.add(*entries)
         except ApplyError as error:
             raise ApplyError(f"{who}: not set: {error}") from error
+        self._written = True
 
     def restore(self) -> list[Setting]:
         """Everything back to what the journal says, newest change first.
 
-        Goes on past what fails, keeps that in the journal and raises ApplyError with all
-        that failed.
+        Goes on past what fails, keeps that in the journal and raises ApplyError with all that failed.  What somebody
+        else has changed since is not written over: it fails as well, and says so.  What was changed in another boot
+        of the machine is gone with that, so nothing is written: what is there now stays.
         """
         restored: list[Setting] = []
         failed: list[Entry | Unreadable] = []
         reasons: list[str] = []
-        for entry in reversed(self._journal.read()):
+        entries = since.of_this_boot(self._journal.read(), self._journal.boot, self._value)
+        theirs = since.theirs(entries, self._journal, self._begun, self._value)
+        mine = {since.key(entry) for entry in entries if isinstance(entry, Entry)} - theirs.keys()
+        if mine:
+            self._journal.mark("restoring")
+        self._begun |= mine
+        for entry in reversed(entries):
             try:
+                if isinstance(entry, Entry) and since.key(entry) in theirs:
+                    raise ApplyError(theirs[since.key(entry)])
                 restored.append(self._back(entry))
             except Exception as error:  # noqa: BLE001 -- one that fails, by a bug too, must not keep the others
                 failed.insert(0, entry)
                 reasons.append(_not_restored(entry, error))
         try:
-            self._journal.keep(failed)
+            self._journal.keep([self._kept(entry, theirs) for entry in failed])
         except ApplyError as error:  # what is restored is then restored again
             reasons.append(str(error))
         if reasons:
-            raise ApplyError("; ".join(reasons))
+            raise ApplyError("; ".join(dict.fromkeys(reasons)))
+        self._begun.clear()
         return restored
+
+    def _kept(self, entry: Entry | Unreadable, theirs: Collection[since.Key]) -> Entry | Unreadable:
+        return replace(entry, settled=since.key(entry) in theirs) if isinstance(entry, Entry) else entry
+
+    def _value(self, entry: Entry) -> Value | None:
+        """What is there now; None when it can't be read."""
+        try:
+            entity, parameter = self._at(entry)
+            return parameter.read(entity, entry.parameter)
+        except (TestctlError, OSError, ValueError):
+            return None
 
     def _back(self, entry: Entry | Unreadable) -> Setting:
         """Restore one entry and read it back."""
@@ -213,6 +249,13 @@ class Engine:
         if got != entry.value:
             raise ApplyError(f"want {shown(entry.value)}; read back {shown(got)}")
         return Setting(entry.entity, entry.parameter, entry.value)
+
+
+def _read(who: str, parameter: Parameter, entity: Entity, name: str) -> Value:
+    try:
+        return parameter.read(entity, name)
+    except OSError as error:
+        raise ApplyError(f"{who}: can't be read: {error.strerror or error}") from error
 
 
 def _not_restored(entry: Entry | Unreadable, error: Exception) -> str:

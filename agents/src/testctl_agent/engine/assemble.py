@@ -66,8 +66,11 @@ def _parameters(kind: str) -> list[str]:
     return [name for name, spec in registry.specs().get(kind, {}).items() if spec.role == "state" and not spec.pattern]
 
 
-def prepare(config: AgentConfig) -> AgentState:
-    """The state of an agent; what a crash left changed is still changed."""
+def prepare(config: AgentConfig, boot: str = "") -> AgentState:
+    """The state of an agent; what a crash left changed is still changed.
+
+    boot  for a journal that may outlive it (engine/journal.py)
+    """
     devices = tuple(config.devices.values())
     is_switch = config.kind == "switch"
     backend = backends.load(config.backend, config.devices, config.forwarding) if is_switch else None
@@ -77,7 +80,7 @@ def prepare(config: AgentConfig) -> AgentState:
             Entity(port, "port", (device,), backend=backend, notes=config.notes)
             for port, device in config.devices.items()
         ]
-    engine = Engine(entities, _find, Journal(config.journal))
+    engine = Engine(entities, _find, Journal(config.journal, boot))
     notes = dict(backend.describe()) if backend else {}
     close = backend.close if backend else lambda: None
     return AgentState(

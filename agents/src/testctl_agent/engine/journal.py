@@ -1,25 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that were there before, on disk, so that a crash loses none of them."""
+"""The values that were there before, on disk, so that a crash loses none of them.
+
+A file of JSON lines.  An entry is {"entity", "parameter", "value", "wanted", "boot"}: what was there, what is set
+instead, and the boot of the machine.  A mark tells of all entries above it how far the work was:
+
+    {"mark": "applied"}     they are set; what differs from "wanted" now, somebody else has changed
+    {"mark": "restoring"}   they are being restored, and may be anything between
+
+Without a mark an entry is being set.  "settled": true says the same as "applied", of one entry.  Entries of the first
+version of this file have neither "wanted" nor "boot", and there are no marks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+Mark = Literal["applied", "restoring"]
+
+
+def this_boot() -> str:
+    """What names the running boot of the machine, and no other.  Raises ApplyError."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ApplyError(f"{_BOOT}: can't be read: {error.strerror}") from error
+
 
 @dataclass(frozen=True)
 class Entry:
-    """What a parameter of an entity was before it was first changed."""
+    """What a parameter of an entity was before it was changed.
+
+    wanted   what it was changed to; None: not known
+    boot     of the machine, when that was; "": not known
+    settled  the change was completed, and its restoring has not begun
+    """
 
     entity: str
     parameter: str
     value: Value
+    wanted: Value | None = None
+    boot: str = ""
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,38 +61,63 @@ class Unreadable:
     line: str
 
 
-def _entry(number: int, line: str) -> Entry | Unreadable:
+def _parsed(number: int, line: str) -> Entry | Unreadable | Mark:
     try:
-        found = Entry(**json.loads(line))
+        fields: dict[str, Any] = json.loads(line)
+        if fields in ({"mark": "applied"}, {"mark": "restoring"}):
+            mark: Mark = fields["mark"]
+            return mark
+        found = Entry(**fields)
     except (ValueError, TypeError, RecursionError):
         return Unreadable(number, line)
-    names = isinstance(found.entity, str) and isinstance(found.parameter, str)
-    return found if names and isinstance(found.value, str | int | float) else Unreadable(number, line)
+    texts = (found.entity, found.parameter, found.boot)
+    values = isinstance(found.value, str | int | float) and isinstance(found.wanted, str | int | float | None)
+    fits = all(isinstance(text, str) for text in texts) and values and isinstance(found.settled, bool)
+    return found if fits else Unreadable(number, line)
 
 
 def _line(entry: Entry | Unreadable) -> str:
-    return (entry.line if isinstance(entry, Unreadable) else json.dumps(entry.__dict__)) + "\n"
+    if isinstance(entry, Unreadable):
+        return entry.line + "\n"
+    fields: dict[str, Value] = {"entity": entry.entity, "parameter": entry.parameter, "value": entry.value}
+    if entry.wanted is not None:
+        fields["wanted"] = entry.wanted
+    if entry.boot:
+        fields["boot"] = entry.boot
+    if entry.settled:
+        fields["settled"] = True
+    return json.dumps(fields) + "\n"
 
 
 class Journal:
-    """Entries in the order of their changes; a file of JSON lines, synced at every addition.
+    """Entries in the order of their changes, synced at every addition.
 
     The file is there exactly while something is changed.  Methods raise ApplyError that names the
     file when it can't be read or written.
+
+    boot  written into every entry; "": the journal does not outlive this boot, and nobody asks
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, boot: str = "") -> None:
         self.path = path
+        self.boot = boot
 
     def read(self) -> list[Entry | Unreadable]:
-        """All lines, oldest first.  One cut by a crash was never acted on and is left out."""
+        """All entries, oldest first.  A line cut by a crash was never acted on and is left out."""
         try:
             text = self.path.read_bytes().decode(errors="replace")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be read: {error.strerror}") from error
-        return [_entry(number, line) for number, line in enumerate(text.split("\n")[:-1], 1)]
+        found: list[Entry | Unreadable] = []
+        for number, line in enumerate(text.split("\n")[:-1], 1):
+            one = _parsed(number, line)
+            if isinstance(one, str):
+                found = [replace(e, settled=one == "applied") if isinstance(e, Entry) else e for e in found]
+            else:
+                found.append(one)
+        return found
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first; ApplyError for a line that is none."""
@@ -78,28 +134,39 @@ class Journal:
 
     def add(self, *entries: Entry) -> None:
         """Write entries down, for good, before the changes they are for; when that fails the file is as before."""
+        known = (replace(entry, boot=entry.boot or self.boot) for entry in entries)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             fresh = not self.path.exists()
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                self._append(file, "".join(map(_line, entries)).encode())
-            finally:
-                os.close(file)
+            self._append("".join(map(_line, known)).encode(), os.O_CREAT)
             if fresh:
                 self._sync_folder()
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
 
-    def _append(self, file: int, lines: bytes) -> None:
-        end = self._whole(file)
+    def mark(self, how: Mark) -> None:
+        """Say how far the work on all entries is, if there are any.
+
+        It need not reach the disk: only who finds it within this boot makes use of it.  Nor is it an error when it
+        can't be written: without "applied" what is there is restored all the same, and without "restoring" what a kill
+        leaves half restored is taken for somebody else's, and said.
+        """
+        with suppress(OSError):
+            self._append(json.dumps({"mark": how}).encode() + b"\n", 0, sync=False)
+
+    def _append(self, lines: bytes, create: int, sync: bool = True) -> None:
+        file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | create, 0o600)
         try:
-            if (done := os.write(file, lines)) < len(lines):
-                os.write(file, lines[done:])  # says why it was cut
-            os.fsync(file)
-        except OSError:
-            os.ftruncate(file, end)
-            raise
+            end = self._whole(file)
+            try:
+                _write(file, lines)
+                if sync:
+                    os.fsync(file)
+            except OSError:
+                os.ftruncate(file, end)
+                raise
+        finally:
+            os.close(file)
 
     def _whole(self, file: int) -> int:
         """The length of the whole lines; what a crash cut off after them is removed."""
@@ -133,3 +200,9 @@ class Journal:
             self._sync_folder()
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
+
+
+def _write(file: int, data: bytes) -> None:
+    """All of it, in as many pieces as the file system takes."""
+    while data:
+        data = data[os.write(file, data) :]

@@ -15,6 +15,11 @@ from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Value
 
 
+def shown(value: Value) -> str:
+    """A value as a plan writes it."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
 def spec_of(parameter: Any, name: str) -> ParamSpec:
     """The spec of a parameter file's parameter, or of one member of its family."""
     family: Callable[[str], ParamSpec] | None = getattr(parameter, "spec_for", None)
@@ -33,8 +38,8 @@ def check(who: str, spec: ParamSpec, value: Value) -> None:
     else:
         fits = _parses_as_it_is(kind.parse, value)
     if not fits:
-        shown = str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…"
-        raise ApplyError(f"{who}: want {kind.want}; got {shown!r}")
+        text = str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…"
+        raise ApplyError(f"{who}: want {kind.want}; got {text!r}")
 
 
 def _parses_as_it_is(parse: Callable[[object], Value], value: Value) -> bool:

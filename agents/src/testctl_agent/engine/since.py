@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has become of a change since: whether the machine has booted, or somebody else has changed it again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+
+from testctl_agent.engine.journal import Entry, Journal, Unreadable
+from testctl_agent.engine.values import shown
+from testctl_agent.spec.types import Value
+
+_log = logging.getLogger(__name__)
+Key = tuple[str, str]
+"""(entity, parameter)."""
+Now = Callable[[Entry], Value | None]
+"""The value of an entry's parameter now; None when it can't be read."""
+
+
+def key(entry: Entry) -> Key:
+    return entry.entity, entry.parameter
+
+
+def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> list[Entry | Unreadable]:
+    """Without the entries of another boot, which took the change with it: what differs since is logged, and stays.
+
+    boot  the one that runs; "": nobody asks
+    """
+    kept: list[Entry | Unreadable] = []
+    gone: dict[Key, Entry] = {}
+    for entry in entries:
+        if isinstance(entry, Unreadable) or not boot or entry.boot in ("", boot):
+            kept.append(entry)
+        else:
+            gone.setdefault(key(entry), entry)
+    for entry in gone.values():
+        if (value := now(entry)) != entry.value:
+            is_now = "can't be read now" if value is None else f"is {shown(value)} now, which stays"
+            _log.warning(
+                "%s, %s: was %s when a boot of this machine that is over changed it; %s",
+                entry.entity, entry.parameter, shown(entry.value), is_now,
+            )  # fmt: skip
+    return kept
+
+
+def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Collection[Key], now: Now) -> dict[Key, str]:
+    """What somebody else has changed since it was set, and what to say of it.
+
+    What an agent left half set or half restored is none of that; `begun` is what this one has begun to restore.  Of
+    an entry that does not know its boot, written by an older version, nobody knows what it was set to.
+    """
+    oldest: dict[Key, Value] = {}
+    newest: dict[Key, Entry] = {}
+    for entry in entries:
+        if isinstance(entry, Entry):
+            oldest.setdefault(key(entry), entry.value)
+            newest[key(entry)] = entry
+    found: dict[Key, str] = {}
+    for which, entry in newest.items():
+        older = bool(journal.boot) and not entry.boot
+        value = now(entry) if older or (entry.settled and which not in begun) else None
+        if value is None or value in (oldest[which], entry.wanted):
+            continue
+        was = shown(oldest[which])
+        changed = "who changed it, an older version or somebody else, is not known"
+        if entry.wanted is not None:
+            changed = f"it was set to {shown(entry.wanted)}, and somebody else has changed it since"
+        found[which] = (
+            f"was {was}, is {shown(value)}; {changed}: set it to {was}, or, to keep what it is, remove its lines "
+            f"from {journal.path}"
+        )
+    return found
