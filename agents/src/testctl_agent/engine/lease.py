@@ -3,8 +3,8 @@
 
     free ─acquire→ held ─release, or its time is over→ ending ─everything is restored→ free
 
-While it is ending nobody may do anything.  What could not be restored is tried again by the next
-Acquire, which is refused until it is.  Times are those of a clock that nobody can set.
+While it is ending nobody may do anything.  What could not be restored is tried again by `run`, after 1 s, 2 s, 4 s, …
+60 s, and by every Acquire, which is refused until it is.  Times are those of a clock that nobody can set.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from testctl_agent.spec.errors import TestctlError
 _log = logging.getLogger(__name__)
 MOST_S = 60.0
 LEAST_S = 0.1
+RETRY_S, MOST_RETRY_S = 1.0, 60.0
+"""What could not be restored is tried again after so long, then twice as long, at most so long."""
 _TOKEN_BYTES = 32
 _HOLDER_CHARS = 200
 
@@ -71,7 +73,10 @@ class Leases:
         self._change = threading.Condition()
         self._held: Grant | None = None
         self._until = 0.0
-        self._ending = ""  # whose lease is being ended
+        self._ending = False  # a lease, or the try to restore what one left
+        self._last = ""  # who had the lease before
+        self._retry_s = RETRY_S
+        self._retry_at = self._clock() + RETRY_S  # when to try again, while not all is restored
         self._busy = 0  # calls of the holder that change something now
         self._closed = False
 
@@ -82,7 +87,7 @@ class Leases:
             self._refuse_if_held()
             if not self._dirty:
                 return self._grant(holder, wanted_s)
-            self._ending = holder
+            self._ending = True
         self._clean_up()
         with self._change:
             self._refuse_if_held()
@@ -105,8 +110,9 @@ class Leases:
         if self._closed:
             raise Held(f"{self._who}: the agent is ending")
         if self._ending or (self._held and self._left_s() <= 0):
-            holder = self._ending or (self._held.holder if self._held else "")
-            raise Held(f"{self._who}: leased to {holder}, whose lease has ended; everything is being restored")
+            holder = self._held.holder if self._held else self._last
+            whose = f"leased to {holder}, whose lease has ended" if holder else "an agent before left it changed"
+            raise Held(f"{self._who}: {whose}; everything is being restored")
         if self._held:
             raise Held(f"{self._who}: leased to {self._held.holder} for another {math.ceil(self._left_s())} s")
 
@@ -158,7 +164,7 @@ class Leases:
 
     def _begin_end(self, held: Grant) -> None:
         """Call with the lock: from here on the token is worth nothing."""
-        self._ending, self._held = held.holder, None
+        self._ending, self._last, self._held = True, held.holder, None
         self._change.notify_all()
         self._change.wait_for(lambda: not self._busy)
 
@@ -174,7 +180,11 @@ class Leases:
             _log.exception("%s: not restored", self._who)
         finally:
             with self._change:
-                self._ending, self._dirty = "", dirty
+                if self._dirty and not dirty:
+                    _log.warning("%s: what was not restored before is now", self._who)
+                self._ending, self._dirty = False, dirty
+                self._retry_at = self._clock() + self._retry_s
+                self._retry_s = min(2 * self._retry_s, MOST_RETRY_S) if dirty else RETRY_S
                 self._change.notify_all()
         return restored
 
@@ -188,15 +198,37 @@ class Leases:
         self._clean_up()
         return True
 
+    def retry(self) -> bool:
+        """Try again what could not be restored, if it is time to; whether it was."""
+        with self._change:
+            if not self._dirty or self._ending or self._closed or self._clock() < self._retry_at:
+                return False
+            self._ending = True
+        self._clean_up()
+        return True
+
+    def _wait_s(self) -> float | None:
+        """How long there is nothing to do; None: until something changes."""
+        if self._ending:
+            return None
+        if self._held is not None:
+            return max(self._left_s(), 0.0)
+        return max(self._retry_at - self._clock(), 0.0) if self._dirty else None
+
     def run(self) -> None:
-        """End leases as their time comes, until `close`; sleeps while there is none."""
+        """End leases as their time comes, and restore what was not, until `close`; sleeps while there is neither."""
         while True:
-            with self._change:
-                while not self._closed and (self._held is None or self._left_s() > 0):
-                    self._change.wait(None if self._held is None else self._left_s())
-                if self._closed:
-                    return
-            self.expire()
+            try:
+                with self._change:
+                    while not self._closed and (wait_s := self._wait_s()) != 0:
+                        self._change.wait(wait_s)
+                    if self._closed:
+                        return
+                if not self.expire():
+                    self.retry()
+            except Exception:  # noqa: BLE001 -- without this thread no lease would ever end
+                _log.exception("%s: leases", self._who)
+                time.sleep(RETRY_S)
 
     def close(self) -> None:
         """No lease from now on; returns when no change is under way."""

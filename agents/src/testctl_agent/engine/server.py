@@ -16,6 +16,7 @@ import grpc
 from testctl_agent.engine import limits, messages
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.descriptors import Reserve
 from testctl_agent.engine.guard import Guard, token_of
 from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.limits import Limits
@@ -38,6 +39,12 @@ _FAR = (
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
 )
 """A peer on another machine may vanish without a word; what it waits for must not be held for ever."""
+CONNECTIONS, HANDSHAKE_S = 128, 5
+_BOUNDED = (
+    ("grpc.max_allowed_incoming_connections", CONNECTIONS),
+    ("grpc.server_handshake_timeout_ms", HANDSHAKE_S * 1000),
+)
+"""Of an address that strangers reach: each connection has a descriptor, and a restore needs some (descriptors.py)."""
 
 
 class Service(rpc.AgentServicer):
@@ -53,6 +60,7 @@ class Service(rpc.AgentServicer):
         self._changing = threading.Lock()
         self._long = threading.BoundedSemaphore(self._most.long_calls) if self._most.long_calls else None
         self._number = 0
+        self._reserve = Reserve(0)
         self.leases: Leases | None = None
         self._tasks = self._new_tasks(state.workdir)
 
@@ -64,19 +72,24 @@ class Service(rpc.AgentServicer):
         """Want a lease for every change from now on; `dirty` says what is not restored yet."""
         self._tasks = self._new_tasks(self._state.workdir / "lease-1")
         self._number = 1
+        self._reserve = Reserve()
         self.leases = Leases(self._state.who, self._end_of_lease, dirty)
         return self.leases
 
     def _end_of_lease(self) -> Sequence[Setting]:
-        """Nothing is left of a lease: tasks, settings, files.  Raises ApplyError with what was not restored."""
-        self._tasks.stop_all()
-        try:
-            with self._changing:
-                return self._state.engine.restore()
-        finally:
-            self._tasks.forget()
-            self._number += 1
-            self._tasks = self._new_tasks(self._state.workdir / f"lease-{self._number}")
+        """Nothing is left of a lease: tasks, settings, files.  Raises TestctlError with what was not restored."""
+        with self._reserve.given_up():
+            self._tasks.stop_all()
+            try:
+                return self._restored()
+            finally:
+                self._tasks.forget()
+                self._number += 1
+                self._tasks = self._new_tasks(self._state.workdir / f"lease-{self._number}")
+
+    def _restored(self) -> Sequence[Setting]:
+        with self._changing:
+            return self._state.engine.restore()
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.Description:
         engine = self._state.engine
@@ -107,8 +120,7 @@ class Service(rpc.AgentServicer):
         return pb.ApplyReply(before=map(messages.setting, before), after=map(messages.setting, after))
 
     def Restore(self, request: pb.RestoreRequest, context: grpc.ServicerContext) -> pb.RestoreReply:
-        with self._changing:
-            restored = self._state.engine.restore()
+        restored = self._restored()
         return pb.RestoreReply(restored=map(messages.setting, restored))
 
     def Start(self, request: pb.StartRequest, context: grpc.ServicerContext) -> pb.StartReply:
@@ -176,10 +188,10 @@ class Service(rpc.AgentServicer):
         """Stop what still runs, restore what is still changed, and take down the back end."""
         if self.leases is not None:
             self.leases.close()
+        self._reserve.close()
         self._tasks.stop_all()
         try:
-            with self._changing:
-                self._state.engine.restore()
+            self._restored()
         finally:
             if self.leases is not None:
                 self._tasks.forget()
@@ -205,7 +217,7 @@ def serve(
     options = [
         ("grpc.max_receive_message_length", (most or Limits()).message_bytes),
         ("grpc.so_reuseport", 0),
-        *(_FAR if credentials else ()),
+        *((*_FAR, *_BOUNDED) if credentials else ()),
     ]
     guard = Guard(state.who, controllers, service.leases)
     server = grpc.server(ThreadPoolExecutor(threads), interceptors=[guard], options=options)

@@ -8,7 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from testctl_agent.engine import limits
@@ -117,8 +117,13 @@ class Tasks:
         """Ask every task that still runs to end, and wait for that; what fails is logged."""
         running = [(name, task) for name, task in self._tasks.items() if not task.poll()]
         if running:
-            with ThreadPoolExecutor(min(_STOPPERS, len(running))) as pool:
-                list(pool.map(self._stop, *zip(*running, strict=True)))
+            try:
+                with ThreadPoolExecutor(min(_STOPPERS, len(running))) as pool:
+                    list(pool.map(self._stop, *zip(*running, strict=True)))
+            except (RuntimeError, MemoryError):  # no thread to be had: one after the other, those not stopped yet
+                for name, task in running:
+                    if not task.poll():
+                        self._stop(name, task)
 
     def _stop(self, name: str, task: Task) -> None:
         try:
@@ -127,8 +132,12 @@ class Tasks:
             _log.error("%s, task %s: not stopped: %s", self._who, name, error)
 
     def forget(self) -> None:
-        """Remove all files; the names can be used again."""
+        """Remove all files; the names can be used again.  Raises TestbedError while a file is still there."""
         self._tasks.clear()
         self._alone.clear()
         self._over.clear()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        failed: list[str] = []
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.folder, onerror=lambda _, path, said: failed.append(f"{path}: {said[1]}"))
+        if failed and self.folder.exists():
+            raise TestbedError(f"{self._who}: files of a lease are not removed: {failed[0]}")
