@@ -17,6 +17,7 @@ import pytest
 from testctl_agent.engine import leftovers
 from testctl_agent.engine.config import LONG_CALLS
 from testctl_agent.engine.journal import Entry, Journal
+from testctl_agent.engine.workdir import MARK
 from testctl_agent.main import main
 from testctl_agent.wire import agent_pb2 as pb
 
@@ -142,7 +143,7 @@ def test_after_a_kill_there_is_no_lease_no_program_and_no_file(tmp_path: Path) -
         daemon.kill()
     os.kill(left, 0)
     with running(path) as daemon, calling(f"unix:{tmp_path}/alpha.sock") as caller:
-        assert list((tmp_path / "work").iterdir()) == []
+        assert [path.name for path in (tmp_path / "work").iterdir()] == [MARK]
         until(lambda: not Path(f"/proc/{left}/fd/1").exists())
         caller.token = token
         assert caller.refused("Restore")[1] == "host alpha: Restore wants a lease; the one given has ended"

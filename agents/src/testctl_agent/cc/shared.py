@@ -36,6 +36,8 @@ SOURCES = "TESTCTL_CC"
 _OWN = Path(__file__).parent / "bpf"
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _FIRST = Path("/proc/1/ns/net")
+_LOCKS = Path("/proc/locks")
+"""1: FLOCK  ADVISORY  READ 123 00:1a:4711 0 EOF, and, of who waits for it, 1: -> FLOCK …"""
 _BYTES = 256  # of a file
 _held: dict[str, int] = {}
 """Name → the open, locked file of each that this process uses."""
@@ -117,11 +119,20 @@ def there(state: Path = STATE) -> list[str]:
 
 
 def sweep(state: Path = STATE) -> list[str]:
-    """Take back what nobody uses; its names."""
-    if not state.is_dir() or os.geteuid() != 0:
+    """Take back what nobody uses; its names.  Nothing for a user to whom the directory is closed."""
+    if not os.access(state, os.R_OK | os.W_OK | os.X_OK, effective_ids=True) or not there(state):
         return []
     with _gate(state):
         return _sweep(state)
+
+
+def in_use(state: Path = STATE) -> list[str]:
+    """What is borrowed just now, by a process that lives.  It only looks: no lock is tried."""
+    try:
+        held = {line.split()[5].rpartition(":")[2] for line in _LOCKS.read_text(encoding="ascii").splitlines()}
+        return [name for name in there(state) if str((state / name).stat().st_ino) in held]
+    except OSError:
+        return []
 
 
 def _sweep(state: Path) -> list[str]:

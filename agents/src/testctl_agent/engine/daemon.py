@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of an agent that runs by itself.
 
-lock the journal → end what a killed agent left → restore → read keys → listen → "ready"
+lock the journal → end what a killed agent left → restore → take back congestion controls → read keys → listen → "ready"
 → SIGTERM → no more calls → stop tasks → restore → exit
 """
 
@@ -20,12 +20,14 @@ from pathlib import Path
 
 import grpc
 
-from testctl_agent.engine import leftovers, tls
+from testctl_agent.cc import shared
+from testctl_agent.engine import descriptors, leftovers, tls, workdir
 from testctl_agent.engine.assemble import prepare
 from testctl_agent.engine.config import THREADS, DaemonConfig
+from testctl_agent.engine.journal import this_boot
 from testctl_agent.engine.server import Service, serve
 from testctl_agent.engine.state import AgentState
-from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 
 _log = logging.getLogger(__name__)
 
@@ -33,14 +35,16 @@ _log = logging.getLogger(__name__)
 def run(config: DaemonConfig) -> None:
     """Serve until SIGTERM or SIGINT.  Raises TestctlError when it can't start, or not restore at the end."""
     os.umask(0o077)
+    descriptors.raise_limit()
     asked = _ends()
     agent = config.agent
     with _alone(agent.journal):
-        _make(agent.workdir)
+        workdir.own(agent.workdir)
         leftovers.end(agent.workdir)
-        state = prepare(agent)
+        state = prepare(agent, this_boot())
         try:
             dirty = _restored(state, config.lease)
+            _swept(state.who)
             server, service = _started(config, state, dirty)
         except BaseException:
             state.close()
@@ -101,6 +105,15 @@ def _restored(state: AgentState, lends: bool) -> str:
         _log.error("%s: gives no lease before all is restored: %s", state.who, error)
         return str(error)
     return ""
+
+
+def _swept(who: str) -> None:
+    """Take back the congestion controls that a killed agent had as BPF; what can't be is attested as still there."""
+    try:
+        if names := shared.sweep():
+            _log.warning("%s: took back congestion controls of an agent that was killed: %s", who, ", ".join(names))
+    except (TestctlError, OSError) as error:
+        _log.error("%s: congestion controls of an agent that was killed may be left: %s", who, error)
 
 
 def _started(config: DaemonConfig, state: AgentState, dirty: str) -> tuple[grpc.Server, Service]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from testctl_agent.engine.workdir import LEASE
+
 _log = logging.getLogger(__name__)
-_LEASE = re.compile(r"lease-[0-9]+")
 
 
 def writers(folder: Path, proc: Path = Path("/proc")) -> Iterator[int]:
@@ -39,7 +39,7 @@ def end(folder: Path) -> None:
         _kill(pid, folder)
     if folder.is_dir():
         for path in folder.iterdir():
-            if _LEASE.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            if LEASE.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
 
 

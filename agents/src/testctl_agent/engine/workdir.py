@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That the working directory is the agent's alone: what an agent before left there is killed and removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+MARK = ".testctl-agent"
+"""A file of this name says that an agent made the directory, or found it empty."""
+_TEXT = "The working directory of a testctl-agent, which removes what lies here.\n"
+LEASE = re.compile(r"lease-[0-9]+")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def own(folder: Path) -> None:
+    """Make the directory, or take one that is its own already.  Raises TestbedError.
+
+    Its own: of this user, writable by nobody else, and marked, or with nothing in it but what agents before there
+    were marks have left.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _check(folder)
+        mark = folder / MARK
+        if not mark.is_file() or mark.is_symlink():
+            strangers = sorted(path.name for path in folder.iterdir() if not _left(path))
+            if strangers:
+                raise TestbedError(
+                    f"{folder}: want the agent's own working directory, empty or with its file {MARK}; got one with "
+                    f"{', '.join(strangers[:5])}"
+                )
+            mark.write_text(_TEXT, encoding="utf-8")
+    except OSError as error:
+        raise TestbedError(f"{folder}: can't be the working directory: {error.strerror}") from error
+
+
+def _check(folder: Path) -> None:
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise TestbedError(f"{folder}: want a working directory of user {os.geteuid()}; got one of {found.st_uid}")
+    if found.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        raise TestbedError(f"{folder}: want a working directory that nobody else may write to (0700); got mode {mode}")
+
+
+def _left(path: Path) -> bool:
+    """Whether a file is what an agent leaves: the directory of a lease, of its user."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and LEASE.fullmatch(path.name) is not None
