@@ -6,6 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 import time
+import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.untrusted import words
 
 from testctl.lab.sessions import end_when_told
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
@@ -34,6 +36,7 @@ WORK = ".work"
 LAST_S = 2.0
 """For workers to end what they run."""
 CLEAR_TRIES = 50
+MOST_TRACEBACK = 100_000
 MOST_DOUBTS = 8
 """Reasons why a point is invalid that are written out."""
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
@@ -292,7 +295,7 @@ def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple
     """Run, analyse and write one point; (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
-    write_point(run, result)
+    keep(run, point, result)
     shutil.rmtree(workdir, ignore_errors=True)
     return result.verdict, result.wall_s
 
@@ -307,6 +310,33 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
         return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
         return PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
+    except Exception as error:  # noqa: BLE001  one point's oddity must not end the other points of its run
+        return _bug(point, error, time.monotonic() - clock)
+
+
+def keep(run: Path, point: Point, result: PointResult) -> Path:
+    """Write the point's directory; what can't be written for another reason than the disk is kept as a bug."""
+    try:
+        return write_point(run, result)
+    except TestctlError:
+        raise
+    except Exception as error:  # noqa: BLE001  as in measure()
+        return write_point(run, _bug(point, error, result.wall_s))
+
+
+def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = str(error).partition("\n")[0][:200]
+    reason = (
+        f"a bug, or an agent's odd answer: {type(error).__name__}: {said} ({Path(where.filename).name}:{where.lineno})"
+    )
+    return PointResult(
+        point=point.to_json(),
+        verdict="broken",
+        reason=words(f"{reason}; {layout.TRACEBACK} beside it has the rest"),
+        wall_s=wall_s,
+        traceback="".join(traceback.format_exception(error))[-MOST_TRACEBACK:],
+    )
 
 
 def _analyse(

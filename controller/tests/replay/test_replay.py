@@ -76,7 +76,7 @@ def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
             replay(run, point.id, Instruments(), run.path / "out", run.path)
     else:
         changed = replace(point, tuples=(*point.tuples, ("hosts", "kernel", name)))
-        with pytest.raises(PlanError, match="want a version such as 6.12, or the name of a kernel"):
+        with pytest.raises(PlanError, match=r"want a version such as 6\.12, or the name of a kernel"):
             replay(replace(run, points=(changed,)), point.id, Instruments(), run.path / "out", run.path)
     assert not ran.exists()
     assert not (run.path / "out").exists()

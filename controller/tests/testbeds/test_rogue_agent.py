@@ -65,4 +65,4 @@ def test_nor_when_the_stream_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"x"', "null"])
 def test_a_result_that_is_none(text: str) -> None:
     with pytest.raises(TestbedError, match="alpha, bulk-client: want a result "):
-        result_of("alpha, bulk-client", text)
+        result_of("alpha, bulk-client", text, "tgen")

@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
+from testctl_agent.spec.untrusted import words
+
 
 class TestctlError(Exception):
-    """Base of every error that is reported to a user without a traceback."""
+    """Base of every error that is reported to a user without a traceback.
+
+    Its text may be an agent's, a compiler's or a kernel's: what a terminal would act on is taken out of it.
+    """
 
     __test__ = False  # not a test, whatever its name says to pytest
     exit_code = 3
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(words(part) if isinstance(part, str) else part for part in parts))
 
 
 class PlanError(TestctlError):

@@ -8,9 +8,11 @@ import sys
 
 import typer
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.untrusted import words
 
 from testctl.cli import (
     aa,
+    bug,
     ccs,
     compare,
     history,
@@ -41,7 +43,7 @@ app.add_typer(ccs.app, name="cc")
 
 
 def main() -> None:
-    """Run a command; 0 pass, 1 an expectation failed, 2 bad plan or usage, 3 broken or invalid."""
+    """Run a command; 0 pass, 1 an expectation failed, 2 bad plan or usage, 3 broken or invalid, or a bug."""
     try:
         app()
     except TestctlError as error:
@@ -51,6 +53,9 @@ def main() -> None:
         # Whoever read our output (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:  # noqa: BLE001  the last one who can say it in a sentence
+        print(words(f"testctl: a bug: {bug.sentence(error)}"), file=sys.stderr)
+        sys.exit(bug.EXIT)
 
 
 if __name__ == "__main__":

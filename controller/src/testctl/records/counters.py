@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec.untrusted import misfit
+from testctl_agent.wire.results import COUNTERS_FILE
+
+from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 
 _LEVELS = ("backlog", "qlen")  # a state, not a count: the value after
@@ -17,12 +21,16 @@ def read_counters(entity: Path) -> dict[str, Any]:
     """Differences of counters_before.json and counters_after.json in a directory; {} if there are none.
 
     Returns {"snmp": {name: n}, "device": {device: {name: n}}, "qdisc": [{"device", "kind",
-    "handle", "parent", "bytes", …, "extra"}]}; `backlog` and `qlen` are those after.
+    "handle", "parent", "bytes", …, "extra"}]}; `backlog` and `qlen` are those after.  Raises RecordsError.
     """
     before, after = find_file(entity, "counters_before.json"), find_file(entity, "counters_after.json")
     if before is None or after is None:
         return {}
-    return difference(read_object(before), read_object(after))
+    found = [read_object(path) for path in (before, after)]
+    for path, counted in zip((before, after), found, strict=True):
+        if why := misfit(counted, COUNTERS_FILE):
+            raise RecordsError(path, why)
+    return difference(*found)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from testctl_agent.spec import untrusted
 
 from testctl.records.errors import RecordsError
 from testctl.records.schema import Array
@@ -25,7 +25,7 @@ def find_file(entity: Path, name: str) -> Path | None:
 def read_object(path: Path) -> dict[str, Any]:
     """The object that a JSON file holds.  Raises RecordsError."""
     try:
-        loaded = json.loads(path.read_text())
+        loaded = untrusted.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RecordsError(path, f"can't be read as JSON: {error}") from error
     if not isinstance(loaded, dict):
@@ -38,7 +38,7 @@ def said_of(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str
     said = outcome.get("notes", {}).get(f"{entity}: {collector}")
     if isinstance(said, str):
         try:
-            said = json.loads(said)
+            said = untrusted.loads(said)
         except ValueError:
             return {}
     return dict(said) if isinstance(said, Mapping) else {}

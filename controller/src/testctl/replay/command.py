@@ -11,12 +11,12 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import WORK, Options, complete, measure
+from testctl.execute import WORK, Options, complete, keep, measure
 from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.report import parse_figures
-from testctl.results import Run, RunPoint, RunWriter, layout, load_point, write_point
+from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.atomic import put_file, told
 from testctl.results.versions import collect_versions
 from testctl.shared_run import partial
@@ -92,7 +92,7 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     writer.write_plan(run.plan_text, {"points": [point.to_json()]})
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)
-    place = write_point(writer.path, result)
+    place = keep(writer.path, point, result)
     log = work / "raw" / KERNEL_LOG
     if log.exists():
         with told(place, "the kernel's log was lost"):

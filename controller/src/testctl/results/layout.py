@@ -37,6 +37,8 @@ TCP_EVENTS = "tcp_events.parquet"
 STALLS = "stalls.parquet"
 FATES = "fates.json"
 CAPTURES = "captures"
+TRACEBACK = "traceback.txt"
+"""Of a point that ended in a bug."""
 
 VERDICTS = ("pass", "fail", "invalid", "skip", "broken")
 """Every verdict, in the order in which they are counted and shown."""

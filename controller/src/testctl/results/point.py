@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import TestbedError
 
 from testctl.records import Records
 from testctl.results import layout
-from testctl.results.atomic import put_file, told, write_json
+from testctl.results.atomic import put_file, told, write_json, write_text
 
 REUSED = frozenset({"pass", "fail"})
 """Verdicts of points that are finished; the others are run again on `--resume`."""
@@ -34,6 +34,7 @@ class PointResult:
     stalls      table of testctl.metrics.stalls, or None
     fates       findings of testctl.fates as JSON: what became of every fate asked for
     captures    pcap file of each host; linked or copied into the point
+    traceback   of the exception that a point ended in, if that was a bug
     code_key    what, besides the point, determines the records: kernel, agents, tgen
     """
 
@@ -49,6 +50,7 @@ class PointResult:
     stalls: pa.Table | None = None
     fates: Sequence[Mapping[str, Any]] = ()
     captures: Mapping[str, Path] = field(default_factory=dict)
+    traceback: str = ""
 
 
 def write_point(run: Path, result: PointResult) -> Path:
@@ -144,6 +146,8 @@ def _fill(directory: Path, result: PointResult) -> None:
         pq.write_table(result.stalls, directory / layout.STALLS, compression="zstd")
     if result.fates:
         write_json(directory / layout.FATES, {"fates": [dict(found) for found in result.fates]})
+    if result.traceback:
+        write_text(directory / layout.TRACEBACK, result.traceback.encode(errors="replace").decode())
     if result.captures:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():

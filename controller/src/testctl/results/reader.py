@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.untrusted import Shape, misfit
 
 from testctl.records import Records
-from testctl.results import layout
+from testctl.results import layout, shapes
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def load_run(path: Path) -> Run:
     if not (path / layout.POINTS).is_dir():
         raise PlanError(f"{path}: want the directory of a run (with {layout.POINTS}/); there is none")
     summary_path = path / layout.SUMMARY
-    summary = read_json(summary_path) if summary_path.exists() else {}
+    summary = read_json(summary_path, shapes.SUMMARY) if summary_path.exists() else {}
     place = {entry["id"]: index for index, entry in enumerate(summary.get("points", []))}
     points = sorted(load_points(path), key=lambda point: (place.get(point.id, len(place)), point.id))
     return Run(path, summary, tuple(points))
@@ -173,9 +175,12 @@ def load_points(run: Path) -> Iterator[RunPoint]:
 
 
 def load_point(path: Path) -> RunPoint:
-    """Open the directory of one point.  Raises PlanError when it can't be read."""
-    said = read_json(path / layout.VERDICT)
-    point = read_json(path / layout.POINT)
+    """Open the directory of one point.  Raises PlanError when it can't be read, or is not what it says it is."""
+    check_plain(path)
+    said = read_json(path / layout.VERDICT, shapes.VERDICT)
+    point = read_json(path / layout.POINT, shapes.POINT)
+    if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
+        raise PlanError(f"{path}: want the verdict of point {path.name}; got {said['verdict']!r} of {said['id']!r}")
     try:
         return RunPoint(
             path=path,
@@ -186,7 +191,7 @@ def load_point(path: Path) -> RunPoint:
             digest=str(said.get("digest", "")),
             wall_s=float(said.get("wall_s", 0.0)),
             virtual_s=float(said.get("virtual_s", 0.0)),
-            metrics=_shared(read_json(path / layout.METRICS)),
+            metrics=_shared(read_json(path / layout.METRICS, shapes.VALUES)),
             said=said,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -198,14 +203,29 @@ def _shared(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any
     return {sys.intern(flow): {sys.intern(name): v for name, v in given.items()} for flow, given in metrics.items()}
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def check_plain(directory: Path) -> None:
+    """Raises PlanError unless all below is files and directories: a link in a run would lead out of it."""
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    check_plain(Path(entry.path))
+                elif not entry.is_file(follow_symlinks=False):
+                    raise PlanError(f"{entry.path}: want a file or a directory; got a link or a device")
+    except OSError as error:
+        raise PlanError(f"{directory}: can't be listed: {error.strerror}") from error
+
+
+def read_json(path: Path, shape: Shape = object) -> dict[str, Any]:
     """An object of a JSON file.  Raises PlanError with the file's name."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = untrusted.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: can't read it: {error}") from error
     if not isinstance(value, dict):
         raise PlanError(f"{path}: want a JSON object; got {type(value).__name__}")
+    if why := misfit(value, shape):
+        raise PlanError(f"{path}: {why}")
     return value
 
 

@@ -50,6 +50,8 @@ def _told(found: Found) -> dict[str, Any] | None:
     state = found.get("state") or {}
     if state.get("source") not in _KEEPERS or not state.get("synchronised"):
         return None
+    if state.get("offset_ns") is None or state.get("error_ns") is None:
+        return None
     return _clock(int(state["offset_ns"]), int(state["error_ns"]), str(state["source"]))
 
 

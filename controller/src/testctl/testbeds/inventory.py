@@ -100,7 +100,7 @@ def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
     for key, text in outcome["notes"].items():
         agent, _, task = key.partition(": ")
         if task == "telemetry" and agent in placement.stations and text.startswith("{"):
-            result = result_of(key, text)
+            result = result_of(key, text, task)
             names = placement.devices_back(agent)
             result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
             outcome["notes"][key] = json.dumps(result)

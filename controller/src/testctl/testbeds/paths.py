@@ -8,7 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.untrusted import Shape, misfit
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.results import COMPARED, PROBED
 from testctl_agent.wire.values import options_to_wire
 
 from testctl.testbeds.agents import Agents
@@ -42,7 +44,7 @@ class Paths:
             if mtu is None:
                 continue
             with self._server("generator", "probe", near, far, PROBE_PORT + 2 * index) as options:
-                found = self._client("generator", "probe", near, options | {"bytes": mtu})
+                found = self._client("generator", "probe", near, options | {"bytes": mtu}, PROBED)
             if not found["passes"]:
                 raise TestbedError(
                     f"path {near} to {far}: want packets of {mtu} bytes to pass; {found['why']} (largest there "
@@ -54,7 +56,7 @@ class Paths:
         reference, *others = self._hosts
         for index, host in enumerate(others):
             with self._server("collector", "clock", host, reference, CLOCK_PORT + 2 * index) as options:
-                found = self._client("collector", "clock", host, options | CLOCK)
+                found = self._client("collector", "clock", host, options | CLOCK, COMPARED)
             self._results.setdefault(host, []).append(found)
             self._reference = options["result"]
 
@@ -74,15 +76,18 @@ class Paths:
             with suppress(TestbedError):
                 self._agents.call(far, "Stop", pb.StopRequest(task=task))
             raise
-        options["result"] = self._result(far, task, self._agents.call(far, "Stop", pb.StopRequest(task=task)))
+        options["result"] = self._result(far, task, name, self._agents.call(far, "Stop", pb.StopRequest(task=task)))
 
-    def _client(self, kind: str, name: str, near: str, options: Json) -> Json:
+    def _client(self, kind: str, name: str, near: str, options: Json, wanted: Shape) -> Json:
         task = self._start(near, kind, name, options)
         request = pb.WaitRequest(task=task, timeout_ns=LIMIT_NS)
         status = self._agents.call(near, "Wait", request, LIMIT_NS / 1e9 + 10)
         if not status.ended:
             status = self._agents.call(near, "Stop", pb.StopRequest(task=task))
-        return self._result(near, task, status)
+        found = self._result(near, task, name, status)
+        if why := misfit(found, wanted):
+            raise TestbedError(f"{near}, {task}: its result: {why}")
+        return found
 
     def _start(self, agent: str, kind: str, name: str, options: Json) -> str:
         """The new task's name, which no task of the point had before."""
@@ -92,7 +97,7 @@ class Paths:
         self._agents.call(agent, "Start", request)
         return task
 
-    def _result(self, agent: str, task: str, status: pb.TaskStatus) -> Json:
+    def _result(self, agent: str, task: str, name: str, status: pb.TaskStatus) -> Json:
         if not status.ok:
             raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
-        return result_of(f"{agent}, {task}", status.result)
+        return result_of(f"{agent}, {task}", status.result, name)

@@ -16,8 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import results
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 
 from testctl.testbeds.agents import CALL_S, Agents
@@ -286,7 +288,7 @@ class PointRun:
             raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}")
         self._tasks.remove((agent, task))
         self._fetch(agent, task, status.files)
-        return result_of(f"{agent}, {task}", status.result)
+        return result_of(f"{agent}, {task}", status.result, flow["generator"])
 
     def _end_collectors(self) -> None:
         """Last started, first ended; where time is real, side by side on different agents."""
@@ -304,6 +306,7 @@ class PointRun:
             status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
             if not status.ok:
                 raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
+            result_of(f"{agent}, {task}", status.result, task)
             self._fetch(agent, task, status.files)
             self.outcome["notes"][f"{agent}: {task}"] = status.result
 
@@ -316,14 +319,16 @@ class PointRun:
                 self.outcome["notes"][f"{agent}: {task}"] = str(error)
 
 
-def result_of(who: str, text: str) -> Json:
-    """The result of a task.  Raises TestbedError when it is none."""
+def result_of(who: str, text: str, name: str) -> Json:
+    """The result of a task of the generator or collector of that name.  Raises TestbedError when it is none."""
     try:
-        result = json.loads(text)
+        result = untrusted.loads(text)
     except ValueError as error:
-        raise TestbedError(f"{who}: want a result in JSON; got {text[:100]!r}") from error
+        raise TestbedError(f"{who}: want a result in JSON; got {text[:100]!r} ({error})") from error
     if not isinstance(result, dict):
         raise TestbedError(f"{who}: want a result of names and values; got {text[:100]!r}")
+    if why := results.odd(name, result):
+        raise TestbedError(f"{who}: its result: {why}")
     return result
 
 

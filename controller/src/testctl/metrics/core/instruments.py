@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from testctl_agent.spec.untrusted import misfit
+from testctl_agent.wire.results import END
 
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.goodput import unique_bytes
@@ -59,9 +61,9 @@ def generator_bytes(result: Any) -> tuple[int | None, int | None]:
         connections = end.get("connections")
         if isinstance(connections, list):  # tgen
             if end.get("role") == "sender":
-                sent = sum(int(conn.get("bytes_sent", 0)) for conn in connections)
+                sent = sum(int(conn.get("bytes_sent") or 0) for conn in connections)
             if end.get("role") == "receiver":
-                received = sum(int(conn.get("bytes_received", 0)) for conn in connections)
+                received = sum(int(conn.get("bytes_received") or 0) for conn in connections)
         if isinstance(end.get("sum_sent"), Mapping):  # iperf3
             sent = int(end["sum_sent"].get("bytes", 0))
         if isinstance(end.get("sum_received"), Mapping):
@@ -76,6 +78,9 @@ def _captured(records: Records) -> bool:
 
 
 def _generator(seen: FlowView, result: Any) -> Iterator[str]:
+    if why := next((why for end in _ends(result) if (why := misfit(end, END))), ""):
+        yield f"its generator's result can't be read: {why}"
+        return
     for end in _ends(result):
         if end.get("verified") is False:
             where = f" at byte {end['bad_offset']}" if end.get("bad_offset") is not None else ""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes from elsewhere (an agent, a worker, a run that somebody sent): JSON, its shape, and words to be shown.
+
+Light to import: in the lab this runs inside the virtual time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST_DEPTH = 100
+"""Levels of lists and objects; what the project writes has fewer than 20, and recursion ends near 1000."""
+LARGEST = 2**63
+"""Integers are below this, as they are on the wire and in columns of records."""
+
+Shape = Any
+"""int, float (a finite number), str, bool, None, object (anything).  A tuple of these: any of them, the usual one
+first.  [shape]: a list.  {"name": shape, "perhaps?": shape}: an object, which may have other names too."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """An object whose values all have one shape, whatever their names are."""
+
+    of: Shape
+
+
+_CONTROL = {code: "�" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�")
+_SHOWN = _CONTROL | _TURNING
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SUSPECT = re.compile(r"\\(?:u(?:00|20|d[89a-f])|[bfr])|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", re.IGNORECASE)
+"""Where words() may have something to do in JSON text, whose own control characters are all written as escapes."""
+
+
+def words(text: str) -> str:
+    """The text without what a terminal acts on: C0, C1, DEL and changes of direction become U+FFFD; lines stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return text.replace("\r\n", "\n").translate(_SHOWN)
+
+
+def loads(text: str | bytes) -> Any:
+    """JSON from elsewhere, with words() of all texts.
+
+    Raises ValueError for what is none, is nested too deeply, or holds NaN or half a character.
+    """
+    try:
+        found = json.loads(text, parse_constant=_refused)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "replace")
+    if _too_deep(found):
+        raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+    if _SUSPECT.search(text):
+        if _SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()  # raises for one without its other half
+        return _clean(found)
+    return found
+
+
+def misfit(value: Any, shape: Shape, name: str = "") -> str:
+    """What is wrong with a value that should have a shape: "want … at a.b[0]; got …"; "" when nothing is."""
+    if isinstance(shape, tuple):
+        wrong = [misfit(value, one, name) for one in shape]
+        return "" if "" in wrong else wrong[0]
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return _want("a list", name, value)
+        return next(
+            (why for number, one in enumerate(value) if (why := misfit(one, shape[0], f"{name}[{number}]"))), ""
+        )
+    if isinstance(shape, dict | Named):
+        return _misfit_object(value, shape, name)
+    if shape is object:
+        return ""
+    if shape is None:
+        return "" if value is None else _want("null", name, value)
+    if shape is int:
+        right = isinstance(value, int) and not isinstance(value, bool) and -LARGEST <= value < LARGEST
+        return "" if right else _want("an integer of 64 bits", name, value)
+    if shape is float:
+        right = isinstance(value, int | float) and not isinstance(value, bool) and _finite(value)
+        return "" if right else _want("a finite number", name, value)
+    return "" if isinstance(value, shape) else _want({str: "a text", bool: "true or false"}[shape], name, value)
+
+
+def _misfit_object(value: Any, shape: dict[str, Shape] | Named, name: str) -> str:
+    if not isinstance(value, Mapping):
+        return _want("an object", name, value)
+    dot = f"{name}." if name else ""
+    if isinstance(shape, Named):
+        return next((why for key, one in value.items() if (why := misfit(one, shape.of, f"{dot}{key}"))), "")
+    for key, wanted in shape.items():
+        plain = key.removesuffix("?")
+        if plain in value:
+            if why := misfit(value[plain], wanted, f"{dot}{plain}"):
+                return why
+        elif plain == key:
+            return f"want {dot}{key}; it is not there"
+    return ""
+
+
+def _want(what: str, name: str, value: Any) -> str:
+    shown = repr(value)[:80] if isinstance(value, bool | int | float | str | None) else type(value).__name__
+    return f"want {what}{f' at {name}' if name else ''}; got {shown}"
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond what a float holds
+        return False
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _too_deep(found: Any) -> bool:
+    level = [found] if isinstance(found, dict | list) else []
+    for _ in range(MOST_DEPTH):
+        if not level:
+            return False
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+    return bool(level)
+
+
+def _clean(found: Any) -> Any:
+    if isinstance(found, str):
+        return words(found)
+    if isinstance(found, list):
+        return [_clean(item) for item in found]
+    if isinstance(found, dict):
+        return {words(key): _clean(item) for key, item in found.items()}
+    return found

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run's JSON files look like, as far as they are read: a run may come from elsewhere."""
+
+from __future__ import annotations
+
+from testctl_agent.spec.untrusted import Named
+
+TEXT = (str, None)
+NUMBER = (float, None)
+VALUES = Named(Named((float, str, bool, None)))
+"""{flow: {metric: value}}"""
+TUPLES = [[object]]
+
+POINT = {"id?": str, "tuples?": TUPLES}
+VERDICT = {
+    "id": str,
+    "verdict": str,
+    "reason?": str,
+    "digest?": str,
+    "code_key?": str,
+    "wall_s?": float,
+    "virtual_s?": float,
+    "reused_from?": str,
+}
+ENTRY = VERDICT | {"tuples": TUPLES, "metrics?": (VALUES, None), "wall_s?": NUMBER, "virtual_s?": NUMBER}
+"""A point in summary.json."""
+HEAD = {
+    "run?": str,
+    "plan?": TEXT,
+    "about?": TEXT,
+    "reproduce?": TEXT,
+    "digest?": TEXT,
+    "started?": TEXT,
+    "testbed?": TEXT,
+    "wall_s?": NUMBER,
+    "counts?": (Named(int), None),
+    "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str]}], None),
+    "claims?": ([Named(object)], None),
+    "left_out?": [[object]],
+    "versions?": (Named((str, Named((str, None)), None)), None),
+}
+SUMMARY = HEAD | {"points?": [{"id": str}]}
