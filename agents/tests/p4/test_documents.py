@@ -59,6 +59,14 @@ def test_a_saturated_value_as_an_operand(made: Make, op: str, want: int) -> None
     assert one.inject(1, bytes([200, 100, 7, 0]) + REST) == [(1, bytes([200, 100, 7, want & 255]) + REST)]
 
 
+def test_zero_shifted_by_more_than_a_word(made: Make) -> None:
+    """h.x.r = (bit<8>)(((bit<128>)(h.x.a & 0) << 81) >> 3) + (bit<8>)((int<16>)-1 << 3)"""
+    zero = apply("<<", apply("&", field("x", "a"), number(0)), number(81))
+    value = apply("+", apply(">>", zero, number(3)), apply("<<", number(-1), number(3)))
+    one = made(document(BYTES, {"x": "x_t"}, [assign(field("x", "r"), apply("&", value, number(255)))]))
+    assert one.inject(1, bytes([9, 0, 0, 0]) + REST) == [(1, bytes([9, 0, 0, 256 - 8]) + REST)]
+
+
 def test_a_stack_element_as_an_operand(made: Make) -> None:
     """h.x.r = h.k[h.x.a].b + (h.k[h.x.b].b ^ h.x.c)"""
     stack = [f"k[{at}]" for at in range(3)]

@@ -219,7 +219,9 @@ class Scope:
             if op == "<<":
                 if n > 256:
                     node.cannot(f"a shift by {n}")
-                return self._typed(node, lambda cast: f"{cast}{a.text} << {n}", a.low << n, a.high << n)
+                if a.low == a.high == 0:
+                    return Value("0ULL", 0, 0)
+                return self._left(node, a, str(n), a.low << n, a.high << n)
             width = 64 if c_type(a.low, a.high) in ("u64", "s64") else 128
             if n >= width:
                 return Value("0ULL", 0, 0) if a.low >= 0 else Value(f"({a.text} < 0 ? -1LL : 0LL)", -1, 0)
@@ -229,13 +231,18 @@ class Scope:
         if op == "<<":
             if by.high > 64 or c_type(a.low << by.high, a.high << by.high) not in ("u64", "s64"):
                 node.cannot("a left shift whose result is not cut to at most 64 bits")
-            low, high = min(a.low << by.high, a.low), a.high << by.high
-            return self._typed(node, lambda cast: f"{cast}{a.text} << {by.text}", low, high)
+            return self._left(node, a, by.text, min(a.low << by.high, a.low), a.high << by.high)
         over = "0ULL" if a.low >= 0 else f"({a.text} < 0 ? -1LL : 0LL)"
         text = f"{a.text} >> {by.text}"
         if by.high > 63:
             text = f"({by.text} < 64 ? {a.text} >> ({by.text} & 63) : {over})"
         return Value(f"({text})", min(a.low, 0), max(a.high, 0))
+
+    def _left(self, node: Node, a: Value, by: str, low: int, high: int) -> Value:
+        """A left shift; of a negative number C defines it only by way of the unsigned type."""
+        if low >= 0:
+            return self._typed(node, lambda cast: f"{cast}{a.text} << {by}", low, high)
+        return self._typed(node, lambda cast: f"{cast}({cast.replace('s', 'u')}{a.text} << {by})", low, high)
 
     def _typed_keep(self, text: str, low: int, high: int) -> Value:
         """A right shift's result: of the operand's type, which may be wider than the bounds need."""
