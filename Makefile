@@ -3,10 +3,11 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PLAN ?= plans/dctcp_htb.yaml
+SECONDS_EACH ?= 60
 BIN := .venv/bin
 
 
-.PHONY: help setup run papers rack test check bench gen p4 format clean
+.PHONY: help setup run papers rack test check bench fuzz audit gen p4 format clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -35,6 +36,15 @@ check: ## Formatting, lint, types, import rules, generated files
 bench: ## Speed: ratios and figures of one run
 	@tools/setup 6.12
 	@$(BIN)/python tools/bench.py
+
+fuzz: ## Fuzz what parses foreign bytes, SECONDS_EACH of each (default 60)
+	@tools/setup --test
+	@for name in wire pcap plan results; do \
+		$(BIN)/python tests/fuzz/fuzz.py $$name --seconds $(SECONDS_EACH) || exit 1; done
+	@$(MAKE) --no-print-directory -C agents/tgen fuzz SECONDS_EACH=$(SECONDS_EACH)
+
+audit: ## A bill of materials of the pinned packages, and what is known against them
+	@tools/audit
 
 gen: ## Regenerate what is generated: gRPC stubs, schema, docs
 	@tools/gen

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is fuzzed: for each parser of foreign bytes a call that may raise the project's errors and nothing else.
+
+A target's seeds are inputs that are right.  `run` gets any bytes; an exception that leaves it is a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from testctl.metrics import metric_names
+from testctl.plan import load_plan
+from testctl.records.files import read_object
+from testctl.records.headers import decode
+from testctl.records.pcap import read_pcap
+from testctl.records.store import Records
+from testctl.results import load_run
+from testctl_agent.engine import limits, values
+from testctl_agent.params import registry
+from testctl_agent.spec.errors import PlanError, TestctlError
+from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.values import from_wire, options_from_wire
+
+ROOT = Path(__file__).parents[2]
+MOST_POINTS = 100
+ADDRESSES = {bytes((10, 0, 0, 1)): 0, bytes((10, 0, 0, 2)): 1, bytes(15) + b"\1": 2}
+REQUESTS = (pb.ApplyRequest, pb.StartRequest, pb.WaitRequest, pb.FetchRequest, pb.AcquireRequest, pb.TaskStatus)
+
+
+@dataclass(frozen=True)
+class Target:
+    seeds: Callable[[], Iterator[bytes]]
+    run: Callable[[bytes], None]
+
+
+@cache
+def _scratch() -> Path:
+    """A directory in memory, where there is one, for the files that readers want."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="testctl-fuzz-", dir=memory if memory.is_dir() else None))
+
+
+def clean() -> None:
+    """Remove what the targets wrote."""
+    shutil.rmtree(_scratch(), ignore_errors=True)
+
+
+def _wire_seeds() -> Iterator[bytes]:
+    for entity, parameter, value in (
+        ("alpha", "mtu", pb.Value(integer=1500)),
+        ("alpha", "cc", pb.Value(text="dctcp")),
+        ("switch", "fate", pb.Value(text="drop data 1-4,6-8 of bulk, first; lose 1e-5 of bulk seed 3")),
+        ("alpha", "net.ipv4.tcp_rmem", pb.Value(text="4096 131072 6291456")),
+    ):
+        setting = pb.Setting(entity=entity, parameter=parameter, value=value)
+        yield b"\0" + pb.ApplyRequest(settings=[setting]).SerializeToString()
+    options = {"side": pb.Value(text="client"), "address": pb.Value(text="127.0.0.1"), "parallel": pb.Value(integer=8)}
+    yield b"\1" + pb.StartRequest(task="bulk-0", kind="generator", name="tgen", options=options).SerializeToString()
+    yield b"\2" + pb.WaitRequest(task="bulk-0", timeout_ns=10**9).SerializeToString()
+    yield b"\3" + pb.FetchRequest(task="bulk-0", file="result.json").SerializeToString()
+    yield b"\4" + pb.AcquireRequest(holder="lab", lifetime_ns=10**9).SerializeToString()
+    yield b"\5" + pb.TaskStatus(ended=True, ok=True, result='{"connections": []}', files=["a"]).SerializeToString()
+
+
+def _wire(data: bytes) -> None:
+    """A request as an agent takes it in, up to where it would touch the host."""
+    kind = REQUESTS[data[0] % len(REQUESTS)] if data else REQUESTS[0]
+    try:
+        request = kind.FromString(data[1:])
+    except DecodeError:
+        return
+    try:
+        if isinstance(request, pb.ApplyRequest):
+            for one in request.settings:
+                _setting(one)
+        elif isinstance(request, pb.StartRequest):
+            limits.task_name("host alpha", request.task)
+            limits.options("host alpha", options_from_wire(request.options))
+    except TestctlError as error:
+        assert len(str(error)) < 3000
+
+
+def _setting(one: pb.Setting) -> None:
+    value = from_wire(one.value)
+    limits.setting("host alpha", one.entity, one.parameter, value)
+    for kind in ("host", "port", "switch"):
+        found = registry.find(kind, one.parameter)
+        if found is not None and found.role == "state":
+            spec = values.spec_of(registry.module(kind, one.parameter), one.parameter)
+            values.check("host alpha", spec, value)
+
+
+def _pcap_seeds() -> Iterator[bytes]:
+    import struct
+
+    tcp = struct.pack(">HHIIBBHHH", 40000, 5000, 1, 1, 0x80, 0x10, 1000, 0, 0) + b"\1\1\x08\x0a" + bytes(8)
+    for magic, order in ((0xA1B23C4D, "<"), (0xA1B2C3D4, ">")):
+        data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, 1)
+        for n, tag in enumerate((b"", b"\x81\x00\x00\x05", b"")):
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 2, 20 + len(tcp), n, 0, 64, 6, 0, bytes((10, 0, 0, 1)),
+                             bytes((10, 0, 0, 2)))  # fmt: skip
+            frame = bytes(12) + tag + b"\x08\x00" + ip + tcp
+            data += struct.pack(order + "IIII", n, 0, len(frame), len(frame) + 1448) + frame
+        yield data
+
+
+def _pcap(data: bytes) -> None:
+    path = _scratch() / "capture.pcap"
+    path.write_bytes(data)
+    try:
+        segments = decode(read_pcap(path), ADDRESSES)
+    except TestctlError:
+        return
+    assert len({len(segments.time_ns), len(segments.seq), len(segments.ack), len(segments.flags)}) == 1
+    assert (np.diff(segments.sack_row) >= 0).all()
+
+
+def _plan_seeds() -> Iterator[bytes]:
+    for path in sorted((ROOT / "plans").rglob("*.yaml")):
+        yield path.read_bytes()
+
+
+def _plan(data: bytes) -> None:
+    try:
+        load_plan(data, metrics=metric_names(), max_points=MOST_POINTS)
+    except PlanError as error:
+        assert all(line.isprintable() for line in str(error).splitlines())
+
+
+DOCUMENTS = ("summary.json", "points/0/verdict.json", "points/0/point.json", "points/0/metrics.json",
+             "points/0/records.json", "points/0/outcome.json", "points/0/packets.parquet")  # fmt: skip
+
+
+@cache
+def _run_dir() -> Path:
+    run = _scratch() / "20260101T000000Z-plan"
+    (run / "points" / "0").mkdir(parents=True)
+    return run
+
+
+def _documents() -> dict[str, bytes]:
+    """A small run, as its files: enough for every reader to come to its end."""
+    tuples = [["sender", "cc", "cubic"]]
+    point = {"id": "0", "tuples": tuples, "topology": {}, "flows": {}, "settings": {"sender": {"cc": "cubic"}}}
+    verdict = {"id": "0", "verdict": "pass", "reason": "", "digest": "00", "wall_s": 1.0, "virtual_s": 1.0}
+    metrics = {"bulk": {"throughput_bps": 1e9, "cwnd_mean": None}}
+    summary = {
+        "plan": "plan", "run": "20260101T000000Z-plan", "digest": "00", "expectations": [],
+        "points": [verdict | {"tuples": tuples, "metrics": metrics}],
+    }  # fmt: skip
+    records = {"counters": {}, "outcome": {}, "point": point, "notes": []}
+    documents = (summary, verdict, point, metrics, records, {"t0_ns": 0, "end_ns": 1, "entities": {}})
+    found = {name: json.dumps(value).encode() for name, value in zip(DOCUMENTS, documents, strict=False)}
+    return found | {DOCUMENTS[-1]: b"PAR1"}
+
+
+def _results_seeds() -> Iterator[bytes]:
+    for number, data in enumerate(_documents().values()):
+        yield bytes((number,)) + data
+
+
+def _results(data: bytes) -> None:
+    """A run one of whose files is `data`, opened as `show`, `serve` and the library open it."""
+    number = data[0] % len(DOCUMENTS) if data else 0
+    run = _run_dir()
+    for at, (name, right) in enumerate(_documents().items()):
+        (run / name).write_bytes(data[1:] if at == number else right)
+    try:
+        found = load_run(run)
+        str((found.name, found.digest, found.complete))
+        for point in found.points:
+            str((point.summary(), point.outcome, point.point, point.fates))
+            read_object(point.path / "records.json")
+            Records.load(point.path)
+    except TestctlError:
+        return
+
+
+TARGETS = {
+    "wire": Target(_wire_seeds, _wire),
+    "pcap": Target(_pcap_seeds, _pcap),
+    "plan": Target(_plan_seeds, _plan),
+    "results": Target(_results_seeds, _results),
+}
