@@ -17,13 +17,8 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".venv-audit" / ".done").exists(), r
 
 
 def audit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(ROOT / "tools" / "audit"), *words],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    argv = [str(ROOT / "tools" / "audit"), *words]
+    return subprocess.run(argv, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
 def test_bill_of_materials() -> None:

@@ -3,9 +3,9 @@
 
     python tests/fuzz/fuzz.py NAME [--seconds N | --runs N] [--seed N]
 
-Inputs that reach new code are kept in build/fuzz/NAME and used again by the next call; one that is a fault is written to
-build/fuzz/NAME-crash-…, with the traceback on stderr, and the exit code is not 0.  Put it into tests/fuzz/found/NAME/
-once it is fixed: the tests run all of those.
+Inputs that reach new code are kept in build/fuzz/NAME and used again by the next call.  One that is a fault is written
+to build/fuzz/NAME-crash-…, with the traceback on stderr, and the exit code is not 0.  Put it into
+tests/fuzz/found/NAME/ once the fault is fixed: the tests run all of those.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each fuzzer runs from its seeds for a fixed number of inputs, with a fixed seed; what fuzzers found before stays fixed."""
+"""Each fuzzer runs a fixed number of inputs with a fixed seed; what fuzzers found before stays fixed."""
 
 from __future__ import annotations
 
