@@ -85,6 +85,7 @@ class ProgramTask:
     announcement  start() waits for it; None: ready once `ready` says so
     ready         called with this task and how long it may take, before start() returns
     settle_s      how long it goes on after stop() was called, to hand over what it has
+    stdout        the file below workdir that its standard output goes to
     """
 
     name: str
@@ -95,13 +96,14 @@ class ProgramTask:
     announcement: Announcement | None = None
     ready: Callable[[Process, float], bool] | None = None
     settle_s: float = 0.0
+    stdout: str = "stdout.txt"
     _process: Process | None = None
     _pipe: int = -1
     _heard: bytearray = field(default_factory=bytearray)
     _killed: bool = False
 
     def start(self) -> None:
-        outputs = {name: self.workdir / f"{name}.txt" for name in ("stdout", "stderr")}
+        outputs = {"stdout": self.workdir / self.stdout, "stderr": self.workdir / "stderr.txt"}
         if self.announcement is None:
             self._process = start_program(self.argv, **outputs)
         else:

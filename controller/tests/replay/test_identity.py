@@ -83,7 +83,7 @@ def test_offsets_that_a_kernel_draws_do_not_count(both: Records) -> None:
     assert identity(both, both.digest(), again).same
 
 
-def test_instruments_are_added_to_every_host_and_change_nothing_else(tmp_path: Path) -> None:
+def test_instruments_are_added_to_every_host_and_change_nothing_else() -> None:
     asked = {
         "topology": {"hosts": {"sender": "10.0.0.1", "receiver": "10.0.0.2"}},
         "flows": [{"server_port": 5001}],
@@ -100,6 +100,6 @@ def test_instruments_are_added_to_every_host_and_change_nothing_else(tmp_path: P
         assert list(added["collect"][host]) == ["counters", "capture", "tcp_events"]
         assert added["collect"][host]["capture"] == whole
     assert added["collect"]["switch"] == asked["collect"]["switch"]
-    words = capture.argv(whole, tmp_path)
+    words = capture.argv(whole)
     assert words[words.index("-s") + 1] == str(WHOLE_BYTES)
     assert "snap_bytes" not in asked["collect"]["sender"]["capture"]

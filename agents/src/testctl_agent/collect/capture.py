@@ -17,6 +17,7 @@ FILE = "capture.pcap"
 SNAP_BYTES = 128
 """Ethernet, IPv6 and the longest TCP header are 114 bytes."""
 RING_KIB = 32 * 1024
+"""The packets of about 2 s at 1 Gb/s, for a machine that does not always run tcpdump at once."""
 HANDED_OVER_S = 1.1
 """The kernel hands packets to tcpdump when a block is full, or a second later; what it has not
 handed over when tcpdump is stopped is lost."""
@@ -36,12 +37,16 @@ def missing() -> str | None:
     return None if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
 
 
-def argv(options: Mapping[str, Value], workdir: Path) -> list[str]:
-    """The command.  options: device (eth0), snap_bytes (SNAP_BYTES)."""
-    snap_bytes = int(options.get("snap_bytes", SNAP_BYTES))
+def argv(options: Mapping[str, Value]) -> list[str]:
+    """The command, which writes to its standard output.  options: device (eth0), snap_bytes, ring_kib.
+
+    tcpdump gives a file that it opens itself to the user it runs as.  In a lab the file system is that of the
+    user who started it, who may give no file away, not even to the lab's root.
+    """
+    snap_bytes, ring_kib = int(options.get("snap_bytes", SNAP_BYTES)), int(options.get("ring_kib", RING_KIB))
     return [
-        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(snap_bytes), "-B", str(RING_KIB),
-        "--time-stamp-precision=nano", "-Z", "root", "-w", str(workdir / FILE), "tcp",
+        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(snap_bytes), "-B", str(ring_kib),
+        "--time-stamp-precision=nano", "-Z", "root", "-w", "-", "tcp",
     ]  # fmt: skip
 
 
@@ -73,6 +78,6 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         return counts(said, str(options.get("device", "eth0")))
 
     return ProgramTask(
-        name=NAME, argv=argv(options, workdir), workdir=workdir, read=read, outputs=files(options),
-        announcement=Announcement("stderr", "listening on"), settle_s=HANDED_OVER_S,
+        name=NAME, argv=argv(options), workdir=workdir, read=read, outputs=files(options),
+        announcement=Announcement("stderr", "listening on"), settle_s=HANDED_OVER_S, stdout=FILE,
     )  # fmt: skip
