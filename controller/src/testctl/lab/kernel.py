@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -12,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import paths
+from testctl.lab.edits import apply_edits
+from testctl.lab.inputs import Inputs, files
 from testctl.lab.source import NAME, Source
 from testctl.run import run, start, wait
 
@@ -26,6 +25,9 @@ FREE_BYTES = 4 << 30
 
 UML_WRAPS = ("malloc", "free", "calloc")
 """What arch/um wraps by itself; its Makefile's variable is replaced as a whole."""
+
+INPUTS = "inputs.json"
+"""In a kernel's directory: what it was built from."""
 
 STEPS = 1000
 """About how many lines a build prints: for the progress shown, nothing else."""
@@ -54,23 +56,9 @@ class Kernel:
         return self.binary.is_file()
 
 
-def _inputs() -> list[Path]:
-    """The files of the checkout that go into a kernel."""
-    lab = paths.lab()
-    return sorted([*(lab / "kernel").glob("*"), *(lab / "cc").glob("*.[ch]")])
-
-
-def locate(source: Source) -> Kernel:
-    """Where the kernel for this source lies or will lie.
-
-    The key covers the source, lab/kernel, lab/cc and the compiler.
-    """
-    digest = hashlib.sha256(source.fingerprint().encode())
-    digest.update(run(["gcc", "--version"]).encode())
-    for path in _inputs():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    key = digest.hexdigest()[:16]
-    return Kernel(source.name, key, paths.cache_dir() / "kernels" / f"{source.name}-{key}")
+def locate(name: str, inputs: Inputs) -> Kernel:
+    """Where the kernel that is built from these lies or will lie."""
+    return Kernel(name, inputs.key, paths.cache_dir() / "kernels" / f"{name}-{inputs.key}")
 
 
 def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
@@ -78,7 +66,8 @@ def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -
 
     Raises TestbedError with the compiler's first error; what was built so far is removed.
     """
-    kernel = locate(source)
+    inputs = Inputs.of(source)
+    kernel = locate(source.name, inputs)
     with _lock(kernel.directory.with_name(f"{kernel.directory.name}.lock")):
         if kernel.built:
             return kernel
@@ -92,7 +81,7 @@ def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -
             _prepare(work / "source")
             _configure(work)
             _compile(work, source.name, progress, jobs)
-            _keep(work, kernel.directory)
+            _keep(work, kernel.directory, inputs)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return kernel
@@ -120,18 +109,10 @@ def _prepare(tree: Path) -> None:
     """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml."""
     home = tree / "net" / "ipv4" / "testctl"
     home.mkdir()
-    for path in _inputs():
+    for path in files():
         if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}:
             shutil.copy(path, home)
-    edits: list[dict[str, Any]] = yaml.safe_load((paths.lab() / "kernel" / "edits.yaml").read_text(encoding="utf-8"))
-    for edit in edits:
-        path = tree / edit["file"]
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        if "append" in edit:
-            if not text:
-                raise TestbedError(f"kernel tree {tree}: no {edit['file']}, which {edit['why']}")
-            text += edit["append"] + "\n"
-        path.write_text(text.replace(edit.get("find", "\0"), edit.get("replace", "")), encoding="utf-8")
+    apply_edits(paths.lab() / "kernel" / "edits.yaml", tree)
 
 
 def _make(work: Path) -> list[str]:
@@ -194,7 +175,7 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def _keep(work: Path, where: Path) -> None:
+def _keep(work: Path, where: Path, inputs: Inputs) -> None:
     """Move what is needed to run and to explain the kernel into the cache, at once."""
     fresh = where.with_name(f"{where.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -205,6 +186,7 @@ def _keep(work: Path, where: Path) -> None:
     shutil.copy(work / "build.log", fresh / "build.log")
     release = (work / "objects" / "include" / "config" / "kernel.release").read_text(encoding="ascii")
     (fresh / "release").write_text(release, encoding="ascii")
+    (fresh / INPUTS).write_text(inputs.to_json(), encoding="utf-8")
     fresh.rename(where)
 
 

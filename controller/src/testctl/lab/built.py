@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels in the cache: which one serves a plan, and if none does, why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl import paths
+from testctl.lab import kernel as kernels
+from testctl.lab import source
+from testctl.lab.inputs import CC, Inputs
+from testctl.lab.kernel import INPUTS, Kernel
+
+_MOST = 3
+"""Differences that are written out."""
+
+
+def directory() -> Path:
+    return paths.cache_dir() / "kernels"
+
+
+def names() -> list[str]:
+    """The kernels that are built, by the names that a plan uses."""
+    return sorted({path.parent.name.rpartition("-")[0] for path in directory().glob("*-*/linux")})
+
+
+def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
+    """The built kernel of that name that has these congestion controls as lab/cc has them.
+
+    One with exactly the inputs of now is preferred, then the newest that has what is used.  A kernel built
+    from a tree of the user's is what it was built from, but for its congestion controls.
+
+    ccs: the congestion controls that are used; None: all of lab/cc
+
+    Raises PlanError for a name that can't be one; TestbedError when there is none, with what differs
+    and the command that builds it.
+    """
+    named = kernels.by_name(name)
+    if named is not None:
+        return _as_named(named, ccs)
+    try:
+        wanted = Inputs.of(source.find(name))
+    except TestbedError as error:
+        raise TestbedError(f"{error}; built are: {', '.join(names()) or 'none'} (in {directory()})") from error
+    exact = kernels.locate(name, wanted)
+    if exact.built:
+        return exact
+    others = []
+    for kernel in _newest_first(name):
+        why = wanted.differences(_inputs(kernel), ccs)
+        if not why:
+            return kernel
+        others.append(why)
+    command = f"build it with: testctl lab build {name}"
+    if not others:
+        have = ", ".join(names())
+        raise TestbedError(
+            f"kernel {name} is not built: there is none in {directory()}"
+            + (f", which has {have}" if have else "") + f"; {command}"
+        )  # fmt: skip
+    raise TestbedError(f"kernel {name} is to be built again: {_short(min(others, key=len))}; {command}")
+
+
+def built(name: str, ccs: Collection[str] | None = ()) -> Kernel | None:
+    """As kernel_for, or None when there is no such kernel."""
+    try:
+        return kernel_for(name, ccs)
+    except PlanError:
+        raise
+    except TestbedError:
+        return None
+
+
+def _newest_first(name: str) -> list[Kernel]:
+    """Those of a name."""
+    found = [path for path in directory().glob(f"{name}-*") if (path / "linux").is_file() and (path / INPUTS).is_file()]
+    of_name = [path for path in found if path.name.rpartition("-")[0] == name]
+    return [
+        Kernel(name, path.name.rpartition("-")[2], path)
+        for path in sorted(of_name, key=lambda path: path.stat().st_mtime, reverse=True)
+    ]
+
+
+def _inputs(kernel: Kernel) -> Inputs:
+    path = kernel.directory / INPUTS
+    try:
+        return Inputs.from_json(path.read_text(encoding="utf-8"))
+    except TestbedError as error:
+        raise TestbedError(f"{path}: {error}; remove {kernel.directory} and build it again") from error
+
+
+def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
+    """A kernel from a tree of the user's, whose congestion controls are to be those of lab/cc."""
+    if not ccs or not (kernel.directory / INPUTS).is_file():
+        return kernel
+    was = _inputs(kernel)
+    now = Inputs(was.source, was.compiler, Inputs.hashes())
+    used = {f"{CC}/tcp_{cc}.c" for cc in ccs}
+    why = [text for text in now.differences(was, ccs) if text.partition(" ")[0] in used]
+    if why:
+        raise TestbedError(
+            f"kernel {kernel.name} is to be built again: {_short(why)}; "
+            f"build it with: testctl lab build {kernel.name} --source DIR"
+        )
+    return kernel
+
+
+def _short(why: list[str]) -> str:
+    more = len(why) - _MOST
+    return ", ".join(why[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The edits that lab/kernel/edits.yaml makes in a copy of a kernel's tree, each for some versions, and checked."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from testctl_agent.spec.errors import TestbedError
+
+Version = tuple[int, ...]
+
+_COMPARE = {"<": operator.lt, "<=": operator.le, ">=": operator.ge}
+_TERM = re.compile(r"(<=|>=|<)(\d+(?:\.\d+)+)")
+_WORDS = 70
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of one file.
+
+    when     the versions whose tree it is for: terms such as >=6.1 and <6.13, all of which must hold
+    find     text to be replaced; "": `replace` is appended as a line
+    """
+
+    file: str
+    when: str
+    why: str
+    find: str
+    replace: str
+
+    def is_for(self, version: Version) -> bool:
+        return all(
+            _COMPARE[sign](version[: bound.count(".") + 1], _numbers(bound)) for sign, bound in _terms(self.when)
+        )
+
+    def apply(self, tree: Path, version: Version) -> None:
+        """Make it.  Raises TestbedError when the file or the text is not there."""
+        path = tree / self.file
+        who = f"kernel tree {'.'.join(map(str, version))}: {self.file}"
+        rule = f"lab/kernel/edits.yaml is to change it in versions {self.when}: {self.why}"
+        if not path.is_file():
+            raise TestbedError(f"{who}: no such file; {rule}")
+        text = path.read_text(encoding="utf-8")
+        if not self.find:
+            path.write_text(f"{text}{self.replace}\n", encoding="utf-8")
+            return
+        if self.find not in text:
+            raise TestbedError(f"{who}: want the text {_short(self.find)!r}, which is not there; {rule}")
+        path.write_text(text.replace(self.find, self.replace), encoding="utf-8")
+
+
+def load_edits(path: Path) -> list[Edit]:
+    """Every edit of the file.  Raises TestbedError for one that is not as it must be."""
+    found = []
+    for number, raw in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")), 1):
+        where = f"{path}: edit {number}"
+        lacking = [key for key in ("file", "when", "why") if not raw.get(key)]
+        if lacking or ("append" in raw) == ("find" in raw) or ("find" in raw) != ("replace" in raw):
+            raise TestbedError(f"{where}: want file, when, why, and append or find and replace; got {', '.join(raw)}")
+        if not _terms(raw["when"]):
+            raise TestbedError(f"{where}: want when as >=6.1 or >=6.1 <6.13; got {raw['when']!r}")
+        text = raw.get("append") or raw["replace"]
+        found.append(Edit(raw["file"], raw["when"], " ".join(raw["why"].split()), raw.get("find", ""), text or ""))
+    return found
+
+
+def version_of(tree: Path) -> Version:
+    """(6, 12, 117), from the tree's Makefile.  Raises TestbedError when it does not say."""
+    makefile = tree / "Makefile"
+    text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+    found = [re.search(rf"^{name}\s*=\s*(\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) != len(found):
+        raise TestbedError(f"{makefile}: want VERSION, PATCHLEVEL and SUBLEVEL; this is no kernel tree")
+    return tuple(numbers)
+
+
+def apply_edits(path: Path, tree: Path) -> None:
+    """Make all edits of a file that are for the version of a tree."""
+    version = version_of(tree)
+    for edit in load_edits(path):
+        if edit.is_for(version):
+            edit.apply(tree, version)
+
+
+def _terms(when: str) -> list[tuple[str, str]]:
+    """(sign, version) of each term; none when one is not understood."""
+    matches = [_TERM.fullmatch(word) for word in str(when).split()]
+    return [(match[1], match[2]) for match in matches if match] if all(matches) else []
+
+
+def _numbers(version: str) -> Version:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WORDS else text[:_WORDS] + "…"
