@@ -15,7 +15,8 @@ help: ## Say what there is
 setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
 	@tools/setup 6.12
 
-run: setup ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
+run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
+	@tools/setup --for $(PLAN) 6.12
 	@$(BIN)/testctl run $(PLAN) --jobs $(JOBS)
 
 papers: ## Run the papers' experiments and print the scorecard: published, ours, difference, why

@@ -3,7 +3,7 @@
 
 Started by the lab's kernel with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
 "t0_ns", "seed", "traffic" (a file touched just before the traffic), "mode": "point" or
-"shell", "point": …}.  Agents are forked from this
+"shell", "writable" (directories), "point": …}.  The root is the machine's, read-only.  Agents are forked from this
 process, which has loaded everything, because starting Python is the slow part.
 """
 
@@ -28,7 +28,7 @@ from testctl.run import interact, run
 from testctl.testbeds import network, point
 from testctl.testbeds.agents import Agents
 from testctl_agent.engine.assemble import AgentConfig
-from testctl_agent.namespace import enter, forked_agent, mount
+from testctl_agent.namespace import check, enter, forked_agent, mount
 from testctl_agent.spec.errors import TestctlError
 
 RUN = Path("/run/testctl")
@@ -45,9 +45,11 @@ DRAIN_LIMIT_NS = 10**10
 """How long connections may take to end after their generators."""
 KERNEL_LOG = "kernel.log"
 LOG_BYTES = 1 << 20
+PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
+"""2: the lab ends when its memory is full, instead of going on without one of its processes."""
 LOG_TIMES = Path("/sys/module/printk/parameters/time")
 
-libc = ctypes.CDLL(None)
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare() -> None:
@@ -62,6 +64,12 @@ def prepare() -> None:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
         Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
+
+
+def make_writable(directories: list[str]) -> None:
+    """Mount these again where they are: of the machine's files only what is below them can be changed."""
+    for where in directories:
+        check(libc.mount(b"none", where.encode(), b"hostfs", 0, where.encode()), f"mount {where}")
 
 
 def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
@@ -220,6 +228,7 @@ def kernel_log() -> bytes:
 def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
+    make_writable(spec["writable"])
     if spec["point"].get("kernel_log"):
         LOG_TIMES.write_text("Y", encoding="ascii")
     topology = spec["point"]["topology"]
@@ -228,11 +237,29 @@ def main() -> None:
     network.build(wiring, backend, lambda argv, text: run(argv, stdin=text))
     addresses, pids = agents(wiring, Path(spec["workdir"]), spec["point"])
     if spec["mode"] == "shell":
-        interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# "})
+        print(banner(wiring, backend, spec["writable"]), flush=True)
+        interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": "/run/tmp"})
         return
+    PANIC_ON_OOM.write_text("2", encoding="ascii")
     Controller(spec, addresses, pids).serve()
     if spec["point"].get("kernel_log"):
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
+
+
+def banner(wiring: network.Wiring, backend: str, writable: list[str]) -> str:
+    """What a shell begins with: who is where, and what can be changed."""
+    width = max(len(name) for name in (*wiring.hosts, *wiring.switches))
+    lines = [
+        f"Linux {os.uname().release} in virtual time: time passes while all programs wait. Leave it with: exit",
+        "",
+    ]
+    lines += [f"  {name:{width}}  {address}" for name, address in wiring.hosts.items()]
+    lines += [f"  {name:{width}}  {backend}, ports to {', '.join(wiring.neighbours(name))}" for name in wiring.switches]
+    first = next(iter(wiring.hosts))
+    lines += ["", f"A command on one of them: ip netns exec {first} ping -c 1 {list(wiring.hosts.values())[-1]}"]
+    places = " and ".join(["/run, which is gone at the end", *writable])
+    lines += [f"The files are this machine's, read-only; what can be written to: {places}.", ""]
+    return "\n".join(lines)
 
 
 def power_off() -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,11 +15,23 @@ from testctl.plan import Plan, Point, summarise
 BOOT_S = 2.5
 WALL_PER_VIRTUAL = 2.0
 """A lab takes about this long to boot, and to analyse a second of a 1 Gb/s flow: a first guess."""
+BOOTED_AGENTS, WALL_PER_AGENT = 3, 0.8
+"""Hosts and switches that are in BOOT_S; for each more its agent and its programs."""
 
 
 def estimate(point: Point) -> float:
     """Wall seconds of one point in the lab, roughly."""
-    return BOOT_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+    agents = len(point.topology["hosts"]) + len(point.topology["switches"])
+    more_s = WALL_PER_AGENT * max(0, agents - BOOTED_AGENTS)
+    return BOOT_S + more_s + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+
+
+def lab_mb(plan: Plan) -> int:
+    """The memory of the largest of the plan's labs; 0 on another testbed."""
+    from testctl.lab import memory
+    from testctl.testbeds.job import job
+
+    return max((memory.lab_mb(job(point)) for point in plan.points), default=0) if plan.testbed == "lab" else 0
 
 
 def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
@@ -26,15 +39,17 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the station of each entity, on a rack
     """
-    said = summarise(plan, estimate)
+    said, memory_mb = summarise(plan, estimate), lab_mb(plan)
     if as_json:
-        where = {"placement": dict(places)} if places else {}
+        where: dict[str, Any] = {"placement": dict(places)} if places else {}
+        where |= {"lab_memory_mb": memory_mb} if memory_mb else {}
         print(json.dumps(said.to_json() | where | {"list": [point.to_json() for point in plan.points]}, indent=1))
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{said.name}: {said.about}" if said.about else said.name)
     wall_s = said.wall_s or 0.0
-    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(wall_s)} with one job\n")
+    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(wall_s)} with one job")
+    console.print(f"{_memory(memory_mb)}\n" if memory_mb else "")
     table = Table("swept", "values", box=None)
     for factor in said.factors:
         table.add_row(factor.key, ", ".join(factor.values))
@@ -55,6 +70,15 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print(f"\non {plan.testbed}: " + ", ".join(f"{entity} is {name}" for entity, name in places.items()))
     if said.expectations:
         console.print("\nexpects: " + "; ".join(said.expectations))
+
+
+def _memory(lab: int) -> str:
+    """What a lab is given, and how many this machine has room for."""
+    from testctl.lab import memory
+
+    free = memory.free_mb()
+    room = memory.has_room(lab, 1, free) or f"this machine has {free} MB free, room for {free // lab} at once"
+    return f"a lab has up to {lab} MB of memory; {room}"
 
 
 def _clock(seconds: float) -> str:

@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from testctl.lab.kernel import Kernel
 
 app = typer.Typer(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
 
@@ -23,25 +26,48 @@ def build(
     source: Annotated[
         Path | None, typer.Option("--source", metavar="DIR", help="any kernel tree; it is not changed")
     ] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--for", metavar="PLAN", help="only where no built kernel serves this plan")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
 ) -> None:
     """Build the lab's kernel from Debian's source package, with lab/cc built in."""
     from testctl_agent.spec.errors import PlanError
 
     from testctl.lab import kernel as kernels
+    from testctl.lab.inputs import Inputs
     from testctl.lab.source import find
 
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")
-    for name in names or ["6.12"]:
+    served = _served(plan) if plan else {}
+    for name in [*served, *(name for name in names or ([] if plan else ["6.12"]) if name not in served)]:
+        if name in served and (kernel := served[name]):
+            print(f"kernel {name}: {kernel.binary}")
+            continue
         origin = find(name, source)
-        kernel = kernels.locate(origin)
+        kernel = kernels.locate(name, Inputs.of(origin))
         if not kernel.built:
             with _progress() as show:
                 kernel = kernels.build(origin, show, jobs)
         if source:
             kernels.remember(kernel)
         print(f"kernel {name}: {kernel.binary}")
+
+
+def _served(file: Path) -> dict[str, Kernel | None]:
+    """The kernels that a plan names, and the built ones that serve it."""
+    from testctl.lab.built import built
+    from testctl.metrics import metric_names
+    from testctl.plan import load_plan
+    from testctl.testbeds.job import kernel_of
+    from testctl.testbeds.lab import ccs_of
+
+    points = load_plan(file, metrics=metric_names()).points
+    found = {}
+    for name in sorted({kernel_of(point) for point in points}):
+        found[name] = built(name, ccs_of(point for point in points if kernel_of(point) == name))
+    return found
 
 
 class _progress:
@@ -74,18 +100,23 @@ class _progress:
 def shell(
     topology: Annotated[str, typer.Argument(help="a file of lab/topologies, such as pair")] = "pair",
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME")] = "6.12",
+    writable: Annotated[
+        Path | None,
+        typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),
+    ] = None,
 ) -> None:
-    """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab."""
+    """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab.
+
+    It sees this machine's files and can't change them, but for those below --writable.
+    """
     from testctl_agent.p4 import testbed_object
-    from testctl_agent.spec.errors import TestbedError
 
     from testctl.lab import machine
+    from testctl.lab.built import kernel_for
     from testctl.plan import load_topology
     from testctl.testbeds.job import DEFAULT_BACKEND
-    from testctl.testbeds.lab import built
 
-    found = built(kernel)
-    if found is None:
-        raise TestbedError(f"kernel {kernel} is not built; build it with: testctl lab build {kernel}")
-    point = {"topology": load_topology(topology).to_json(), "seed": 1, "kernel": kernel, "backend": DEFAULT_BACKEND}
-    sys.exit(machine.shell(point, found.binary, testbed_object.compiled()))
+    wiring = load_topology(topology).to_json()
+    found = kernel_for(kernel)
+    point = {"topology": wiring, "seed": 1, "kernel": kernel, "backend": DEFAULT_BACKEND}
+    sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.plan import Plan, load_plan
@@ -100,6 +100,8 @@ def run(
     from testctl.report import Progress, parse_figures, print_summary
 
     interruptible()
+    if not cluster and (why := _no_room(chosen, jobs)):
+        print(f"warning: {why}", file=sys.stderr)
     bed = choose(testbed, chosen.points, wall_limit, jobs)
     figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
@@ -118,6 +120,17 @@ def run(
     else:
         print_summary(done, Console())
     sys.exit(exit_code(done))
+
+
+def _no_room(chosen: Plan, jobs: int) -> str:
+    """Why the labs of a plan may not have the memory that they need, or "".  Raises TestbedError when one has not."""
+    from testctl.cli.dry_run import lab_mb
+    from testctl.lab import memory
+
+    each_mb, there_mb = lab_mb(chosen), memory.free_mb()
+    if alone := memory.has_room(each_mb, 1, there_mb):
+        raise TestbedError(f"{chosen.file}: {alone}")
+    return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)
 
 
 def _cluster(address: str) -> Pool:

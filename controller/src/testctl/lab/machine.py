@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
+from testctl.lab import memory
 from testctl.lab.processor import own_processor
 from testctl.lab.sessions import end, starting
 from testctl.run import interact, start, wait
@@ -28,7 +29,11 @@ T0_NS = BOOT_NS + 20 * 10**9 + 333_333
 waiting for it costs nothing.  It lies between two ticks of the kernel: on one, whether a
 timer fires a nanosecond sooner or later depends on what came before."""
 
-MEMORY_MB = 1024
+OUT_OF_MEMORY = "compulsory panic_on_oom is enabled"
+"""The kernel's last words when a lab's memory is full: init.py asks it to end then."""
+LAB_FILES = "/run/testctl/raw"
+"""Where a shell's agents write: in the lab's memory."""
+
 LAST_WORDS = 25  # lines
 
 
@@ -43,10 +48,12 @@ def run_point(
     """
     with _directory() as home, own_processor() as cpu:
         outcome = home / "outcome.json"
-        argv = _command(home, kernel, _spec(home, point, workdir, outcome, "point"), program, cpu)
+        memory_mb = memory.lab_mb(point)
+        spec = _spec(home, point, workdir.resolve(), outcome, "point", [home, workdir.resolve()])
+        argv = _command(home, kernel, spec, memory_mb, program, cpu)
         log = home / "console.log"
         with starting() as sessions:
-            process = start(argv, log=log, env=_environment(home))
+            process = start(argv, log=log, env=_environment(home, memory_mb))
             sessions.add(process.pid)
         try:
             ended = wait(process, wall_limit_s)
@@ -54,6 +61,11 @@ def run_point(
             end(process)
         if not ended:
             raise TestbedError(f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(log)}")
+        if not outcome.is_file() and OUT_OF_MEMORY in _text(log):
+            raise TestbedError(
+                f"the lab's memory was full: {memory.contents(point)} need about {memory.needed_mb(point)} MB; "
+                f"it had {memory_mb} MB (set {memory.SET} to give it more)"
+            )
         if not outcome.is_file():
             raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
         result: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
@@ -67,21 +79,27 @@ def _wall(home: Path) -> dict[str, float]:
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
-def shell(point: dict[str, Any], kernel: Path, program: Path | None = None) -> int:
-    """A shell at the user's terminal, inside a lab with the point's topology."""
+def shell(point: dict[str, Any], kernel: Path, program: Path | None = None, writable: Path | None = None) -> int:
+    """A shell at the user's terminal, inside a lab with the point's topology.
+
+    writable: a directory of the user's that may be written to there; nothing else of the machine's may be
+    """
     with _directory() as home:
-        spec = _spec(home, point, home / "raw", home / "outcome.json", "shell")
-        return interact(_command(home, kernel, spec, program), env=_environment(home))
+        may = [writable.resolve()] if writable else []
+        spec = _spec(home, point, Path(LAB_FILES), home / "outcome.json", "shell", may)
+        memory_mb = memory.lab_mb(point)
+        return interact(_command(home, kernel, spec, memory_mb, program), env=_environment(home, memory_mb))
 
 
-def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str) -> Path:
+def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str, writable: Sequence[Path]) -> Path:
     spec = {
         "mode": mode,
-        "workdir": str(workdir.resolve()),
+        "workdir": str(workdir),
         "outcome": str(outcome),
         "t0_ns": T0_NS,
         "seed": point["seed"],
         "traffic": str(home / "traffic"),
+        "writable": [str(path) for path in writable],
         "point": point,
     }
     path = home / "lab.json"
@@ -102,10 +120,10 @@ def _directory() -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: Path, memory_mb: int) -> dict[str, str]:
     """The lab's memory is a file in TMPDIR, deleted once it is open: in memory where there is room."""
     fast = Path("/dev/shm")
-    roomy = os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * MEMORY_MB << 20
+    roomy = os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * memory_mb << 20
     return {
         "TMPDIR": str(fast if roomy else home),
         "HOME": str(home),
@@ -114,8 +132,13 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _command(home: Path, kernel: Path, spec: Path, program: Path | None, cpu: int | None = None) -> list[str]:
-    """The kernel and its command line; it dies with the process that starts it, and stays on its processor, if any."""
+def _command(
+    home: Path, kernel: Path, spec: Path, memory_mb: int, program: Path | None, cpu: int | None = None
+) -> list[str]:
+    """The kernel and its command line; it dies with the process that starts it, and stays on its processor, if any.
+
+    Its root is the machine's, read-only; init.py mounts again what may be written to.
+    """
     init = home / "init"
     script = paths.lab() / "boot" / "init.py"
     init.write_text(f"#!/bin/sh\nexec {_quote(sys.executable)} {_quote(str(script))}\n", encoding="utf-8")
@@ -124,8 +147,8 @@ def _command(home: Path, kernel: Path, spec: Path, program: Path | None, cpu: in
         "setpriv", "--pdeathsig", "KILL",
         *([] if cpu is None else ["taskset", "--cpu-list", str(cpu)]),
         str(kernel),
-        f"mem={MEMORY_MB}M",
-        "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
+        f"mem={memory_mb}M",
+        "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
         f"init={init}",
         "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1",
         f"uml_dir={home}", "umid=lab",
@@ -141,8 +164,12 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
 def _words(log: Path) -> str:
-    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said = _text(log).strip().splitlines()
     if not said:
         return "; it said nothing"
     return "; its last words:\n  " + "\n  ".join(said[-LAST_WORDS:])

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testctl.lab import machine
+from testctl.lab import memory
 from testctl.plan import Point
-from testctl.testbeds.job import job
-from testctl.testbeds.lab import WALL_PER_VIRTUAL, WALL_S, LabTestbed
+from testctl.testbeds.job import job, port_list
+from testctl.testbeds.lab import LabTestbed
 
 KERNEL_LOG = "kernel.log"
 WHOLE_BYTES = 262144
@@ -34,7 +34,7 @@ class Instruments:
     def added(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """A lab's job with them in it."""
         hosts = asked["topology"]["hosts"]
-        ports = ",".join(str(port) for port in sorted({flow["server_port"] for flow in asked["flows"]}))
+        ports = port_list(flow["server_port"] for flow in asked["flows"])
         collect = {name: dict(collectors) for name, collectors in asked["collect"].items()}
         for host in hosts:
             if self.packets:
@@ -57,7 +57,5 @@ class InstrumentedLab:
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir, the kernel's log too."""
-        asked = self.instruments.added(job(point))
-        limit_s = self.lab.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
-        kernel = self.lab.kernels[asked["kernel"]]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.lab.program)
+        asked = memory.with_rings(self.instruments.added(job(point)))
+        return asked, self.lab.run_asked(point, asked, workdir)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from testctl_agent.params import registry
@@ -47,7 +48,7 @@ def job(point: Point) -> dict[str, Any]:
     collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology["hosts"]}
     collect |= {name: {} for name in point.topology["switches"]}
     flows = [_flow(flow) for flow in point.to_json()["flows"]]
-    ports = sorted({flow["server_port"] for flow in flows})
+    ports = [flow["server_port"] for flow in flows]
     backend = backend_of(point)
     for switch in point.topology["switches"] if backend not in BRIDGED else ():
         state[switch] = {"flows": known_connections(point)}
@@ -103,11 +104,22 @@ def known_connections(point: Point) -> str:
     )
 
 
+def port_list(ports: Iterable[int]) -> str:
+    """As tgen takes them, "5001,5003-5099": one after the other a hundred flows' would be too many words."""
+    runs: list[list[int]] = []
+    for port in sorted(set(ports)):
+        if runs and port == runs[-1][-1] + 1:
+            runs[-1].append(port)
+        else:
+            runs.append([port])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+
+
 def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, ports: list[int]) -> None:
     """A host's `capture` or `tcp_info` value as the options of that collector."""
     if value in (False, "off"):
         return
-    options: dict[str, Value] = {"device": "eth0", "ports": ",".join(map(str, ports))}
+    options: dict[str, Value] = {"device": "eth0", "ports": port_list(ports)}
     if not isinstance(value, bool):
         options["interval_ns"] = value
     collectors[name] = options

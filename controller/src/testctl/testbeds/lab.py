@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from testctl_agent.spec.errors import TestbedError
 
 from testctl import paths
 from testctl.lab import kernel as kernels
-from testctl.lab import machine, source
+from testctl.lab import machine, memory
+from testctl.lab.built import built, kernel_for
 from testctl.plan import Point
 from testctl.testbeds.job import backend_of, job, kernel_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
+WALL_PER_AGENT = 20.0
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class LabTestbed:
     kernels       the built kernel of each name a plan uses
     code          hash of what runs in the lab beside the kernel
     program       the switch's program, compiled; None when no point runs it
-    wall_limit_s  watchdog; None: 120 s and 60 s a virtual second
+    wall_limit_s  watchdog; None: 120 s, 60 s a virtual second and 20 s a host or switch
     """
 
     kernels: dict[str, kernels.Kernel]
@@ -41,15 +44,14 @@ class LabTestbed:
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
         """Compiles the switch's program where a point runs it.
 
-        Raises TestbedError when a kernel is not built, with the command that builds it; ProgramError.
+        Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
+        ProgramError.
         """
         points = list(points)
+        _compile()
         found = {}
         for name in sorted({kernel_of(point) for point in points}):
-            kernel = built(name)
-            if kernel is None:
-                raise TestbedError(f"kernel {name} is not built; build it with: testctl lab build {name}")
-            found[name] = kernel
+            found[name] = kernel_for(name, ccs_of(point for point in points if kernel_of(point) == name))
         runs = any(backend_of(point) == "ebpf" for point in points)
         return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
 
@@ -58,6 +60,7 @@ class LabTestbed:
 
         Raises TestbedError when a kernel is not in the cache; ProgramError.
         """
+        _compile()
         found = {}
         for name, made in self.kernels.items():
             kernel = kernels.Kernel(name, made.key, paths.cache_dir() / "kernels" / made.directory.name)
@@ -79,10 +82,15 @@ class LabTestbed:
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
-        asked = job(point)
-        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+        asked = memory.with_rings(job(point))
+        return asked, self.run_asked(point, asked, workdir)
+
+    def run_asked(self, point: Point, asked: dict[str, Any], workdir: Path) -> dict[str, Any]:
+        """The outcome of a point that is already as a testbed wants it."""
+        agents = len(asked["topology"]["hosts"]) + len(asked["topology"]["switches"])
+        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9 + WALL_PER_AGENT * agents
         kernel = self.kernels[asked["kernel"]]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
+        return machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
 
 
 def code_hash() -> str:
@@ -99,10 +107,19 @@ def code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def built(name: str) -> kernels.Kernel | None:
-    """The built kernel of that name, from Debian's sources or any tree it was built from."""
-    named = kernels.by_name(name)
-    if named is not None:
-        return named
-    kernel = kernels.locate(source.find(name))
-    return kernel if kernel.built else None
+def _compile() -> None:
+    """Python's bytecode of what runs in the lab, where it can't be kept: a lab would compile it anew each time."""
+    compileall.compile_dir(paths.root() / "agents" / "src", quiet=2)
+
+
+def ccs_of(points: Iterable[Point]) -> set[str]:
+    """The congestion controls that points name, of hosts and of flows."""
+    named = (
+        values.get("cc")
+        for point in points
+        for values in (*point.settings.values(), *(flow["options"] for flow in point.flows))
+    )
+    return {str(cc) for cc in named if cc}
+
+
+__all__ = ["LabTestbed", "built", "ccs_of", "code_hash", "kernel_for"]

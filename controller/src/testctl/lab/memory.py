@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory a lab is given: by what its point has, measured with stars and dumbbells of 3 to 200 hosts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+LEAST_MB = 1024
+"""TCP's limits depend on the memory: up to 18 hosts all labs have the same."""
+SET = "TESTCTL_LAB_MEMORY_MB"
+"""In the environment: as much for every lab, instead of what is worked out."""
+
+RING_KIB = 32 * 1024
+"""What a capture has when it is not told (a test holds it against the agent's)."""
+RINGS_KIB = 512 * 1024
+"""All captures' rings of a lab; a smaller one than RING_KIB begins with 17 captures."""
+RING_LEAST_KIB = 4 * 1024
+
+_BASE_MB = 160
+_AGENT_MB = 10
+_CAPTURE_MB = 5
+_END_MB = 2
+"""The kernel, Python and what is read of files; an agent; a tcpdump without its ring; a generator."""
+_CONNECTION_KIB = 256
+"""What a connection has under way and in its buffers, of those that wait at one time."""
+
+Json = Mapping[str, Any]
+
+
+def captures(point: Json) -> int:
+    """How many a point has."""
+    return sum("capture" in collectors for collectors in point.get("collect", {}).values())
+
+
+def ring_kib(point: Json) -> int:
+    """The ring of each capture.
+
+    It decides nothing but how long tcpdump may be kept from running; a lab's time stands still while it runs.
+    """
+    return max(RING_LEAST_KIB, min(RING_KIB, RINGS_KIB // max(captures(point), 1)))
+
+
+def with_rings(point: dict[str, Any]) -> dict[str, Any]:
+    """The point with its captures' rings, where they are other than the default."""
+    size = ring_kib(point)
+    for collectors in point["collect"].values() if size < RING_KIB else ():
+        if "capture" in collectors:
+            collectors["capture"] |= {"ring_kib": size}
+    return point
+
+
+def lab_mb(point: Json) -> int:
+    """The memory of a point's lab.  Raises PlanError for a setting that is no number."""
+    if (text := os.environ.get(SET, "")) != "":
+        if not re.fullmatch(r"[1-9][0-9]{1,6}", text):
+            raise PlanError(f"{SET}: want a lab's memory in MB, such as 2048; got {text!r}")
+        return int(text)
+    return max(LEAST_MB, needed_mb(point))
+
+
+def needed_mb(point: Json) -> int:
+    """About what a point needs."""
+    topology, found = point["topology"], captures(point)
+    agents = len(topology["hosts"]) + len(topology["switches"])
+    kib = found * ring_kib(point) + sum(flow["parallel"] for flow in point.get("flows", [])) * _CONNECTION_KIB
+    need: int = (
+        _BASE_MB + agents * _AGENT_MB + found * _CAPTURE_MB + 2 * len(point.get("flows", [])) * _END_MB + kib // 1024
+    )
+    return -(-need // 64) * 64
+
+
+def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """What this machine has for labs."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(encoding="ascii"), re.MULTILINE)
+    return int(match[1]) // 1024 if match else 0
+
+
+def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
+    """Why so many labs at once have no room on this machine, or "".
+
+    there_mb: what is free here; None: it is looked up
+    """
+    there = free_mb() if there_mb is None else there_mb
+    if mb * jobs <= there:
+        return ""
+    labs = f"{jobs} labs at once have up to {jobs} x {mb} MB" if jobs > 1 else f"a lab has up to {mb} MB"
+    return f"{labs} of memory, and this machine has {there} MB free" + (
+        f": want --jobs {there // mb}" if there >= mb and jobs > 1 else ""
+    )
+
+
+def contents(point: Json) -> str:
+    """What of a point needs memory, in words."""
+    topology = point["topology"]
+    counts = {"host": len(topology["hosts"]), "switch": len(topology["switches"]), "capture": captures(point)}
+    ending = {"switch": "es"}
+    return ", ".join(f"{n} {what}{'' if n == 1 else ending.get(what, 's')}" for what, n in counts.items())
