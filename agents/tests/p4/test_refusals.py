@@ -50,7 +50,6 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
         ("resubmit", "resubmit()"),
         ("clone_ingress_pkt_to_egress", "clone()"),
         ("generate_digest", "digest()"),
-        ("execute_meter", "meters"),
         ("truncate", "truncate()"),
         ("modify_field_rng_uniform", "random(): a run would not repeat; use a hash of what the packet carries"),
         ("assign_union", "header unions"),
@@ -92,8 +91,10 @@ def test_expressions(source: Any, why: str) -> None:
 
 def test_tables() -> None:
     changed = document("l2")
-    changed["pipelines"][0]["tables"][0]["type"] = "indirect"
-    assert refusal(changed) == "l2.p4:46: forward: can't be translated: action profiles and selectors"
+    changed["pipelines"][0]["tables"][0]["type"] = "sideways"
+    assert refusal(changed) == "l2.p4:46: forward: can't be translated: a table of type sideways"
+    changed["pipelines"][0]["tables"][0] |= {"type": "indirect", "action_profile": "p"}
+    assert refusal(changed) == "l2.p4:46: no action profile 'p'"
     changed = document("l2")
     changed["pipelines"][0]["tables"][0]["support_timeout"] = True
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: rows that time out"

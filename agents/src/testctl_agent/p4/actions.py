@@ -12,7 +12,7 @@ from testctl_agent.p4.document import Node, unwrap
 from testctl_agent.p4.expression import Scope
 from testctl_agent.p4.fields import ones
 from testctl_agent.p4.hashes import Hashes
-from testctl_agent.p4.model import Action, Array, Field, Header, Program, Stack, comment
+from testctl_agent.p4.model import Action, Array, Field, Header, Meter, Program, Stack, comment
 
 DROP_PORT = 511
 
@@ -22,7 +22,6 @@ _WHY_NOT = {
     "clone_egress_pkt_to_egress": "clone()",
     "resubmit": "resubmit()",
     "recirculate": "recirculate()",
-    "execute_meter": "meters",
     "truncate": "truncate()",
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
     "assert": "assert()",
@@ -80,6 +79,7 @@ class Statements:
             "pop": (2, self._pop),
             "modify_field_with_hash_based_offset": (4, self._hash),
             "count": (2, self._count),
+            "execute_meter": (3, self._execute_meter),
             "register_read": (3, self._register_read),
             "register_write": (3, self._register_write),
         }
@@ -266,6 +266,22 @@ class Statements:
             self.code.add(f"struct count *c = bpf_map_lookup_elem(&c{array.index}, &at);", "")
             with self.code.block("if (c)"):
                 self.code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
+
+    def colour(self, meter: Meter) -> str:
+        """C of the colour that the cell `m` gives the packet, and what it takes from the buckets."""
+        return f"meter_colour(m, p->arrival_ns, {'1' if meter.packets else 'p->wire_bytes'})"
+
+    def _execute_meter(self, node: Node, index: Node, target: Node) -> None:
+        name = node["value"].text()
+        found = self.scope.place(unwrap(target))
+        if name not in self.program.meters or found is None:
+            node.fail(f"no meter {name!r}, or no field for its colour")
+        meter = self.program.meters[name]
+        with self.code.block():
+            self.code.add(f"u32 at = {self.scope.low(index, 32)};")
+            self.code.add(f"struct meter *m = bpf_map_lookup_elem(&{meter.map}, &at);", "")
+            with self.code.block("if (m)"):
+                self.put(*found, self.colour(meter))
 
     def _register_read(self, target: Node, register: Node, index: Node) -> None:
         array = self._array(register, self.program.registers)

@@ -58,6 +58,8 @@ class Entry:
     keys      field name as in P4Info → match; a ternary, range or LPM field left out matches anything
     params    action parameter → value
     priority  of tables with ternary or range fields: the highest wins; equal ones must not overlap
+    member    of tables with an action profile: this member of it, instead of an action
+    group     of tables with an action selector: this group of it, instead of an action
     """
 
     table: str
@@ -65,6 +67,18 @@ class Entry:
     action: str
     params: Mapping[str, int] = field(default_factory=dict)
     priority: int = 0
+    member: int | None = None
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a meter allows: bytes (or packets) a second, and at once."""
+
+    committed: int
+    committed_burst: int
+    peak: int
+    peak_burst: int
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from testctl_agent.p4.driver import Count, Entry, find, instances_of
-from testctl_agent.p4.ebpf_table import Rows, total
+from testctl_agent.p4.driver import Count, Entry, Rates, find, instances_of
+from testctl_agent.p4.ebpf_members import Members
+from testctl_agent.p4.ebpf_table import Rows, meter_cell, total
 from testctl_agent.p4.layout import Cells, Layout, Table
 from testctl_agent.p4.libbpf import Object
 from testctl_agent.p4.rows import Row, action_of, data_words, entry_of, row_of
@@ -35,6 +36,8 @@ class EbpfDriver:
         self._registers = {one.name: one for one in layout.registers}
         self._counters = {one.name: one for one in layout.counters}
         self._tables: dict[str, Rows] = {}
+        self._meters = {one.name: one for one in layout.meters}
+        self._profiles = {one.name: Members(one, loaded) for one in layout.profiles}
         for table in layout.tables:
             self._tables[table.name] = Rows(table, loaded, self._publish)
         for rows in self._tables.values():
@@ -47,6 +50,8 @@ class EbpfDriver:
         self._loaded.map(".data.control").update(_ZERO, bytes(self._image))
 
     def _default(self, table: Table) -> Row:
+        if not table.default.action:
+            return Row((), (), (), (), (), 0, 0, ())
         action = table.action(table.default.action)
         params = {one.name: value for one, value in zip(action.params, table.default.params, strict=True)}
         return Row((), (), (), (), (), 0, action.number, data_words(f"table {table.name}", action, params))
@@ -62,7 +67,10 @@ class EbpfDriver:
 
     def insert(self, entry: Entry) -> None:
         rows = self._changeable(entry.table)
-        rows.insert(row_of(rows.table, entry))
+        row = row_of(rows.table, entry)
+        if rows.table.profile:
+            row.data = (self._profiles[rows.table.profile].reference(entry.member, entry.group),)
+        rows.insert(row)
 
     def delete(self, entry: Entry) -> None:
         rows = self._changeable(entry.table)
@@ -104,6 +112,44 @@ class EbpfDriver:
         if not 0 <= index < cells.size:
             raise DriverError(f"{cells.name}: want an index from 0 to {cells.size - 1}; got {index}")
         return struct.pack("=I", index)
+
+    # action profiles and selectors
+
+    def member(self, profile: str, number: int, action: str, params: Mapping[str, int]) -> None:
+        """Add or change a member; "" as its action removes it, which is refused as long as something refers to it."""
+        members, tables = self._of_profile(profile)
+        if action:
+            members.set(number, action_of(tables[0].table, action), params)
+        else:
+            members.remove(number, [table.refers for table in tables])
+
+    def group(self, profile: str, number: int, numbers: Sequence[int]) -> None:
+        """Set the members of a selector's group, each as often as its weight says; none removes the group."""
+        members, tables = self._of_profile(profile)
+        if numbers:
+            members.set_group(number, numbers)
+        else:
+            members.remove_group(number, [table.refers for table in tables])
+
+    def _of_profile(self, name: str) -> tuple[Members, list[Rows]]:
+        members = find(self._profiles, name, "action profile")
+        return members, [one for one in self._tables.values() if one.table.profile == members.profile.name]
+
+    # meters
+
+    def meter(self, name: str, index: int, rates: Rates | None) -> None:
+        """Set a cell of an indirect meter, its buckets full; None: it gives green to all."""
+        one = find(self._meters, name, "meter")
+        if not 0 <= index < one.size:
+            raise DriverError(f"{one.name}: want an index from 0 to {one.size - 1}; got {index}")
+        self._loaded.map(one.map).update(struct.pack("=I", index), meter_cell(f"meter {one.name}", rates))
+
+    def direct_meter(self, entry: Entry, rates: Rates | None) -> None:
+        """Set the meter of a row."""
+        rows = self._rows(entry.table)
+        rows.meter(row_of(rows.table, entry), meter_cell(f"meter {rows.table.meter}", rates))
+
+    # counters and registers
 
     def counter(self, name: str, index: int) -> Count:
         cells = find(self._counters, name, "counter")

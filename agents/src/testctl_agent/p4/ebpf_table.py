@@ -10,13 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from testctl_agent.p4.driver import Count
-from testctl_agent.p4.layout import Table
+from testctl_agent.p4.driver import Count, Rates
+from testctl_agent.p4.layout import METER, Table
 from testctl_agent.p4.libbpf import Map, Object
 from testctl_agent.p4.rows import Row, packed
 from testctl_agent.spec.errors import DriverError
 
 _U32 = struct.Struct("=I")
+_SCALE = 10**9
+"""Of a meter's buckets: METER_SCALE of runtime/meter.h."""
 
 
 class Rows:
@@ -28,7 +30,8 @@ class Rows:
         self._map: Map | None = loaded.maps.get(f"t{table.index}")
         self._counts: Map | None = loaded.maps.get(f"d{table.index}") if table.direct else None
         self._rows: dict[tuple[object, ...], Row] = {}
-        self._free = list(range(table.capacity - 1, -1, -1)) if self._counts else []
+        self._meters: Map | None = loaded.maps.get(f"p{table.index}") if table.meter else None
+        self._free = list(range(table.capacity - 1, -1, -1)) if self._counts or self._meters else []
         self._tuples: dict[tuple[int, ...], int] = {}
         self._ids = list(range(table.tuples - 1, -1, -1))
         self._fallback = b""
@@ -54,9 +57,12 @@ class Rows:
             if not self._ids:
                 raise DriverError(f"table {table.name}: full: {table.tuples} different masks")
             self._tuples[mask] = self._ids.pop()
-        if self._counts:
+        if self._free:
             row.slot = self._free.pop()
+        if self._counts:
             self._counts.update(_U32.pack(row.slot), bytes(16))
+        if self._meters:
+            self._meters.update(_U32.pack(row.slot), bytes(self._meters.value_bytes))
         self._rows[row.identity] = row
         if table.kind != "ranges":
             self._write(row)
@@ -72,7 +78,7 @@ class Rows:
         mask = (*((1 << 64) - 1 for _ in row.exact), *row.mask)
         if self.table.kind == "tuples" and not any(one.mask == row.mask for one in self._rows.values()):
             self._ids.append(self._tuples.pop(mask))
-        if self._counts:
+        if self._counts or self._meters:
             self._free.append(gone.slot)
 
     def clear(self) -> None:
@@ -85,6 +91,18 @@ class Rows:
         if row.identity not in self._rows:
             raise DriverError(f"table {self.table.name}: no such row")
         return total(self._counts, self._rows[row.identity].slot)
+
+    def meter(self, row: Row, cell: bytes) -> None:
+        """Set the direct meter of a row."""
+        if self._meters is None:
+            raise DriverError(f"table {self.table.name}: no direct meter")
+        if row.identity not in self._rows:
+            raise DriverError(f"table {self.table.name}: no such row")
+        self._meters.update(_U32.pack(self._rows[row.identity].slot), cell)
+
+    def refers(self, data: int) -> bool:
+        """Some row refers to this member or group of the action profile."""
+        return any(row.data == (data,) for row in self._rows.values())
 
     # maps
 
@@ -149,6 +167,19 @@ class Rows:
                 if self._map.lookup(key) != value:
                     self._map.update(key, value)
         return 0, raw
+
+
+def meter_cell(where: str, rates: Rates | None) -> bytes:
+    """struct meter of runtime/meter.h."""
+    if rates is None:
+        return struct.pack(METER, *[0] * 9)
+    given = (rates.committed, rates.committed_burst, rates.peak, rates.peak_burst)
+    if not all(0 <= one < 1 << 40 for one in given) or max(rates.committed_burst, rates.peak_burst) >= 1 << 32:
+        raise DriverError(f"{where}: want rates below 2^40 and bursts below 2^32; got {rates}")
+    if rates.peak < rates.committed:
+        raise DriverError(f"{where}: want a peak rate of at least the committed one; got {rates}")
+    full = (rates.committed_burst * _SCALE, rates.peak_burst * _SCALE)
+    return struct.pack(METER, 0, 1, *given, 0, *full)
 
 
 def total(counts: Map, index: int) -> Count:

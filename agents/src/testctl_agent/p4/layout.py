@@ -26,6 +26,13 @@ Match = Literal["exact", "ternary", "lpm", "range", "valid"]
 
 ROW_HEAD = 16
 MOST_RANGES = 256
+MOST_CHOICES = 128
+"""Members of one group of a selector, each counted as often as its weight says."""
+REFERENCE = 2**32 - 1
+"""As a row's action: data[0] is a member of the table's action profile, or a group plus GROUP."""
+GROUP = 1 << 32
+METER = "=2I7Q"
+"""struct meter of runtime/meter.h."""
 MOST_TUPLES = 64
 
 
@@ -92,6 +99,10 @@ class Table:
     data_words: int
     control: int
     tuples: int
+    meter: str = ""
+    """The name of its direct meter, or ""."""
+    profile: str = ""
+    """The name of its action profile, or ""."""
 
     def action(self, name: str) -> Action:
         return next(one for one in self.actions if one.name == name)
@@ -136,6 +147,27 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Meter:
+    """An indirect meter; a direct one has its table's slots, and size 0."""
+
+    name: str
+    map: str
+    size: int
+    packets: bool
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An action profile: array `a<index>` has its members as rows, array `s<index>` its groups, if it is a selector."""
+
+    name: str
+    index: int
+    size: int
+    selector: bool
+    data_words: int
+
+
+@dataclass(frozen=True)
 class Tap:
     """A field of the telemetry record."""
 
@@ -154,6 +186,8 @@ class Layout:
     record_bytes: int = 0
     control_bytes: int = 0
     most_copies: int = 0
+    meters: tuple[Meter, ...] = ()
+    profiles: tuple[Profile, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -189,4 +223,6 @@ def from_json(text: str) -> Layout:
         raw["record_bytes"],
         raw["control_bytes"],
         raw["most_copies"],
+        tuple(Meter(**one) for one in raw["meters"]),
+        tuple(Profile(**one) for one in raw["profiles"]),
     )

@@ -17,6 +17,9 @@ from testctl_agent.p4.document import Node
 MOST_HEADERS = 64
 """Their validity is one 64-bit word."""
 
+MOST_MEMBERS = 1 << 16
+"""Of an action profile."""
+
 _WIDEST_FIELD = 2048
 _MOST_CELLS = 1 << 24
 
@@ -75,6 +78,34 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Meter:
+    """size: 0 of a direct one, whose cells are those of its table's rows; packets: it counts them, not bytes.
+
+    target  of a direct one: the field that its colour is written to
+    """
+
+    name: str
+    index: int
+    size: int
+    packets: bool
+    target: Node | None = None
+
+    @property
+    def map(self) -> str:
+        return f"m{self.index}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An action profile, or a selector: then `selector` has its hash and the hash's input."""
+
+    name: str
+    index: int
+    size: int
+    selector: Node | None
+
+
+@dataclass(frozen=True)
 class Param:
     name: str
     width: int
@@ -105,6 +136,10 @@ class Program:
     counters: dict[str, Array] = field(default_factory=dict)
     direct: dict[str, str] = field(default_factory=dict)
     """Table → its direct counter."""
+    meters: dict[str, Meter] = field(default_factory=dict)
+    direct_meters: dict[str, Meter] = field(default_factory=dict)
+    """Table → its direct meter."""
+    profiles: dict[str, Profile] = field(default_factory=dict)
     calculations: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
@@ -219,6 +254,17 @@ def _array(node: Node, index: int, width: int) -> Array:
     return Array(node["name"].text(), index, node["size"].number(1, _MOST_CELLS), width)
 
 
+def _meter(node: Node, index: int) -> Meter:
+    name, direct = node["name"].text(), node["is_direct"].flag()
+    kind = node["type"].text()
+    if kind not in ("bytes", "packets"):
+        node.cannot(f"a meter of {kind}")
+    if node["rate_count"].number() != 2:
+        node.cannot("a meter that has not two rates")
+    size = 0 if direct else node["size"].number(1, _MOST_CELLS)
+    return Meter(name, index, size, kind == "packets", node["result_target"] if direct else None)
+
+
 def _mentions(value: object, found: set[tuple[str, str]]) -> None:
     """All pairs of text in the document that may be a field reference."""
     todo = [value]
@@ -294,8 +340,17 @@ def declare(root: Node) -> Program:
             program.direct[one["binding"].text()] = one["name"].text()
         else:
             program.counters[one["name"].text()] = _array(one, at, 0)
-    for one in root.section("meter_arrays"):
-        one.cannot("meters")
+    for at, one in enumerate(root.section("meter_arrays")):
+        meter = _meter(one, at)
+        if meter.target is None:
+            program.meters[meter.name] = meter
+        else:
+            program.direct_meters[one["binding"].text()] = meter
+    for pipeline in root["pipelines"]:
+        for one in pipeline.section("action_profiles"):
+            profile, size = one["name"].text(), one["max_size"].number(1, MOST_MEMBERS)
+            chosen = one["selector"] if one.has("selector") else None
+            program.profiles[profile] = Profile(profile, len(program.profiles), size, chosen)
     for one in root.section("calculations"):
         program.calculations[one["name"].text()] = one
     todo = [node.value for key, node in root.members().items() if key != "field_aliases"]

@@ -9,7 +9,7 @@ from testctl_agent.p4.document import Node
 from testctl_agent.p4.expression import Scope
 from testctl_agent.p4.fields import constant
 from testctl_agent.p4.hashes import Hashes
-from testctl_agent.p4.layout import Param, Preset, Table
+from testctl_agent.p4.layout import MOST_CHOICES, REFERENCE, Param, Preset, Table
 from testctl_agent.p4.model import Action, Program, comment, identifier
 from testctl_agent.p4.tables import Lookup, lay_out, params_of
 
@@ -20,8 +20,6 @@ class Pipeline:
     def __init__(self, program: Program, node: Node, hashes: Hashes) -> None:
         self.program, self.node, self.hashes = program, node, hashes
         self.name = identifier(node["name"].text())
-        for one in node.section("action_profiles"):
-            one.cannot("action profiles and selectors")
         self.tables: dict[str, Table] = {}
         self._nodes: dict[str, Node] = {}
         for kind in ("tables", "conditionals", "action_calls"):
@@ -132,10 +130,12 @@ class Pipeline:
 
     def _table(self, code: Code, node: Node, labels: dict[str, str]) -> None:
         table = self.tables[node["name"].text()]
-        default = self._action(node["default_entry"]["action_id"])
-        by_name = {default.name: default} | {one.name: one for one in map(self._action, node["action_ids"])}
+        by_name = {one.name: one for one in map(self._action, node["action_ids"])}
+        default = self._action(node["default_entry"]["action_id"]) if table.default.action else None
+        if default is not None:
+            by_name = {default.name: default} | by_name
         n = table.index
-        if table.kind == "none" and table.constant:
+        if table.kind == "none" and table.constant and default is not None:
             self._run(code, default, _presets(default, table.default))
             code.add(f"goto {self._next(node, labels, default.name, False)};")
             return
@@ -148,15 +148,25 @@ class Pipeline:
                 code.add("u32 at = r->slot;", f"struct count *c = bpf_map_lookup_elem(&d{n}, &at);", "")
                 with code.block("if (c)"):
                     code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
+        if table.meter and table.kind != "none":
+            self._meter(code, table)
         by_hit = any(key in node["next_tables"].members() for key in ("__HIT__", "__MISS__"))
         if by_hit:
             code.add("u32 hit = !!r;", "")
-        if table.constant:
+        if default is None:
+            code.add("if (!r)", f"\tgoto {self._next(node, labels, '', False)};")
+        elif table.constant:
             with code.block("if (!r)"):
                 self._run(code, default, _presets(default, table.default))
                 code.add(f"goto {self._next(node, labels, default.name, False)};")
         else:
             code.add("if (!r)", f"\tr = &control.t{n}.fallback;")
+        after = f"end_{self.name}"
+        if table.profile:
+            after = self._next(node, labels, "", True)
+            with code.block(f"if (r->action == {REFERENCE:#x})"):
+                self._follow(code, table)
+                code.add("if (!r)", f"\tgoto {after};")
         with code.block("switch (r->action)"):
             for action in by_name.values():
                 code.add(f"case {action.index}:")
@@ -167,7 +177,32 @@ class Pipeline:
                         code.add(f"goto {self._next(node, labels, action.name, False)};")
                     else:
                         code.add(f"goto {self._next(node, labels, action.name, True)};")
-        code.add(f"goto end_{self.name};")
+        code.add(f"goto {after};")
+
+    def _meter(self, code: Code, table: Table) -> None:
+        """The direct meter of the row `r`."""
+        meter = self.program.direct_meters[table.name]
+        assert meter.target is not None
+        found = self.program.field(meter.target)
+        with code.block("if (r)"):
+            code.add("u32 at = r->slot;", f"struct meter *m = bpf_map_lookup_elem(&p{table.index}, &at);", "")
+            with code.block("if (m)"):
+                statements = Statements(self.program, code, self.hashes, Scope(self.program))
+                statements.put(found, self.program.headers[found.header], statements.colour(meter))
+
+    def _follow(self, code: Code, table: Table) -> None:
+        """Let `r` be the member that the row refers to, NULL if there is none."""
+        profile = self.program.profiles[table.profile]
+        k = profile.index
+        code.add("u32 at = r->data[0];", "")
+        if profile.selector is not None:
+            with code.block("if (r->data[0] >> 32)"):
+                code.add(f"struct choices{k} *s = bpf_map_lookup_elem(&s{k}, &at);", "u64 h;", "")
+                self.hashes.emit(code, Scope(self.program), profile.selector, "h")
+                code.add("at = ~0U;")
+                with code.block("if (s && s->many)"):
+                    code.add("h %= s->many;", "opaque(h);", f"if (h < {MOST_CHOICES})", "\tat = s->member[h];")
+        code.add(f"r = bpf_map_lookup_elem(&a{k}, &at);")
 
 
 def _row_data(params: tuple[Param, ...]) -> dict[str, str]:

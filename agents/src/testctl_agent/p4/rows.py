@@ -130,10 +130,19 @@ def row_of(table: Table, entry: Entry) -> Row:
         _spread(key, wanted & key.cut, mask)
     if not 0 <= priority <= MOST_PRIORITY:
         raise DriverError(f"{where}: want a priority from 0 to {MOST_PRIORITY}; got {priority}")
-    action = action_of(table, entry.action)
+    data: tuple[int, ...] = (0,)
+    if table.profile:
+        if entry.action or (entry.member is None) == (entry.group is None):
+            raise DriverError(f"{where}: want a member or a group of {table.profile}, and no action")
+        number = layout.REFERENCE
+    elif entry.member is not None or entry.group is not None:
+        raise DriverError(f"{where}: want an action; it has no action profile")
+    else:
+        action = action_of(table, entry.action)
+        number, data = action.number, data_words(where, action, entry.params)
     return Row(
         tuple(exact), tuple(mask), tuple(value), tuple(low), tuple(high), priority if table.kind != "exact" else 0,
-        action.number, data_words(where, action, entry.params),
+        number, data,
     )  # fmt: skip
 
 
@@ -142,8 +151,8 @@ def _prioritised(table: Table) -> bool:
     return any(key.match in ("ternary", "range") for key in table.keys)
 
 
-def packed(table: Table, row: Row) -> bytes:
-    """struct rowN."""
+def packed(table: Table | layout.Profile, row: Row) -> bytes:
+    """struct rowN, or struct memberN."""
     data = [*row.data, *[0] * (table.data_words - len(row.data))]
     return struct.pack(f"=4I{len(data)}Q", row.action, row.priority, row.slot, 0, *data)
 

@@ -9,8 +9,8 @@ from testctl_agent.p4 import fields, layout
 from testctl_agent.p4.code import Code
 from testctl_agent.p4.document import Node
 from testctl_agent.p4.fields import constant
-from testctl_agent.p4.layout import MOST_RANGES, MOST_TUPLES, Key, Kind, Match, Param, Preset, Table
-from testctl_agent.p4.model import Action, Field, Header, Program, comment
+from testctl_agent.p4.layout import MOST_CHOICES, MOST_RANGES, MOST_TUPLES, Key, Kind, Match, Param, Preset, Table
+from testctl_agent.p4.model import Action, Field, Header, Profile, Program, comment
 
 _MATCHES = ("exact", "ternary", "lpm", "range", "valid")
 _MOST_ROWS = 1 << 20
@@ -114,13 +114,34 @@ def _entries(program: Program, table: Node, keys: list[Key]) -> tuple[Preset, ..
     return tuple(found)
 
 
+def _shared(program: Program, profile: str) -> list[Action]:
+    """The actions of all tables of an action profile: their rows and its members have one size."""
+    numbers = [
+        number.number()
+        for pipeline in program.root["pipelines"]
+        for table in pipeline["tables"]
+        if profile and table.has("action_profile") and table["action_profile"].value == profile
+        for number in table["action_ids"]
+    ]
+    return [program.actions[number] for number in numbers if number in program.actions]
+
+
+def lay_out_profile(program: Program, profile: Profile) -> layout.Profile:
+    words = max([1, *(words_of(one) for one in _shared(program, profile.name))])
+    return layout.Profile(profile.name, profile.index, profile.size, profile.selector is not None, words)
+
+
 def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
     """A table of the JSON; `control` is where the next free byte of the control map is."""
     name = node["name"].text()
-    if node["type"].text() != "simple":
-        node.cannot("action profiles and selectors")
-    if node.has("direct_meters"):
-        node.cannot("meters")
+    kinds = ("simple", "indirect", "indirect_ws")
+    if node["type"].text() not in kinds:
+        node.cannot(f"a table of type {node['type'].text()}")
+    profile = node["action_profile"].text() if node["type"].text() != "simple" else ""
+    if profile and profile not in program.profiles:
+        node.fail(f"no action profile {profile!r}")
+    if profile and not node["key"].items():
+        node.cannot("an action profile of a table without keys")
     if node.has("support_timeout") and node["support_timeout"].flag():
         node.cannot("rows that time out")
     keys, words = _keys(program, node)
@@ -131,11 +152,16 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         if number.number() not in program.actions:
             number.fail(f"no action {number.number()}")
         actions.append(program.actions[number.number()])
-    if not node.has("default_entry"):
+    constant_default, preset = True, Preset("", ())
+    if node.has("default_entry"):
+        default, data = _preset(program, node["default_entry"], node)
+        actions.insert(0, default)
+        preset = Preset(default.name, data)
+        fixed = node["default_entry"]
+        flags = ("action_const", "action_entry_const")
+        constant_default = any(fixed.has(flag) and fixed[flag].flag() for flag in flags)
+    elif not profile:
         node.cannot("a table without a default action")
-    default, data = _preset(program, node["default_entry"], node)
-    fixed = node["default_entry"]
-    constant_default = any(fixed.has(flag) and fixed[flag].flag() for flag in ("action_const", "action_entry_const"))
     capacity = min(node["max_size"].number(1, _MOST_ROWS), MOST_RANGES if kind == "ranges" else _MOST_ROWS)
     lpm = [key.width for key in keys if key.match == "lpm"]
     only_lpm = bool(lpm) and not matches & {"ternary", "range"}
@@ -146,10 +172,9 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         capacity=capacity,
         keys=tuple(keys),
         actions=tuple(
-            layout.Action(one.name, one.index, params_of(one))
-            for one in {one.name: one for one in [default, *actions]}.values()
+            layout.Action(one.name, one.index, params_of(one)) for one in {one.name: one for one in actions}.values()
         ),
-        default=Preset(default.name, data),
+        default=preset,
         constant=constant_default,
         entries=_entries(program, node, keys),
         fixed=node.has("entries"),
@@ -157,9 +182,11 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         exact_words=words["exact"],
         masked_words=words["masked"],
         range_words=words["range"],
-        data_words=max([1, *(words_of(one) for one in [*actions, default])]),
+        data_words=max([1, *(words_of(one) for one in [*actions, *_shared(program, profile)])]),
         control=control,
         tuples=min(capacity, lpm[0] + 1 if only_lpm else MOST_TUPLES) if kind == "tuples" else 0,
+        meter=program.direct_meters[name].name if name in program.direct_meters else "",
+        profile=profile,
     )
 
 
@@ -179,10 +206,34 @@ def maps(table: Table) -> str:
             f"struct {{\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, {table.capacity});\n"
             f'\t__type(key, struct key{n});\n\t__type(value, {value});\n}} t{n} SEC(".maps");\n'
         )
+    if table.meter:
+        text += (
+            f"struct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n\t__uint(max_entries, {table.capacity});\n"
+            f'\t__type(key, u32);\n\t__type(value, struct meter);\n}} p{n} SEC(".maps");\n'
+        )
     if table.direct:
         text += (
             f"struct {{\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, {table.capacity});\n"
             f'\t__type(key, u32);\n\t__type(value, struct count);\n}} d{n} SEC(".maps");\n'
+        )
+    return text + "\n"
+
+
+def profile_maps(profile: layout.Profile) -> str:
+    """C: the members of an action profile and the groups of a selector."""
+    n = profile.index
+    array = "struct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n\t__uint(max_entries, {});\n\t__type(key, u32);\n"
+    text = (
+        f"/* {comment(profile.name)} */\n"
+        f"struct member{n} {{\n\tu32 action, priority, slot, spare;\n\tu64 data[{profile.data_words}];\n}};\n"
+        + array.format(profile.size)
+        + f'\t__type(value, struct member{n});\n}} a{n} SEC(".maps");\n'
+    )
+    if profile.selector:
+        text += (
+            f"struct choices{n} {{\n\tu32 many, member[{MOST_CHOICES}];\n}};\n"
+            + array.format(profile.size)
+            + f'\t__type(value, struct choices{n});\n}} s{n} SEC(".maps");\n'
         )
     return text + "\n"
 

@@ -106,6 +106,7 @@ class _Writer:
         middle = self.ingress.lay_out(0, 0)
         self.control_bytes = self.egress.lay_out(len(self.ingress.tables), middle)
         self.tables = [*self.ingress.tables.values(), *self.egress.tables.values()]
+        self.profiles = [tables.lay_out_profile(self.program, one) for one in self.program.profiles.values()]
         self.name = name
 
     def layout(self) -> Layout:
@@ -123,6 +124,10 @@ class _Writer:
             record_bytes=(size + 7) // 8 * 8,
             control_bytes=self.control_bytes,
             most_copies=MOST_COPIES,
+            meters=tuple(
+                layout.Meter(one.name, one.map, one.size, one.packets) for one in self.program.meters.values()
+            ),
+            profiles=tuple(self.profiles),
         )
 
     # declarations
@@ -169,6 +174,13 @@ class _Writer:
                 f"\t__uint(max_entries, {one.size});\n\t__type(key, u32);\n"
                 f'\t__type(value, struct count);\n}} c{one.index} SEC(".maps");\n\n'
             )
+        for meter in self.program.meters.values():
+            text += (
+                f"/* {comment(meter.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
+                f"\t__uint(max_entries, {meter.size});\n\t__type(key, u32);\n"
+                f'\t__type(value, struct meter);\n}} {meter.map} SEC(".maps");\n\n'
+            )
+        text += "".join(tables.profile_maps(one) for one in self.profiles)
         kept = [one for one in self.tables if not (one.kind == "none" and one.constant)]
         text += "".join(tables.maps(one) for one in kept)
         if kept:
@@ -335,7 +347,9 @@ class _Writer:
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
             f"/* Translated from {shown}: do not edit. */\n\n"
-            '#include "helpers.h"\n#include "port_model.h"\n#include "telemetry.h"\n\n'
+            '#include "helpers.h"\n#include "port_model.h"\n#include "telemetry.h"\n'
+            + ('#include "meter.h"\n' if self.program.meters or self.program.direct_meters else "")
+            + "\n"
             + self._packet()
             + self._maps()
             + '#include "frame.h"\n#include "transmit.h"\n\n'
