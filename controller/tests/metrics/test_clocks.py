@@ -16,7 +16,7 @@ from testctl.metrics.core.view import view
 from testctl.records import load_raw
 from testctl.records.synthetic import bulk, write_point
 
-LATENCIES = ("latency_mean_us", "latency_p99_us", "switch_latency_p50_us")
+LATENCIES = ("latency_mean_us", "latency_p99_us", "latency_p50_us")
 
 
 def values(where: Path, ahead_ns: int, clocks: dict[str, Any] | None) -> dict[str, Number]:

@@ -13,7 +13,7 @@ from testctl.metrics.core.registry import Metric, MetricError, checked, member
 from testctl.records import Records, load_raw
 from testctl.records.synthetic import bulk, write_point
 
-SPEC = MetricSpec("x", "help", (MetricInfo("x_count", "", "help"),))
+SPEC = MetricSpec("x", "help", (MetricInfo("x_count", "", "help", needs="sender"),))
 
 
 def test_every_file_is_a_metric_of_its_name() -> None:
@@ -73,10 +73,28 @@ def test_metric_names_have_one_form() -> None:
 
 @pytest.mark.parametrize(("value", "text", "words"), [("2", False, "want a number; got '2'"), (2, True, "want text")])
 def test_text_and_numbers_are_what_they_are_declared(tmp_path: Path, value: Number, text: bool, words: str) -> None:
-    spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many", text=text),))
+    spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many", text=text, needs="sender"),))
     write_point(tmp_path, bulk(10))
     records = load_raw(tmp_path)
     with pytest.raises(MetricError, match=f"metrics/x: x_count: {words}"):
         checked(Metric(spec, lambda records, flow: {"x_count": value}), records, "bulk")
     unknown = float("nan")
-    assert checked(Metric(spec, lambda records, flow: {"x_count": unknown}), records, "bulk") == {"x_count": unknown}
+    found = checked(Metric(spec, lambda records, flow: {"x_count": unknown}), records, "bulk")
+    assert str(found["x_count"]) == "nan"
+
+
+def test_metric_that_does_not_say_what_measures_it_is_refused() -> None:
+    silent = SimpleNamespace(SPEC=MetricSpec("x", "", (MetricInfo("x_count", "", "help"),)), compute=print)
+    with pytest.raises(
+        MetricError, match="x_count: want `needs`, the instruments"
+    ):
+        member("x", silent)
+    with pytest.raises(ValueError, match=r"metric x_count: needs: want instruments of .*; got captures"):
+        MetricInfo("x_count", "", "help", needs="sender or captures")
+
+
+def test_what_was_not_measured_is_no_number_whatever_a_metric_says(tmp_path: Path) -> None:
+    write_point(tmp_path, {"receiver": bulk(10)["receiver"]})
+    spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many"),), needs="sender or telemetry")
+    found = checked(Metric(spec, lambda records, flow: {"x_count": 0}), load_raw(tmp_path), "bulk")
+    assert str(found["x_count"]) == "nan"

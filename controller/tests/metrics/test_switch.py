@@ -54,8 +54,7 @@ def test_without_telemetry_of_the_whole_way_loss_is_by_captures(tmp_path: Path) 
     captures = talk.captures()
     got = analyse(point(tmp_path, captures, {"left": passage(captures["sender"])})).metrics["bulk"]
     assert (got["packets_sent"], got["packets_lost"]) == (21, 1)
-    assert got["drops"] == 0
-    assert got["drops_where"] == "none"
+    assert math.isnan(float(got["drops"]))  # what the other switch dropped is not known
 
 
 def test_queue_and_latency_of_the_port_with_the_longest_queue(tmp_path: Path) -> None:
@@ -74,17 +73,15 @@ def test_queue_and_latency_of_the_port_with_the_longest_queue(tmp_path: Path) ->
     assert {"left:right", "right:receiver"} < set(found["place"].to_pylist())
 
 
-def test_without_telemetry_queue_and_latency_are_by_captures(tmp_path: Path) -> None:
+def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
     talk = Conversation(delay_us=10)
     for n in range(10):
         talk.delay_us = 10 + n
         talk.data(100 + 50 * n, 1448 * n)
     got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
-    assert got["switch_queue_where"] == "captures"
-    assert got["switch_queue_max_bytes"] == pytest.approx(9000 * 1e9 / 8e9)
-    assert (got["switch_latency_max_us"], got["latency_max_us"]) == (19.0, 19.0)
-    assert math.isnan(float(got["drops"]))
-    assert math.isnan(float(got["queue_marks"]))
+    assert got["latency_max_us"] == 19.0
+    telling = ("drops", "queue_marks", "switch_latency_max_us", "switch_queue_max_bytes", "switch_queue_where")
+    assert all(math.isnan(float(got[name])) for name in telling)
 
 
 def test_marks_by_a_threshold(tmp_path: Path) -> None:

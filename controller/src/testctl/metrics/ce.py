@@ -11,10 +11,11 @@ from testctl.records.schema import CE, ECE
 SPEC = MetricSpec(
     name="ce",
     help="congestion marks on data and on ACKs",
+    needs="receiver",
     values=(
         MetricInfo("ce_marks", "", "data packets that reached the receiver with CE"),
         MetricInfo("ce_fraction", "", "ce_marks / data packets that reached the receiver"),
-        MetricInfo("ece_fraction", "", "ACKs with ECE / ACKs that reached the sender"),
+        MetricInfo("ece_fraction", "", "ACKs with ECE / ACKs that reached the sender", needs="sender"),
     ),
 )
 

@@ -7,13 +7,14 @@ NaN where the hosts have one clock (the lab, namespaces of one machine).
 from __future__ import annotations
 
 from testctl.metrics.core.clocks import apart
-from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="clock",
     help="the receiver's clock against the sender's",
+    needs=PLAN,
     values=(
         MetricInfo("clock_offset_ns", "ns", "receiver's clock less the sender's, taken off latencies; NaN: one clock"),
         MetricInfo(

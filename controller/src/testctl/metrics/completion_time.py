@@ -1,33 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flow completion time: the flow's first packet (its SYN) leaving, to the last new byte's arrival."""
+"""How long a flow took.
+
+From the departure of its first packet (the SYN, wherever it was captured leaving) to the arrival of the last packet
+that brought bytes which had not arrived before: a packet that fills a hole counts, a copy does not.  Both hosts'
+clocks are in it; what they are apart is taken off, and a time below its error is NaN.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
+from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import CONN_BITS, view
+from testctl.metrics.core.view import FlowView, Rows, rows_of, view
+from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="completion_time",
     help="from a flow's first packet to the arrival of its last new byte",
+    needs="sender and receiver",
     values=(MetricInfo("completion_time_s", "s", "first packet's departure to the last new byte's arrival", "lower"),),
 )
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    firsts = [rows["time_ns"][0] for rows in (seen.out, seen.into, seen.acks_in, seen.acks_out) if len(rows)]
-    data = seen.arrived if len(seen.arrived) else seen.sent
-    if not len(data):
+    first = first_departure_ns(seen)
+    if first is None or not len(seen.arrived):
         return {"completion_time_s": NAN}
-    conn, end = data["conn"].astype(np.int64), data.end
-    order = np.lexsort((end, conn))
-    final = order[np.append(np.diff(conn[order]) > 0, True)]  # a packet with each connection's last byte
-    last_byte = np.full(int(conn.max()) + 1, np.iinfo(np.int64).max, np.int64)
-    last_byte[conn[final]] = end[final]
-    complete = end == last_byte[end - 1 >> CONN_BITS]
-    _, first = np.unique(conn[complete], return_index=True)
-    done = data["time_ns"][complete][first].max()
-    return {"completion_time_s": float(done - min(firsts)) / 1e9}
+    took = int(seen.arrived["time_ns"][last_new(seen.arrived)]) - first
+    clocks = apart(seen)
+    unsure = clocks is not None and clocks.error_ns > took
+    return {"completion_time_s": NAN if unsure else took / 1e9}
+
+
+def first_departure_ns(seen: FlowView) -> int | None:
+    """When a flow's first packet left, by the receiver's clock; None without captures."""
+    clocks = apart(seen)
+    back = rows_of(seen.records, seen.name, seen.receiver, 1 - seen.direction, out=True)
+    times = [int(seen.out["time_ns"][0]) + (clocks.offset_ns if clocks else 0)] if len(seen.out) else []
+    times += [int(back["time_ns"][0])] if len(back) else []
+    return min(times, default=None)
+
+
+def last_new(arrived: Rows) -> int:
+    """The position of the last packet with bytes that none before it had."""
+    total = unique_bytes(arrived)
+    low, high = 0, len(arrived) - 1  # all has arrived with `high`
+    while low < high:
+        middle = (low + high) // 2
+        if unique_bytes(Rows(arrived.records, arrived.index[: middle + 1])) == total:
+            high = middle
+        else:
+            low = middle + 1
+    return high

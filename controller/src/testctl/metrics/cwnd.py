@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion window and smoothed RTT as the sender's kernel reported them, while the flow was active.
+"""Window and smoothed round trip as the sender's kernel tells them, by tcp_info.
 
+Of the samples those count at which something was sent and not acknowledged, or waited to be sent, in whatever state
+the connection was: a short flow's application has closed it (FIN_WAIT1) before most of its data leaves.
 The mean is over samples, which are taken at a fixed interval; with parallel connections it is per
 connection.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
 
-_ESTABLISHED = 1
+_CAN_SEND = (1, 4, 8, 9, 11)
+"""ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING of enum tcp_state: those with data to send or outstanding."""
+
 _OF = {
     "cwnd_mean": "packets",
     "cwnd_min": "packets",
@@ -22,19 +28,21 @@ _OF = {
 
 SPEC = MetricSpec(
     name="cwnd",
-    help="congestion window and smoothed RTT of the sender's kernel",
-    values=tuple(MetricInfo(name, unit, f"{name} of tcp_info samples; NaN without any") for name, unit in _OF.items()),
+    help="congestion window and smoothed RTT of the sender's kernel while it had data to send or outstanding",
+    needs="tcp_info",
+    values=tuple(
+        MetricInfo(name, unit, f"{name} of tcp_info samples with data to send or outstanding; NaN without any")
+        for name, unit in _OF.items()
+    ),
 )
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    seen = view(records, flow)
-    if not seen.info:
+    info = view(records, flow).info
+    if not info:
         return dict.fromkeys(_OF, NAN)
-    start, end = seen.active_ns
-    time_ns = seen.info["time_ns"]
-    good = (seen.info["state"] == _ESTABLISHED) & (time_ns >= start) & (time_ns <= end)
-    cwnd, srtt = seen.info["snd_cwnd"][good], seen.info["rtt"][good]
+    good = np.isin(info["state"], _CAN_SEND) & ((info["unacked"] > 0) | (info["notsent_bytes"] > 0))
+    cwnd, srtt = info["snd_cwnd"][good], info["rtt"][good]
     if not len(cwnd):
         return dict.fromkeys(_OF, NAN)
     return {

@@ -22,10 +22,9 @@ _WHY = {
 SPEC = MetricSpec(
     name="drops",
     help="packets that switches dropped, by telemetry",
+    needs="telemetry",
     values=(
-        MetricInfo(
-            "drops", "", "packets of the flow, both ways, that switches dropped; NaN without telemetry", "lower"
-        ),
+        MetricInfo("drops", "", "packets of the flow, both ways, that switches dropped", "lower"),
         MetricInfo("drops_of_data", "", "of these, packets with payload", "lower"),
         MetricInfo("drops_of_acks", "", "of these, packets without", "lower"),
         MetricInfo("drops_by_fate", "", "of these, as a fate of the plan asked", "lower"),

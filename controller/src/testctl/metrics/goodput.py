@@ -6,14 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import Rows, view
+from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="goodput",
     help="payload that reached the receiver, every byte counted once",
+    needs="receiver",
     values=(
-        MetricInfo("goodput_bps", "bit/s", "payload bits, each counted once, per second of active time", "higher"),
+        MetricInfo("goodput_bps", "bit/s", "new payload bits after the first packet, per second of active_s", "higher"),
+        MetricInfo("goodput_second_half_bps", "bit/s", "the same, over the second half of active_s alone", "higher"),
         MetricInfo("payload_bytes", "B", "payload bytes at the receiver, each counted once"),
     ),
 )
@@ -35,6 +37,17 @@ def unique_bytes(rows: Rows) -> int:
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     start, end = seen.active_ns
-    payload = unique_bytes(seen.arrived if len(seen.arrived) else seen.sent)
-    active_s = (end - start) / 1e9
-    return {"goodput_bps": payload * 8 / active_s if active_s > 0 else NAN, "payload_bytes": payload}
+    return {
+        "goodput_bps": _rate(seen, start, end),
+        "goodput_second_half_bps": _rate(seen, start + (end - start) // 2, end),
+        "payload_bytes": unique_bytes(seen.arrived),
+    }
+
+
+def _rate(seen: FlowView, start: int, end: int) -> float:
+    """New payload bits that arrived after `start` per second; NaN where no time passed."""
+    if end <= start:
+        return NAN
+    before = int(np.searchsorted(seen.arrived["time_ns"], start, side="right"))
+    first = Rows(seen.records, seen.arrived.index[:before])
+    return (unique_bytes(seen.arrived) - unique_bytes(first)) * 8e9 / (end - start)

@@ -21,6 +21,7 @@ _TAILS = ("p50", "p99", "p999")
 SPEC = MetricSpec(
     name="latency",
     help="one-way latency of every data packet",
+    needs="sender and receiver",
     values=infos("latency", "one-way latency of data packets", _TAILS),
 )
 

@@ -19,6 +19,7 @@ from testctl.records.schema import Array
 SPEC = MetricSpec(
     name="oscillation",
     help="period and amplitude of a throughput that swings",
+    needs="receiver",
     values=(
         MetricInfo("oscillation_period_ms", "ms", "period of the throughput's swing; NaN when steady"),
         MetricInfo("oscillation_amplitude_bps", "bit/s", "half of p95 - p5 of the binned throughput", "lower"),
@@ -35,7 +36,7 @@ _MOST_BINS = 200_000
 def _bins(seen: FlowView) -> tuple[Array, int]:
     """(bytes per bin, bin width in ns)"""
     start, end = seen.steady_ns
-    rows = seen.at_sink
+    rows = seen.into
     for bin_ns in (10**6, 10**7, 10**8):
         count = (end - start) // bin_ns
         if count <= _MOST_BINS and len(rows) * bin_ns >= _PACKETS_A_BIN * (end - start):

@@ -10,6 +10,7 @@ from testctl.records import Records
 
 SPEC = MetricSpec(
     name="queue",
+    needs="sender and tcp_info",
     help="the flow's payload in the sender's own queues, by tcp_info and the capture",
     values=(
         MetricInfo("own_queue_mean_bytes", "B", "mean over tcp_info samples; NaN without any", "lower"),

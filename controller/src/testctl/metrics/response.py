@@ -2,7 +2,9 @@
 """What becomes of the window at a rate of random loss: a point of a response function.
 
 window_segments is goodput x RTT / MSS, with the round trip of the path's delays alone, so it is the mean
-window where no queue stands, and no more than the bandwidth-delay product where one does.
+window where no queue stands, and no more than the bandwidth-delay product where one does.  The goodput is that of the
+second half of the flow's time: a response function is of the steady state, and a first slow start, with what it loses
+by overshooting, would count as much as many later losses.
 
 Reno's window is sqrt(3/2) / sqrt(p): Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP
 Congestion Avoidance Algorithm", CCR 27(3), 1997, with every segment acknowledged (Linux counts segments,
@@ -19,17 +21,23 @@ from typing import Any
 from testctl_agent.spec import fate
 
 from testctl.metrics.core.capacity import path
-from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.goodput import compute as goodput
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="response",
-    help="window against the rate of random loss",
+    help="window against the rate of random loss, in the second half of a flow's time",
+    needs="receiver",
     values=(
-        MetricInfo("window_segments", "packets", "goodput x RTT / MSS, RTT that of the path's delays alone"),
-        MetricInfo("random_loss_rate", "", "the rate at which the plan's fates lose the flow's segments; NaN without"),
+        MetricInfo("window_segments", "packets", "goodput_second_half_bps x RTT / MSS, RTT that of the path's delays"),
+        MetricInfo(
+            "random_loss_rate",
+            "",
+            "the rate at which the plan's fates lose the flow's segments; NaN without",
+            needs=PLAN,
+        ),
         MetricInfo("window_over_reno", "", "window_segments / (sqrt(3/2) / sqrt(random_loss_rate)), Mathis's Reno"),
     ),
 )
@@ -37,9 +45,10 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    segment = int(seen.arrived["length"].max(initial=0)) if len(seen.arrived) else 0
+    arrived = seen.arrived
+    segment = int((-(-arrived["length"] // arrived["segs"])).max()) if len(arrived) else 0
     rate = loss_rate(records.point, seen.name)
-    window = float(goodput(records, flow)["goodput_bps"]) / 8 * rtt_s(seen) / segment if segment else NAN
+    window = float(goodput(records, flow)["goodput_second_half_bps"]) / 8 * rtt_s(seen) / segment if segment else NAN
     return {
         "window_segments": window if window > 0 else NAN,
         "random_loss_rate": rate,

@@ -5,27 +5,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.metrics.core.spec import MetricInfo, MetricSpec, Number
+from testctl.metrics.core.available import of_flow
+from testctl.metrics.core.passages import data_passages
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="retransmissions",
     help="data packets that left the sender again",
+    needs="sender or telemetry",
     values=(
         MetricInfo("retransmissions", "", "data packets on the wire with bytes that had left before", "lower"),
         MetricInfo("retransmitted_bytes", "B", "payload of these packets", "lower"),
-        MetricInfo("retransmission_rate", "", "retransmissions / data packets sent", "lower"),
+        MetricInfo("retransmission_rate", "", "retransmissions / data packets sent; NaN when none was sent", "lower"),
     ),
 )
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    sent = view(records, flow).sent
+    seen = view(records, flow)
+    first = data_passages(seen)[:1] if "sender" not in of_flow(records, flow) else []
+    sent = first[0].rows if first else seen.sent  # a link keeps the order: the first switch sees what left
     again = sent["retrans"]
     packets, total = int(sent["segs"][again].sum()), int(sent["segs"].sum())
     return {
         "retransmissions": packets,
         "retransmitted_bytes": int(np.sum(sent["length"][again], dtype=np.int64)),
-        "retransmission_rate": packets / total if total else 0.0,
+        "retransmission_rate": packets / total if total else NAN,
     }

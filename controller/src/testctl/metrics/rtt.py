@@ -12,7 +12,10 @@ from testctl.records import Records
 _TAILS = ("p50", "p99")
 
 SPEC = MetricSpec(
-    name="rtt", help="round-trip time from data to its ACK", values=infos("rtt", "round trip of data and ACK", _TAILS)
+    name="rtt",
+    help="round-trip time from data to its ACK",
+    needs="sender",
+    values=infos("rtt", "round trip of data and ACK", _TAILS),
 )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from testctl.metrics.core.capacity import capacity_bps
-from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.metrics.throughput import compute as throughput
 from testctl.records import Records
@@ -12,9 +12,12 @@ from testctl.records import Records
 SPEC = MetricSpec(
     name="saturation",
     help="throughput over the lowest rate set on the flow's path",
+    needs="receiver",
     values=(
         MetricInfo("saturation", "", "throughput_bps / capacity_bps; NaN when no rate is set", "higher"),
-        MetricInfo("capacity_bps", "bit/s", "lowest of the port rates and the sender's htb_rate on the path"),
+        MetricInfo(
+            "capacity_bps", "bit/s", "lowest of the port rates and the sender's htb_rate on the path", needs=PLAN
+        ),
     ),
 )
 

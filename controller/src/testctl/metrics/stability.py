@@ -17,6 +17,7 @@ from testctl.records import Records
 SPEC = MetricSpec(
     name="stability",
     help="standard deviation and coefficient of variation of the binned throughput",
+    needs="receiver",
     values=tuple(
         info
         for width in WIDTHS
@@ -31,7 +32,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     start, end = seen.steady_ns
-    rows = seen.at_sink
+    rows = seen.into
     values: dict[str, Number] = {}
     for width, bin_ns in WIDTHS.items():
         count, _, total = whole_bins(rows["time_ns"], rows["wire_bytes"], start, end, bin_ns)

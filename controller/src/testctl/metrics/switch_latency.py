@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switch latency: from a data packet's arrival at a switch to its departure, the port's delay included.
 
-By telemetry, over every passage of a packet through a switch.  Without it: the latency between the hosts'
-captures, which is that of all switches of the way together, and rests on the hosts' clocks (core/clocks.py);
-telemetry has the switch's own clock for both times.
+By telemetry, over every passage of a packet through a switch; it has the switch's own clock for both times.
+The latency between the hosts' captures, which is that of all switches of the way together, is metric latency.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from testctl.metrics.core.clocks import known
-from testctl.metrics.core.latencies import latencies
 from testctl.metrics.core.passages import data_passages, residence
 from testctl.metrics.core.spec import MetricSpec, Number
 from testctl.metrics.core.summary import infos, summarise
@@ -23,6 +20,7 @@ _TAILS = ("p50", "p99", "p999")
 SPEC = MetricSpec(
     name="switch_latency",
     help="time that data packets spend in a switch",
+    needs="telemetry",
     values=infos("switch_latency", "arrival at a switch to departure, of data packets", _TAILS),
 )
 
@@ -30,6 +28,4 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     spent = [residence(passage)[1] for passage in data_passages(seen)]
-    if spent:
-        return summarise("switch_latency", np.concatenate(spent), _TAILS)
-    return known(seen, summarise("switch_latency", latencies(seen)[1], _TAILS))
+    return summarise("switch_latency", np.concatenate(spent) if spent else np.empty(0, np.int64), _TAILS)

@@ -2,34 +2,42 @@
 """Throughput: bits on the wire of the data direction that reached the receiver, per second.
 
 Counted are all packets of the data direction with their Ethernet, IP and TCP headers (no preamble,
-no frame check sequence), over the flow's active time: from the first data packet's departure to
-the last one's arrival.
+no frame check sequence).  The active time is from the first data packet's arrival to the last one's, both at
+the receiver; the rate is of what arrived in it after the first packet, so it is never above the link's.
 """
 
 from __future__ import annotations
 
-from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import view
+import numpy as np
+
+from testctl.metrics.core.spec import MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import Rows, view
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="throughput",
     help="bits on the wire that reached the receiver, over the flow's active time",
+    needs="receiver",
     values=(
-        MetricInfo("throughput_bps", "bit/s", "wire bits of the data direction at the receiver per second", "higher"),
+        MetricInfo(
+            "throughput_bps", "bit/s", "wire bits that arrived after the first data packet, per second", "higher"
+        ),
         MetricInfo("wire_bytes", "B", "wire bytes of the data direction at the receiver"),
-        MetricInfo("active_s", "s", "first data packet's departure to the last one's arrival"),
+        MetricInfo("active_s", "s", "first data packet's arrival to the last one's; NaN with fewer than two"),
     ),
 )
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    start, end = seen.active_ns
-    wire_bytes = int(seen.at_sink["wire_bytes"].sum())
-    active_s = (end - start) / 1e9
     return {
-        "throughput_bps": wire_bytes * 8 / active_s if active_s > 0 else NAN,
-        "wire_bytes": wire_bytes,
-        "active_s": active_s,
+        "throughput_bps": arrived_bytes(seen.into, *seen.active_ns) * 8 / seen.active_s,
+        "wire_bytes": int(seen.into["wire_bytes"].sum()),
+        "active_s": seen.active_s,
     }
+
+
+def arrived_bytes(rows: Rows, start_ns: int, end_ns: int) -> int:
+    """Wire bytes that arrived after start_ns, up to end_ns."""
+    low, high = np.searchsorted(rows["time_ns"], [start_ns, end_ns], side="right")
+    return int(rows["wire_bytes"][low:high].sum())

@@ -1,65 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retransmission timeouts with their lengths, and tail loss probes.
 
-Both are seen in the packets, as what ended a silence; a timeout during which the connection
-still sent is not a silence, so the kernel's own count is taken when it is higher and is this flow's.
+By the sender's capture each is what it is by Linux's rules (recovery/timers.py), however short it is: a
+retransmission that a timer and no ACK let go, the first outstanding packet (timeout) or the last one, or new data
+(probe).  By the trace of the sender's TCP a timeout is an event of its own, and a probe is a retransmission outside
+of recovery and loss states, or new data beyond the congestion window.  A SYN that left again is a timeout; a SYN-ACK
+is not.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import FlowView, view
-from testctl.metrics.stalls.table import flow_stalls
+from testctl.metrics.core.view import view
+from testctl.metrics.recovery.flow_timers import UNSURE, flow_timers
+from testctl.metrics.recovery.timers import PROBE, RTO
+from testctl.metrics.recovery.traced import traced_columns, traced_names
+from testctl.metrics.recovery.walk import RECOVERY
 from testctl.records import Records
 
 SPEC = MetricSpec(
     name="timeouts",
     help="retransmission timeouts and tail loss probes",
+    needs="sender",
     values=(
-        MetricInfo("retransmission_timeouts", "", "timeouts of the retransmission timer", "lower"),
-        MetricInfo("timeout_length_mean_ms", "ms", "mean silence that a timeout ended; NaN without any", "lower"),
-        MetricInfo("timeout_length_max_ms", "ms", "longest silence that a timeout ended; NaN without any", "lower"),
-        MetricInfo("loss_probes", "", "tail loss probes", "lower"),
+        MetricInfo(
+            "retransmission_timeouts",
+            "",
+            "times the retransmission timer ran out and a packet (a SYN too) left again",
+            "lower",
+            needs="sender or tcp_events",
+        ),
+        MetricInfo(
+            "timeout_length_mean_ms",
+            "ms",
+            "mean time that the timer had run: since the packet left last, or since the last progress of ACKs or "
+            "timer that sent something, whichever is later; NaN without any",
+            "lower",
+        ),
+        MetricInfo("timeout_length_max_ms", "ms", "longest of these; NaN without any", "lower"),
+        MetricInfo(
+            "loss_probes",
+            "",
+            "tail loss probes; NaN where new data left of which only tcp_events or tcp_info could say that a timer, "
+            "not the application, let it go",
+            "lower",
+            needs="sender or tcp_events",
+        ),
     ),
 )
 
 
-def _kernel_timeouts(seen: FlowView) -> int:
-    """The sender's own count: of its sockets where the kernel has one, else of the host."""
-    if seen.info and (seen.info["total_rto"] >= 0).any():
-        conns = np.unique(seen.info["conn"])
-        return sum(int(seen.info["total_rto"][seen.info["conn"] == conn].max()) for conn in conns)
-    return int(seen.snmp.get("TcpExt.TCPTimeouts", 0))
-
-
-def _lengths_ms(silences: list[tuple[int, int, str]]) -> list[float]:
-    """Of every silence (start, length, what ended it) that a timeout ended: how long the timer ran.
-
-    New data does not start the timer again (RFC 6298, 5.1): a silence that only new data ended, and the
-    one that follows at once, are one wait.
-    """
-    lengths = []
-    waiting_since = end = -1
-    new_data = False
-    for start, length, ended_by in sorted(silences):
-        if not (new_data and start == end):
-            waiting_since = start
-        end, new_data = start + length, ended_by == "new_data"
-        if ended_by == "rto":
-            lengths.append((end - waiting_since) / 1e6)
-    return lengths
-
-
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    seen = view(records, flow)
-    stalls = flow_stalls(records, flow)
-    lengths_ms = _lengths_ms([(stall.evidence.start_ns, stall.evidence.length_ns, stall.ended_by) for stall in stalls])
-    probes = sum(stall.ended_by == "tlp" for stall in stalls)
+    found = flow_timers(view(records, flow))
+    lengths_ms = [one.ran_ns / 1e6 for one in found if one.by == RTO]
+    traced = _traced(records, flow) if "tcp_events" in of_flow(records, flow) else None
+    unsure = any(one.by == UNSURE for one in found)
+    timeouts, probes = traced or (len(lengths_ms), NAN if unsure else sum(one.by == PROBE for one in found))
     return {
-        "retransmission_timeouts": max(len(lengths_ms), _kernel_timeouts(seen)),
+        "retransmission_timeouts": timeouts,
         "timeout_length_mean_ms": sum(lengths_ms) / len(lengths_ms) if lengths_ms else NAN,
         "timeout_length_max_ms": max(lengths_ms, default=NAN),
-        "loss_probes": max(probes, int(seen.snmp.get("TcpExt.TCPLossProbes", 0))),
+        "loss_probes": probes,
     }
+
+
+def _traced(records: Records, flow: str) -> tuple[int, Number]:
+    """(timeouts, probes) by the kernel's trace."""
+    events, names = traced_columns(records, flow), traced_names(records, flow)
+    open_state = events["state"] < RECOVERY
+    probes = open_state & (names == "retransmit")
+    probes |= open_state & (names == "send") & (events["pipe"] > events["cwnd"])
+    return int((names == "timeout").sum()), int(np.sum(probes))

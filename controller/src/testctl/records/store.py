@@ -78,6 +78,22 @@ class Records:
         there = np.unique(codes[self.column("ordinal") >= 0])
         return sorted(names[code] for code in there)
 
+    def recorded(self, entity: str, collector: str) -> bool:
+        """Whether a collector (capture, telemetry, tcp_info, tcp_events) ran at an entity, even if it saw nothing."""
+        asked = self.point.get("collect")
+        if isinstance(asked, Mapping) and collector not in asked.get(entity, {}):
+            return False
+        if collector == "telemetry":
+            return entity in self.switches or "layout" in said_of(self.outcome, entity, collector)
+        return f"{entity}: {collector}" in self.outcome.get("notes", {}) or self._has_rows(entity, collector)
+
+    def _has_rows(self, entity: str, collector: str) -> bool:
+        table = {"capture": self.packets, "tcp_info": self.tcp_info, "tcp_events": self.tcp_events}[collector]
+        if table is None:
+            return False
+        codes, names = codes_of(table, "where")
+        return entity in names and bool((codes == names.index(entity)).any())
+
     def digest(self) -> str:
         return digest_of(self.packets, self.tcp_info, self.tcp_events)
 

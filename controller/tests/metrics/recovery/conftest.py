@@ -10,16 +10,16 @@ import pytest
 from testctl.records import Records, load_raw
 from testctl.records.synthetic import Conversation, write_point
 
-Load = Callable[[Conversation], Records]
+Load = Callable[..., Records]
 
 
 @pytest.fixture
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """The records of a conversation, by way of its captures."""
+    """The records of a conversation, by way of its captures; its sender sends tail loss probes if `probes`."""
 
-    def made(talk: Conversation) -> Records:
+    def made(talk: Conversation, *, probes: bool = False) -> Records:
         where: Path = tmp_path_factory.mktemp("point")
-        write_point(where, talk.captures())
+        write_point(where, talk.captures(), settings={"sender": {"net.ipv4.tcp_early_retrans": 3 * probes}})
         return load_raw(where)
 
     return made

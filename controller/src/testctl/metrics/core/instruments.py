@@ -13,7 +13,6 @@ from testctl_agent.wire.results import END
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
-from testctl.records.schema import codes_of
 
 _EXTRA_BYTES = 64  # per connection: what a generator sends beside what it counts (iperf3's cookie)
 _SHARE = 0.02
@@ -71,12 +70,6 @@ def generator_bytes(result: Any) -> tuple[int | None, int | None]:
     return sent, received
 
 
-def _captured(records: Records) -> bool:
-    """Whether a host's capture has any packet (a switch's telemetry is not one)."""
-    where, names = codes_of(records.packets, "where")
-    return bool(np.isin(where, [code for code, name in enumerate(names) if name not in records.switches]).any())
-
-
 def _generator(seen: FlowView, result: Any) -> Iterator[str]:
     if why := next((why for end in _ends(result) if (why := misfit(end, END))), ""):
         yield f"its generator's result can't be read: {why}"
@@ -95,8 +88,10 @@ def _generator(seen: FlowView, result: Any) -> Iterator[str]:
         for where, rows in ((seen.sender, seen.sent), (seen.receiver, seen.arrived)):
             if len(rows) and unique_bytes(rows) < received:
                 yield f"{where}'s capture has {unique_bytes(rows)} bytes of payload; {seen.receiver} read {received}"
-        if received and not len(seen.sent) and not len(seen.arrived) and _captured(seen.records):
-            yield f"no capture has a packet of it; {seen.receiver} read {received} bytes"
+        if received and not len(seen.sent) and not len(seen.arrived):
+            ends = [host for host in (seen.sender, seen.receiver) if seen.records.recorded(host, "capture")]
+            if ends:
+                yield f"no capture ({', '.join(ends)}) has a packet of it; {seen.receiver} read {received} bytes"
 
 
 def _unseen(seen: FlowView) -> Iterator[str]:

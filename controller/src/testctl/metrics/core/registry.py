@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import testctl.metrics
-from testctl.metrics.core.spec import MetricInfo, MetricSpec, Number
+from testctl.metrics.core.available import of_flow, of_point
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.records import Records
 
 Compute = Callable[[Records, str], dict[str, Number]]
@@ -38,6 +39,11 @@ def member(name: str, module: object) -> Metric:
         raise MetricError(f"metrics/{name}: want a function compute(records, flow); got {type(compute).__name__}")
     if not spec.values:
         raise MetricError(f"metrics/{name}: want at least one value in SPEC.values; got none")
+    for value in spec.values:
+        if not value.needs:
+            raise MetricError(
+                f"metrics/{name}: {value.name}: want `needs`, the instruments it is measured by; got none"
+            )
     return Metric(spec, compute)
 
 
@@ -65,7 +71,10 @@ def metric_names() -> dict[str, MetricInfo]:
 
 
 def checked(metric: Metric, records: Records, flow: str) -> dict[str, Number]:
-    """The values of a metric; raises MetricError unless they are just the declared ones."""
+    """The values of a metric, NaN for what no instrument of the flow measured.
+
+    Raises MetricError unless they are just the declared ones.
+    """
     values = metric.compute(records, flow)
     wanted = {value.name for value in metric.spec.values}
     if set(values) != wanted:
@@ -77,4 +86,5 @@ def checked(metric: Metric, records: Records, flow: str) -> dict[str, Number]:
         if isinstance(got, str) != value.text and got == got:  # NaN is "not known" of either
             want = "text" if value.text else "a number"
             raise MetricError(f"metrics/{metric.spec.name}: {value.name}: want {want}; got {got!r}")
-    return values
+    there = of_flow(records, flow) if metric.spec.scope == "flow" else of_point(records)
+    return {value.name: values[value.name] if value.measured_by(there) else NAN for value in metric.spec.values}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from testctl.metrics.core.spec import NAN
 from testctl.records import Records
 from testctl.records.schema import ACK, SYN, Array, Ints, codes_of, numbers_of
 
@@ -54,7 +55,7 @@ class Rows:
 class FlowView:
     """A flow's packets by role.
 
-    direction: the one that carried more payload (0 fwd when equal); sender, receiver: its ends.
+    direction: the one that carried more payload (as the plan has it when equal); sender, receiver: its ends.
     Each Rows is empty when that end was not captured: out = all that left the sender in the data
     direction, into = the same arriving at the receiver, acks_in = arriving at the sender,
     acks_out = leaving the receiver.
@@ -82,18 +83,21 @@ class FlowView:
 
     @property
     def at_sink(self) -> Rows:
-        """What throughput is counted on: arrivals, or departures when the receiver was not captured."""
+        """What a throughput is drawn of: arrivals, or departures when the receiver was not captured."""
         return self.into if len(self.into) else self.out
 
     @cached_property
     def active_ns(self) -> tuple[int, int]:
-        """From the first data packet's departure to the last one's arrival.
+        """From the first data packet's arrival at the receiver to the last one's, by the receiver's clock; (0, 0)
+        without any."""
+        time_ns = self.arrived["time_ns"]
+        return (int(time_ns[0]), int(time_ns[-1])) if len(time_ns) else (0, 0)
 
-        An end that was not captured is replaced by the other; (0, 0) without any data.
-        """
-        first = self.sent if len(self.sent) else self.arrived
-        last = self.arrived if len(self.arrived) else self.sent
-        return (int(first["time_ns"][0]), int(last["time_ns"][-1])) if len(first) else (0, 0)
+    @cached_property
+    def active_s(self) -> float:
+        """The length of the active time; NaN where there is none, as with a single packet."""
+        start, end = self.active_ns
+        return (end - start) / 1e9 if end > start else NAN
 
     @cached_property
     def steady_ns(self) -> tuple[int, int]:
@@ -149,10 +153,15 @@ def _make(records: Records, flow: str) -> FlowView:
         return rows_of(records, flow, where, direction, out=out)
 
     carried = [
-        max(int(rows(ends[d], d, True)["length"].sum()), int(rows(ends[1 - d], d, False)["length"].sum()))
+        max(
+            int(rows(ends[d], d, True)["length"].sum()),
+            int(rows(ends[1 - d], d, False)["length"].sum()),
+            *(int(rows(switch, d, False)["length"].sum()) for switch in records.switches),
+        )
         for d in (0, 1)
     ]
-    direction = 1 if carried[1] > carried[0] else 0
+    asked_way = 1 if asked.get("options", {}).get("reverse") is True else 0
+    direction = asked_way if carried[0] == carried[1] else int(carried[1] > carried[0])
     sender, receiver = ends if direction == 0 else ends[::-1]
     acks_in, acks_out = rows(sender, 1 - direction, False), rows(receiver, 1 - direction, True)
     return FlowView(

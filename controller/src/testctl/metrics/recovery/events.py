@@ -17,6 +17,7 @@ from testctl.records.schema import (
     TCP_EVENT_SOURCES,
     TCP_EVENTS,
     Array,
+    Bools,
     Ints,
     names_column,
 )
@@ -57,13 +58,15 @@ def tcp_events(records: Records, flow: str) -> pa.Table:
 
 def _events(walked: Walk) -> dict[str, Array]:
     trace = walked.trace
-    mss = max(trace.mss, 1)
     known = np.ones(len(trace), np.bool_)
     for stretch in unsure(trace):
         known[stretch.first : stretch.last + 1] = False
     sent = np.where(trace.again, _RETRANSMIT, _SEND)
-    pipe = -(-walked.pipe // mss)
-    delivered = _SYN - (-walked.delivered() // mss) if trace.from_start else np.full(len(trace), -1)
+    in_flight = (trace.fin >= 0) & (trace.nxt > trace.fin) & (trace.una <= trace.fin)
+    pipe = _packets(walked.pipe, in_flight, trace)
+    delivered = _SYN + _packets(walked.delivered(), (trace.fin >= 0) & (trace.una > trace.fin), trace)
+    if not trace.from_start:
+        delivered = np.full(len(trace), -1)
     return {
         "row": trace.row,
         "time_ns": trace.time_ns,
@@ -79,6 +82,12 @@ def _events(walked: Walk) -> dict[str, Array]:
         "state": np.where(known, walked.state, -1),
         "delivered": np.where(known, delivered, -1),
     }
+
+
+def _packets(amount: Ints, with_fin: Bools, trace: Trace) -> Ints:
+    """Bytes as packets, rounded up.  A FIN takes one number, and a packet only where it left without data."""
+    fin = (with_fin & (amount > 0)).astype(np.int64)
+    return np.asarray(-(-(amount - fin) // max(trace.mss, 1)) + fin * trace.fin_alone)
 
 
 def smoothed_rtt_us(trace: Trace) -> Ints:

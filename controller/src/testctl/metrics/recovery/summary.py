@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +15,10 @@ from testctl.records import Records
 
 _LONGEST_TEXT = 2000
 _SHARES = (1, 25, 50, 75, 99)
-_EXCESS = "cwnd - ssthresh just before a fast recovery's end"
+_EXCESS = "cwnd - ssthresh just before the end of each fast recovery that ACKs ended"
 
 _VALUES: tuple[tuple[str, str, str, Better], ...] = (
-    ("recoveries", "", "fast recoveries; this and all below: NaN without a capture at the sender", "none"),
+    ("recoveries", "", "fast recoveries", "none"),
     (
         "recoveries_not_measured",
         "",
@@ -57,12 +56,17 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
     (
         "lost_retransmissions",
         "",
-        "retransmissions of fast recoveries that never arrived; without a capture of the receiver those sent once more",
+        "retransmissions of fast recoveries that never arrived",
         "lower",
     ),
     ("prr_out_ratio_max", "", "largest prr_out / prr_delivered of a fast recovery; with PRR at most 2", "lower"),
     ("prr_bound_broken", "", "fast recoveries with prr_out > 2 prr_delivered after some ACK", "lower"),
-    ("recovery_excess_window_mean", "packets", f"{_EXCESS}: mean; NaN where it is not known", "none"),
+    (
+        "recovery_excess_window_mean",
+        "packets",
+        f"{_EXCESS}: mean; NaN without any, or where one is not known: the trace has it, a sample only if taken then",
+        "none",
+    ),
     *((f"recovery_excess_window_p{n:02d}", "packets", f"{_EXCESS}: p{n:02d}", "none") for n in _SHARES),
     (
         "recovery_slow_start_share",
@@ -70,19 +74,23 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
         "share of these recoveries with cwnd < ssthresh; NaN where it is not known",
         "lower",
     ),
-    (
-        "recovery_excess_window_by",
-        "",
-        "what that was taken from and how often: trace, tcp_info, flight (cwnd by what was in flight), unknown",
-        "none",
-    ),
 )
-_TEXTS = {"recovery_sent_pattern", "recovery_sent_first_round", "recovery_excess_window_by"}
+_TEXTS = {"recovery_sent_pattern", "recovery_sent_first_round"}
+_BY_WINDOW = "sender and tcp_events or sender and tcp_info"
+_NEEDS = {"recovery_cwnd_min": "sender and tcp_info", "lost_retransmissions": "sender and receiver"}
 
 SPEC = MetricSpec(
     name="recovery",
     help="fast recoveries, by the sender's capture",
-    values=tuple(MetricInfo(*value, text=value[0] in _TEXTS) for value in _VALUES),
+    needs="sender",
+    values=tuple(
+        MetricInfo(
+            *value,
+            text=value[0] in _TEXTS,
+            needs=_BY_WINDOW if "window_" in value[0] or "slow_start" in value[0] else _NEEDS.get(value[0], ""),
+        )
+        for value in _VALUES
+    ),
 )
 
 
@@ -121,15 +129,15 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
 
 def _excess(known: Sequence[Recovery]) -> dict[str, Number]:
     ended = [one for one in known if one.exited_by == "ack"]
-    found = [one.excess_window for one in ended if one.excess_window is not None]
-    by = Counter(one.window_source for one in ended)
+    exact = [one.excess_window for one in ended if one.window_source in ("trace", "tcp_info")]
+    found = [excess for excess in exact if excess is not None] if len(exact) == len(ended) else []
     values: dict[str, Number] = {
         "recovery_excess_window_mean": float(np.mean(found)) if found else NAN,
         "recovery_slow_start_share": sum(excess < 0 for excess in found) / len(found) if found else NAN,
     }
     for share in _SHARES:
         values[f"recovery_excess_window_p{share:02d}"] = float(np.percentile(found, share)) if found else NAN
-    return {**values, "recovery_excess_window_by": ", ".join(f"{name} {by[name]}" for name in sorted(by)) or "none"}
+    return values
 
 
 def _short(text: str) -> str:

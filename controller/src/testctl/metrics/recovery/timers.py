@@ -1,34 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which retransmissions a timer sent, and which an ACK let go."""
+"""Whether a retransmission was let go by an ACK or by a timer: retransmission timeout or tail loss probe.
+
+By the sender's capture alone, with Linux's rules.  A timeout (RFC 6298) sends the first outstanding packet again,
+a smoothed round trip and at least RTO_MIN_NS after that packet left last.  A probe (RFC 8985, section 7) sends the
+last one again about two round trips after the last departure or progress of ACKs, once until more is acknowledged;
+it is always the first timer to run out where nothing is SACKed, so a single outstanding packet is probed first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.recovery.trace import Trace
-from testctl.metrics.stalls.table import flow_stalls
 from testctl.records.schema import Ints
 
+ACK, RTO, PROBE = "ack", "rto", "tlp"
+RTO_MIN_NS = 200_000_000
 _FLOOR_NS = 1_000_000
-_RTO_MIN_NS = 200_000_000
 _ALMOST = 0.9
 _SAMPLES = 64
+_LOSS = 4
 
 
 class Timers:
-    """Decides for the retransmissions of a connection."""
+    """Decides for the retransmissions of a connection, asked in their order.
+
+    ran_ns: how long the timer of the last answer that was none of an ACK's had run.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-
-    @cached_property
-    def _ended(self) -> dict[int, str]:
-        """What ended a silence, by the row that did: the stalls' own finding."""
-        stalls = flow_stalls(self.trace.flow.records, self.trace.flow.name)
-        return {stall.evidence.ender_row: stall.ended_by for stall in stalls if stall.evidence.ender_row >= 0}
+        self.ran_ns = 0
+        self._timer_ns = -1  # when a timer sent last
+        settings: Mapping[str, Mapping[str, Any]] = trace.flow.records.point.get("settings", {})
+        own, other = settings.get(trace.flow.sender, {}), settings.get(trace.flow.receiver, {})
+        self._rto_min_ns = int(own.get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
+        sack = all(int(end.get("net.ipv4.tcp_sack", 1)) for end in (own, other))
+        self.probing = sack and int(own.get("net.ipv4.tcp_early_retrans", 3)) in (3, 4)
 
     @cached_property
     def _rtts(self) -> tuple[Ints, Ints]:
@@ -38,12 +51,8 @@ class Timers:
         return samples.time_ns[own][order], samples.rtt_ns[own][order]
 
     @cached_property
-    def _rtos(self) -> tuple[Ints, Ints]:
-        info = self.trace.flow.info
-        if not info:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        own = (info["conn"] == self.trace.conn) & (info["rto"] > 0)
-        return info["time_ns"][own], info["rto"][own]
+    def _data(self) -> Ints:
+        return np.flatnonzero(~self.trace.is_ack)
 
     def rtt_ns(self, at_ns: int) -> int:
         """The median of the 64 round trips before; the first one after if none; 0 without any."""
@@ -53,32 +62,52 @@ class Timers:
         position = int(np.searchsorted(time_ns, at_ns, side="right"))
         return int(np.median(rtt_ns[max(position - _SAMPLES, 0) : position])) if position else int(rtt_ns[0])
 
-    def rto_ns(self, at_ns: int) -> int:
-        """The retransmission timeout: the kernel's last word before, or at least 200 ms."""
-        time_ns, rto_us = self._rtos
-        before = int(np.searchsorted(time_ns, at_ns, side="right"))
-        if before:
-            return int(rto_us[before - 1]) * 1000
-        return max(_RTO_MIN_NS, 2 * self.rtt_ns(at_ns))
+    def _progress_ns(self, una: int) -> int:
+        """When `una` was acknowledged; -1 when nothing has been."""
+        first = int(np.searchsorted(self.trace.una, una))
+        return int(self.trace.time_ns[first]) if self.trace.is_ack[first] else -1
 
-    def sent_by(self, event: int, una: int, nxt: int, head_ns: int) -> str:
-        """ "rto", "tlp" or "ack" for the retransmission at `event`.
+    def _head_ns(self, una: int) -> int:
+        """When the first outstanding packet left first."""
+        first = int(np.searchsorted(self.trace.nxt, una, side="right"))
+        return int(self.trace.time_ns[first])
 
-        una, nxt: before it; head_ns: when the first outstanding packet was retransmitted last, -1 never.
-        An ACK lets packets go within a round trip (even paced ones); a timer runs longer.  While ACKs
-        go on coming the retransmission timer is known by how long ago the packet was retransmitted.
+    def sent_by(self, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
+        """RTO, PROBE or ACK for the retransmission at `event`.
+
+        una, nxt, state: before it; head_ns: when the first outstanding packet was retransmitted last, -1 never;
+        doubt: something is SACKed or was acknowledged twice, or a recovery goes on, so an ACK may have let it go.
         """
         trace = self.trace
         now = int(trace.time_ns[event])
+        progress, head_sent = self._progress_ns(una), max(self._head_ns(una), head_ns)
+        by = self._by(event, una, nxt, doubt, state, now - progress if progress >= 0 else now, now - head_sent)
+        if by != ACK:
+            self.ran_ns = now - max(progress, head_sent if by == RTO else self._left_ns(event), self._timer_ns)
+            self._timer_ns = now
+        return by
+
+    def _left_ns(self, event: int) -> int:
+        """When the last data before an event left."""
+        before = int(np.searchsorted(self._data, event))
+        return int(self.trace.time_ns[self._data[before - 1]]) if before else -1
+
+    def _by(self, event: int, una: int, nxt: int, doubt: bool, state: int, since_ack: int, since_head: int) -> str:
+        trace = self.trace
+        now = int(trace.time_ns[event])
         head, tail = int(trace.seq[event]) <= una, int(trace.end[event]) >= nxt
+        if not head and not tail:
+            return ACK
+        rtt = self.rtt_ns(now)
+        rto = _ALMOST * (rtt + self._rto_min_ns)
+        probed = self._timer_ns >= 0 and now - self._timer_ns <= since_ack
+        since_timer = now - self._timer_ns if self._timer_ns >= 0 else now
+        idle = min(since_ack, now - self._left_ns(event))
+        may_probe = self.probing and not probed and state < _LOSS - 1
+        probes = may_probe and tail and (not head or not doubt)
+        if probes and idle > _FLOOR_NS and (idle >= 2 * _ALMOST * rtt or since_head >= rto):
+            return PROBE
+        if head and since_head >= rto and min(since_ack, since_timer) >= rto:
+            return RTO
         quiet = now - int(trace.time_ns[event - 1]) if event else 0
-        if quiet > _FLOOR_NS and quiet > self.rtt_ns(now):
-            said = self._ended.get(int(trace.row[event]), "")
-            if said in ("rto", "tlp", "ack"):
-                return said
-            if head and tail:
-                return "rto" if quiet >= _ALMOST * self.rto_ns(now) else "tlp"
-            return "rto" if head else "tlp" if tail else "ack"
-        if head and head_ns >= 0 and now - head_ns > _FLOOR_NS and now - head_ns >= _ALMOST * self.rto_ns(now):
-            return "rto"
-        return "ack"
+        return RTO if head and since_head >= rto and quiet > max(_FLOOR_NS, rtt) else ACK

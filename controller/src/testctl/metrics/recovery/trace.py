@@ -21,6 +21,7 @@ class Trace:
     una, nxt: snd.una and snd.nxt after the event;
     plain: of an ACK, it carried no payload; at: of an ACK, its entry in `blocks`, (ACKs, 8) SACK edges
     (start, end, start, …; -1 none); top: the highest byte that an ACK acknowledged or SACKed.
+    fin: the number that the FIN takes, -1 without one; fin_alone: it left in a packet without data;
     from_start: the SYN was captured; start: snd.una before the first event; sack: whether any ACK had
     SACK blocks; mss: the largest packet's payload.
     Only a capture at the sender shows this order.
@@ -45,6 +46,8 @@ class Trace:
     top: Ints
     from_start: bool
     start: int
+    fin: int
+    fin_alone: bool
     sack: bool
     mss: int
 
@@ -62,8 +65,6 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
 
     repaired: only those that retransmitted.
     """
-    if not len(flow.acks_in):
-        return []
     conns = flow.sent["conn"][flow.sent["retrans"]] if repaired else flow.sent["conn"]
     memo = flow.records.memo
     found: list[Trace] = []
@@ -109,7 +110,7 @@ def _trace(flow: FlowView, conn: int) -> Trace:
         end=end,
         payload=merged(data["length"], 0),
         segs=merged(np.where(data["length"] > 0, segs, 0), 0),
-        again=merged(data["retrans"] & (data["length"] > 0), 0).astype(np.bool_),
+        again=merged(data["retrans"], 0).astype(np.bool_),
         number=number,
         una=una,
         nxt=nxt,
@@ -119,6 +120,8 @@ def _trace(flow: FlowView, conn: int) -> Trace:
         top=merged(0, tops),
         from_start=from_start,
         start=start,
+        fin=int((data["seq"] + data["length"])[fin > 0].max(initial=-1)),
+        fin_alone=bool((fin > 0)[data["length"] == 0].any()),
         sack=bool((blocks >= 0).any()),
         mss=int((-(-data["length"] // segs)).max()) if count else 1,
     )

@@ -24,6 +24,12 @@ def traced_events(records: Records, flow: str) -> pa.Table:
     return table.take(pa.array(np.flatnonzero(mine)))
 
 
+def traced_names(records: Records, flow: str) -> Array:
+    """The `event` of each row of traced_events (of TCP_EVENT_NAMES)."""
+    codes, names = codes_of(traced_events(records, flow), "event")
+    return np.array(names or [""])[codes]
+
+
 def traced_columns(records: Records, flow: str) -> dict[str, Array]:
     """The numbers of traced_events, taken once."""
     key = ("traced", flow)

@@ -8,6 +8,7 @@ in between snd.una and snd.nxt say it all.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,11 +50,19 @@ class Episode:
     timeouts: int = 0
 
 
+class Timed(NamedTuple):
+    """A retransmission that a timer sent: its event, which timer ("rto", "tlp") and how long that had run."""
+
+    event: int
+    by: str
+    ran_ns: int
+
+
 @dataclass(frozen=True)
 class Walk:
     """sacked, pipe (bytes; empty unless asked for) and state after each event; episodes in order.
 
-    by_timer: events of retransmissions that a timer sent.
+    timed: retransmissions that a timer sent, in order.
     """
 
     trace: Trace
@@ -61,7 +70,12 @@ class Walk:
     pipe: Ints
     state: Ints
     episodes: list[Episode]
-    by_timer: list[int]
+    timed: list[Timed]
+
+    @property
+    def by_timer(self) -> list[int]:
+        """The events of `timed`."""
+        return [timer.event for timer in self.timed]
 
     def delivered(self, events: Ints | slice = slice(None)) -> Ints:
         """Bytes that the ACKs up to an event say have arrived; its steps are DeliveredData (RFC 6937)."""
@@ -98,7 +112,7 @@ class _Walker:
     high_rxt: int = 0
     lost_below: int = 0
     head_ns: int = -1
-    by_timer: list[int] = field(default_factory=list)
+    timed: list[Timed] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -125,7 +139,7 @@ class _Walker:
                 if self.pipes:
                     pipe[part] = pipe_found
                 at += len(found)
-        return Walk(trace, sacked, pipe, state, self.episodes, self.by_timer)
+        return Walk(trace, sacked, pipe, state, self.episodes, self.timed)
 
     def _begin(self, at: int) -> None:
         """Take up snd.una and snd.nxt where a stretch begins."""
@@ -191,9 +205,10 @@ class _Walker:
         self.nxt = max(self.nxt, end)
 
     def _again(self, event: int, seq: int, end: int) -> None:
-        by = self.timers.sent_by(event, self.una, self.nxt, self.head_ns)
+        doubt = bool(self.board.total or self.dups or self.state in (RECOVERY, LOSS))
+        by = self.timers.sent_by(event, self.una, self.nxt, self.head_ns, doubt, self.state)
         if by != "ack":
-            self.by_timer.append(event)
+            self.timed.append(Timed(event, by, self.timers.ran_ns))
         if by == "tlp":
             return
         if by == "rto":

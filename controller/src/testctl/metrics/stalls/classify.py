@@ -1,63 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says why a silence was and how it ended, from its evidence alone.
-
-Timers (Linux): a retransmission timeout (RFC 6298; at least 200 ms by default) sends the first
-outstanding packet again; a tail loss probe (RFC 8985, section 7; about two round trips, at
-least two jiffies) sends one packet at the tail, new data if there is any.
-"""
+"""Says why a silence was and how it ended, from its evidence alone."""
 
 from __future__ import annotations
 
+from testctl.metrics.recovery.flow_timers import UNSURE
+from testctl.metrics.recovery.timers import PROBE, RTO
 from testctl.metrics.stalls.evidence import Evidence
 
-_RTO_MIN_NS = 200_000_000
-_ALMOST = 0.9
+_WAITED_IN_HOST = 2
 
 
-def classify(e: Evidence) -> tuple[str, str]:
-    """(cause, ended_by) of a silence: keys of CAUSES and ENDS."""
-    ended_by = _ended_by(e)
+def classify(e: Evidence, unsure_is: str = "") -> tuple[str, str]:
+    """(cause, ended_by) of a silence: keys of CAUSES and ENDS.
+
+    unsure_is: how to take one that ended with new data of which it is not known whether a timer let it go; by
+    default as a probe when it left alone, else as the application's.
+    """
+    ended_by = _ended_by(e, unsure_is)
     return _cause(e, ended_by), ended_by
 
 
-def _ended_by(e: Evidence) -> str:
+def _ended_by(e: Evidence, unsure_is: str) -> str:
     if e.ender_row < 0:
         return "end"
-    if e.trigger:
-        return "ack"
-    if e.ender_retrans:
-        return _which_timer(e)
-    return "tlp" if _is_probe(e) else "new_data"
-
-
-def _which_timer(e: Evidence) -> str:
-    """Retransmission timeout or tail loss probe, when no ACK came before the retransmission."""
-    head = e.ender_seq <= e.una
-    tail = e.ender_seq + e.ender_length >= e.last_sent_end
-    if head != tail:
-        return "rto" if head else "tlp"
-    # One packet outstanding is both head and tail: ask the kernel, then the clock.
-    if e.rto_seen == 1 or e.probes == 0:
-        return "rto"
-    if e.rto_seen == 0 or e.timeouts == 0:
-        return "tlp"
-    rto_ns = e.rto_us * 1000 if e.rto_us > 0 else _RTO_MIN_NS
-    return "rto" if e.waited_ns >= _ALMOST * rto_ns else "tlp"
-
-
-def _is_probe(e: Evidence) -> bool:
-    """Whether new data that no ACK let go is a probe rather than the application's.
-
-    When tcp_info says that the application had data waiting, only a timer can have let it go.
-    """
-    waiting = e.notsent_bytes > 0 or (e.notsent_bytes < 0 and e.ender_alone)
-    return (
-        waiting
-        and e.outstanding_bytes > 0
-        and e.probes != 0
-        and e.waited_ns >= 1.5 * e.srtt_ns
-        and e.own_wait_ns < e.length_ns // 2
-    )
+    if e.timer in (RTO, PROBE) and e.own_wait_ns < e.length_ns // _WAITED_IN_HOST:
+        return e.timer
+    if e.timer == UNSURE:
+        return unsure_is or (PROBE if e.ender_alone else "new_data")
+    return "ack" if e.trigger or e.ender_retrans else "new_data"
 
 
 def _cause(e: Evidence, ended_by: str) -> str:

@@ -12,6 +12,7 @@ from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows
+from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.stalls.clock import own_waits
 from testctl.records.schema import CE, ECE, SYN, Array, Ints
 
@@ -28,9 +29,7 @@ class Evidence:
     trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
     receiver had the data before it sent that ACK (-1 unknown); window_room: bytes the receiver's
     window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
-    notsent_bytes: what the application had waiting (tcp_info; -1 unknown); timeouts, probes: of
-    the sender's counters if they are this flow's (-1 unknown); rto_seen: 1 when tcp_info counted a
-    timeout across the end, 0 when not, -1 unknown.
+    timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none.
     """
 
     flow: str
@@ -69,10 +68,7 @@ class Evidence:
     window_room: int
     mss: int
     ender_alone: bool
-    notsent_bytes: int
-    timeouts: int
-    probes: int
-    rto_seen: int
+    timer: str
 
 
 def connections(flow: FlowView) -> list[Connection]:
@@ -111,6 +107,7 @@ class Connection:
     mss: int
     lost: tuple[Ints, Ints, Ints]
     info: dict[str, Array]
+    timers: dict[int, str]
 
     @classmethod
     def of(cls, flow: FlowView, conn: int) -> Connection:
@@ -139,6 +136,7 @@ class Connection:
             mss=int(out["length"].max()) if len(out) and int(out["segs"].max()) == 1 else 1,
             lost=_lost(flow, conn),
             info=info,
+            timers={one.row: one.by for one in flow_timers(flow)},
         )
 
     def silences(self) -> Iterator[Evidence]:
@@ -208,8 +206,9 @@ class Connection:
             window_room=una + int(self.acks_in["window"][before - 1]) - next_byte if before else 1 << 30,
             mss=self.mss,
             ender_alone=self._alone(ender),
+            timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
+            rto_us=self._rto_us(end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
-            **self._of_kernel(end_ns),
         )
 
     def _progress_ns(self, came: int, start_ns: int) -> int:
@@ -280,20 +279,7 @@ class Connection:
             "acked_ece": int(said["flags"][answers - 1] & ECE > 0) if answers else NEVER,
         }
 
-    def _of_kernel(self, end_ns: int) -> dict[str, int]:
-        """What tcp_info and the counters say around the end."""
-        rto = notsent = seen = NEVER
-        if self.info and len(self.info["time_ns"]):
-            after = int(np.searchsorted(self.info["time_ns"], end_ns))
-            if after:
-                rto, notsent = int(self.info["rto"][after - 1]), int(self.info["notsent_bytes"][after - 1])
-            if 0 < after < len(self.info["time_ns"]) and self.info["total_rto"][after] >= 0:
-                seen = int(self.info["total_rto"][after] > self.info["total_rto"][after - 1])
-        snmp = self.flow.snmp
-        return {
-            "rto_us": rto,
-            "notsent_bytes": notsent,
-            "rto_seen": seen,
-            "timeouts": int(snmp.get("TcpExt.TCPTimeouts", NEVER)),
-            "probes": int(snmp.get("TcpExt.TCPLossProbes", NEVER)),
-        }
+    def _rto_us(self, end_ns: int) -> int:
+        """The sender's timeout by the last tcp_info sample before the end; -1 unknown."""
+        before = int(np.searchsorted(self.info["time_ns"], end_ns)) if self.info else 0
+        return int(self.info["rto"][before - 1]) if before else NEVER

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which instruments recorded a flow."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from testctl.metrics.core.capacity import path
+from testctl.metrics.core.spec import INSTRUMENTS
+from testctl.metrics.core.view import FlowView, view
+from testctl.records import Records
+
+
+def of_flow(records: Records, flow: str) -> frozenset[str]:
+    """The instruments (keys of INSTRUMENTS) that there are of a flow, whether or not they have seen anything of it."""
+    key = ("available", flow)
+    if key not in records.memo:
+        records.memo[key] = _of_flow(view(records, flow))
+    found: frozenset[str] = records.memo[key]
+    return found
+
+
+def of_point(records: Records) -> frozenset[str]:
+    """The instruments that there are of every flow."""
+    return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.flows), frozenset(INSTRUMENTS))
+
+
+def _of_flow(seen: FlowView) -> frozenset[str]:
+    records = seen.records
+    there = {
+        "sender": records.recorded(seen.sender, "capture"),
+        "receiver": records.recorded(seen.receiver, "capture"),
+        "telemetry": _telemetry(seen),
+        "tcp_info": records.recorded(seen.sender, "tcp_info"),
+        "tcp_events": records.recorded(seen.sender, "tcp_events"),
+    }
+    return frozenset(name for name, so in there.items() if so)
+
+
+def _telemetry(seen: FlowView) -> bool:
+    """Whether every switch of the way has it; of a topology that is not known: whether any has."""
+    way = path(seen.records.point.get("topology", {}), seen.sender, seen.receiver)
+    if not way:
+        return bool(seen.records.switches)
+    return len(way) > 2 and all(seen.records.recorded(switch, "telemetry") for switch in way[1:-1])

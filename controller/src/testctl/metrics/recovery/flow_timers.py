@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every departure of a flow that a timer let go, by the sender's capture: retransmissions, SYNs and new data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.metrics.core.view import FlowView
+from testctl.metrics.recovery.table import flow_walks
+from testctl.metrics.recovery.timers import PROBE, RTO, Timers
+from testctl.metrics.recovery.trace import Trace, traces
+from testctl.metrics.recovery.traced import traced_columns
+from testctl.records.schema import ACK, SYN, Ints
+
+UNSURE = "unsure"
+"""New data after the time of a probe, of which it is not known whether a timer or the application let it go."""
+_FLOOR_NS = 1_000_000
+_ALMOST = 0.9
+
+
+@dataclass(frozen=True)
+class Departure:
+    """row: of the packets table; by: "rto", "tlp" or UNSURE; ran_ns: how long the timer had run."""
+
+    row: int
+    by: str
+    ran_ns: int
+
+
+def flow_timers(flow: FlowView) -> list[Departure]:
+    """In order of the capture, found once; [] without a capture of the sender."""
+    key = ("timers", flow.name)
+    if key not in flow.records.memo:
+        found = _syns(flow)
+        for walked in flow_walks(flow.records, flow.name):
+            found += [Departure(int(walked.trace.row[one.event]), one.by, one.ran_ns) for one in walked.timed]
+        for trace in traces(flow):
+            found += _new_data(trace)
+        flow.records.memo[key] = sorted(found, key=lambda one: one.row)
+    done: list[Departure] = flow.records.memo[key]
+    return done
+
+
+def _syns(flow: FlowView) -> list[Departure]:
+    """A SYN that left again: only the timer sends it (a SYN-ACK has no connection yet, and no timer of one)."""
+    if not len(flow.out):
+        return []
+    syns = flow.out.where(flow.out["flags"] & (SYN | ACK) == SYN)
+    found = []
+    for conn in np.unique(syns["conn"]) if len(syns) else []:
+        own = syns.where(syns["conn"] == conn)
+        waits = np.diff(own["time_ns"])
+        found += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
+    return found
+
+
+def _new_data(trace: Trace) -> list[Departure]:
+    """New data that left with data outstanding and no ACK before it, about two round trips after all else."""
+    timers = Timers(trace)
+    if not timers.probing or len(trace) < 2:
+        return []
+    quiet = np.diff(trace.time_ns, prepend=trace.time_ns[0])
+    outstanding = np.concatenate([[False], trace.nxt[:-1] > trace.una[:-1]])
+    some = np.flatnonzero(~trace.is_ack & ~trace.again & outstanding & (quiet > _FLOOR_NS) & (trace.segs == 1))
+    some = some[[int(quiet[at]) >= 2 * _ALMOST * timers.rtt_ns(int(trace.time_ns[at])) for at in some.tolist()]]
+    found = []
+    for at in some.tolist():
+        let_go = _by_kernel(trace, at)
+        if let_go is None:
+            let_go = _by_samples(trace, at)
+        if let_go is not False:
+            found.append(Departure(int(trace.row[at]), PROBE if let_go else UNSURE, int(quiet[at])))
+    return found
+
+
+def _by_kernel(trace: Trace, at: int) -> bool | None:
+    """Whether the kernel's trace shows that it sent beyond its window, as only a probe does; None without a trace."""
+    events = traced_columns(trace.flow.records, trace.flow.name)
+    mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == trace.end[at]))
+    return bool(events["pipe"][mine[0]] > events["cwnd"][mine[0]]) if len(mine) else None
+
+
+def _by_samples(trace: Trace, at: int) -> bool | None:
+    """Whether the application had data waiting, by a sample since the event before; None without one."""
+    info = trace.flow.info
+    if not info:
+        return None
+    low, high = (int(trace.time_ns[event]) for event in (at - 1, at))
+    own: Ints = np.flatnonzero((info["conn"] == trace.conn) & (info["time_ns"] > low) & (info["time_ns"] < high))
+    return bool(info["notsent_bytes"][own[-1]] > 0) if len(own) and info["notsent_bytes"][own[-1]] >= 0 else None

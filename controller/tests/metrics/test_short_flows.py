@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short flows that lose their end: how long they took, which timer repaired them, the window while they did."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from testctl.metrics import analyse, tcp_events
+from testctl.records import Records, load_raw
+from testctl.records.schema import ACK, FIN, TCP_INFO_FIELDS
+from testctl.records.synthetic import T0_NS, Conversation, write_point
+
+MSS = 1448
+RTT_US = 100_000
+NO_PROBES = {"sender": {"net.ipv4.tcp_early_retrans": 0}}
+ESTABLISHED, FIN_WAIT1 = 1, 4
+
+
+def flow(packets: int, lost: tuple[int, ...]) -> tuple[Conversation, float]:
+    """A window of packets over a round trip of 100 ms, acknowledged up to the first loss; (talk, last ACK's time)."""
+    talk = Conversation(delay_us=RTT_US / 2)
+    begin = RTT_US + 1000
+    for n in range(packets):
+        talk.data(begin + n, MSS * n, arrives=n not in lost)
+    for n in range(min(lost)):
+        talk.ack(begin + n + RTT_US / 2, MSS * (n + 1))
+    return talk, begin + min(lost) - 1 + RTT_US
+
+
+def measured(where: Path, talk: Conversation, settings: dict[str, Any] | None = None) -> dict[str, Any]:
+    write_point(where, talk.captures(), settings=settings or {})
+    return analyse(load_raw(where)).metrics["bulk"]
+
+
+def test_a_flow_ends_when_its_last_hole_is_filled(tmp_path: Path) -> None:
+    talk, at = flow(10, lost=(7,))
+    talk.data(at + 200, MSS * 7)
+    talk.data(at + 90_000, MSS * 9)  # a copy of what has arrived is nothing new
+    got = measured(tmp_path, talk)
+    assert got["completion_time_s"] == pytest.approx((at + 200 + RTT_US / 2) / 1e6, abs=1e-6)
+
+
+@pytest.mark.parametrize("left", ["sender", "receiver"])
+def test_how_long_it_took_needs_both_ends(tmp_path: Path, left: str) -> None:
+    talk, at = flow(10, lost=(7,))
+    talk.data(at + 200, MSS * 7)
+    write_point(tmp_path, {left: talk.captures()[left]})
+    assert np.isnan(float(analyse(load_raw(tmp_path)).metrics["bulk"]["completion_time_s"]))
+
+
+def test_a_timeout_shorter_than_four_round_trips(tmp_path: Path) -> None:
+    talk, at = flow(10, lost=(9,))
+    talk.data(at + 306_000, MSS * 9)
+    talk.ack(at + 306_000 + RTT_US / 2, MSS * 10)
+    got = measured(tmp_path, talk, NO_PROBES)
+    assert (got["retransmission_timeouts"], got["loss_probes"], got["stall_count"]) == (1, 0, 0)
+    assert got["timeout_length_mean_ms"] == got["timeout_length_max_ms"] == pytest.approx(306)
+
+
+def test_a_probe_shorter_than_four_round_trips_beside_another_flow(tmp_path: Path) -> None:
+    talk, at = flow(10, lost=(8, 9))
+    talk.data(at + 202_000, MSS * 9)
+    talk.ack(at + 202_000 + RTT_US / 2, MSS * 8, sacks=[MSS * 9, MSS * 10])
+    write_point(tmp_path, talk.captures())
+    records = load_raw(tmp_path)
+    other = {**records.point["flows"][0], "name": "other", "client_port": 41000, "server_port": 5002}
+    records.point["flows"].append(other)
+    got = analyse(records).metrics["bulk"]
+    assert (got["retransmission_timeouts"], got["loss_probes"]) == (0, 1)
+
+
+def test_new_data_that_a_timer_or_the_application_let_go_is_not_guessed(tmp_path: Path) -> None:
+    talk, at = flow(10, lost=(8, 9))
+    talk.data(at + 202_000, MSS * 10)
+    talk.ack(at + 202_000 + RTT_US / 2, MSS * 8, sacks=[MSS * 10, MSS * 11])
+    assert np.isnan(measured(tmp_path, talk)["loss_probes"])
+
+
+def test_a_timer_repairs_the_syn(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(5):
+        talk.data(2_000_000 + n, MSS * n)
+        talk.ack(2_000_020 + n, MSS * (n + 1))
+    captures = talk.captures()
+    syn = int(np.flatnonzero(captures["sender"]["flags"] & 2)[0])
+    again = {name: np.insert(column, syn + 1, column[syn], axis=0) for name, column in captures["sender"].items()}
+    again["time_ns"][syn] -= 10**9
+    write_point(tmp_path, {**captures, "sender": again})
+    got = analyse(load_raw(tmp_path)).metrics["bulk"]
+    assert (got["retransmission_timeouts"], got["timeout_length_max_ms"]) == (1, 1000)
+
+
+def test_window_while_the_closed_connection_still_sends(tmp_path: Path) -> None:
+    talk, at = flow(10, lost=(7, 8, 9))
+    talk.data(at + 306_000, MSS * 7)
+    write_point(tmp_path, talk.captures())
+    samples = b""
+    for time_us, state, unacked, cwnd in ((1, ESTABLISHED, 0, 10), (2, FIN_WAIT1, 3, 4), (3, FIN_WAIT1, 1, 1)):
+        info = bytearray(320)
+        for name, place, width in TCP_INFO_FIELDS:
+            value = {"state": state, "unacked": unacked, "snd_cwnd": cwnd, "rtt": 7}.get(name, 0)
+            info[place : place + width] = value.to_bytes(width, "little")
+        samples += struct.pack("<QHHIII", T0_NS + time_us * 10**8, 40000, 5001, state, 0, 248) + info
+    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
+    got = analyse(load_raw(tmp_path)).metrics["bulk"]
+    assert (got["cwnd_mean"], got["cwnd_min"], got["cwnd_max"], got["srtt_max_us"]) == (2.5, 1, 4, 7)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_fin_is_a_packet_only_where_it_leaves_alone(tmp_path: Path, alone: bool) -> None:
+    talk = Conversation()
+    for n in range(3):
+        talk.data(100 + n, MSS * n, flags=ACK | (FIN if n == 2 and not alone else 0))
+    if alone:
+        talk.data(103, MSS * 3, length=0, flags=ACK | FIN)
+    for n in range(3):
+        talk.ack(130 + n, MSS * (n + 1) + (n == 2))
+    write_point(tmp_path, talk.captures())
+    records: Records = load_raw(tmp_path)
+    rows = tcp_events(records, "bulk").to_pylist()
+    assert [row["pipe"] for row in rows] == ([1, 2, 3, 4, 3, 2, 0] if alone else [1, 2, 3, 2, 1, 0])
+    assert rows[-1]["delivered"] == (5 if alone else 4)  # the SYN counts one
