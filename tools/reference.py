@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference pages from the specs: parameters.md, metrics.md, influxdb.md, plan.schema.json."""
+"""Writes the reference pages from the specs: parameters.md, metrics.md, instruments.md, influxdb.md, plan.schema.json."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from testctl.influx import MEASUREMENTS
 from testctl.metrics import metric_names
+from testctl.metrics import metrics as all_metrics
+from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.plan import schema
 from testctl_agent.params import registry
 
@@ -36,14 +38,66 @@ def parameters() -> str:
     return "".join(parts)
 
 
+NULL = """
+A value is null (NaN in Python) where no instrument measured it, and where its text says NaN. An expectation of a value
+that is null is `invalid`: it neither passes nor fails. The last column says what measures a value: without those
+instruments it is null, and with any of the alternatives it is the same number.
+[instruments.md](instruments.md) has the table by instruments.
+
+- sender, receiver: a capture at the host that sends the data, or that receives it (`capture`)
+- telemetry: of every switch on the way (`telemetry`)
+- tcp_info, tcp_events: of the host that sends the data
+- plan: known from the plan, without any instrument
+
+A stall is a time in which a connection sent no data, longer than four round trips (the median of the 64 before it) and
+1 ms, between two departures at the sender or from the last one to the end of the records while data is outstanding. A
+timeout or a probe is counted by what it is, however short.
+"""
+
+
 def metrics() -> str:
     """Every metric."""
-    rows = [(f"`{name}`", info.unit, info.better, info.help) for name, info in metric_names().items()]
+    parts = [HEAD, "# Metrics\n\nWhat a plan can expect something of.\n", NULL]
+    for name, metric in all_metrics().items():
+        rows = [(f"`{v.name}`", v.unit, v.better, v.help, v.needs) for v in metric.spec.values]
+        scope = "" if metric.spec.scope == "flow" else " (one value for all flows)"
+        parts.append(f"\n## {name}\n\n{sentence(metric.spec.help)}{scope}.\n\n")
+        parts.append(table(("metric", "unit", "better", "what it is", "measured by"), rows))
+    return "".join(parts)
+
+
+COLUMNS: dict[str, frozenset[str]] = {
+    "sender's capture": frozenset({"sender"}),
+    "receiver's capture": frozenset({"receiver"}),
+    "both captures": frozenset({"sender", "receiver"}),
+    "telemetry": frozenset({"telemetry"}),
+    "tcp_info": frozenset({"tcp_info"}),
+    "tcp_events": frozenset({"tcp_events"}),
+    "both captures, tcp_info": frozenset({"sender", "receiver", "tcp_info"}),
+    "all": frozenset(INSTRUMENTS),
+    "none": frozenset(),
+}
+
+
+def instruments() -> str:
+    """Every metric by every set of instruments."""
+    rows = [
+        (f"`{name}`", *("yes" if info.measured_by(some) else "null" for some in COLUMNS.values()))
+        for name, info in metric_names().items()
+    ]
     return (
         HEAD
-        + "# Metrics\n\nWhat a plan can expect something of.\n\n"
-        + table(("metric", "unit", "better", "what it is"), rows)
+        + "# Metrics and instruments\n\nWith these instruments alone a value is the one that all instruments give (yes), "
+        + "unless its text in [metrics.md](metrics.md) says when it is null, or it is null.\n"
+        + "controller/tests/metrics/test_instrument_matrix.py holds every metric to that, with every set of "
+        + "instruments.\n\n"
+        + table(("metric", *COLUMNS), rows)
     )
+
+
+def sentence(text: str) -> str:
+    """Begun with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def influxdb() -> str:
@@ -65,6 +119,7 @@ def influxdb() -> str:
 def main(where: Path) -> None:
     (where / "parameters.md").write_text(parameters(), encoding="utf-8")
     (where / "metrics.md").write_text(metrics(), encoding="utf-8")
+    (where / "instruments.md").write_text(instruments(), encoding="utf-8")
     (where / "influxdb.md").write_text(influxdb(), encoding="utf-8")
     text = json.dumps(schema(metrics=metric_names()), indent=1, sort_keys=True)
     (where / "plan.schema.json").write_text(text + "\n", encoding="utf-8")

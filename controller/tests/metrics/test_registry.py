@@ -85,9 +85,7 @@ def test_text_and_numbers_are_what_they_are_declared(tmp_path: Path, value: Numb
 
 def test_metric_that_does_not_say_what_measures_it_is_refused() -> None:
     silent = SimpleNamespace(SPEC=MetricSpec("x", "", (MetricInfo("x_count", "", "help"),)), compute=print)
-    with pytest.raises(
-        MetricError, match="x_count: want `needs`, the instruments"
-    ):
+    with pytest.raises(MetricError, match="x_count: want `needs`, the instruments"):
         member("x", silent)
     with pytest.raises(ValueError, match=r"metric x_count: needs: want instruments of .*; got captures"):
         MetricInfo("x_count", "", "help", needs="sender or captures")
