@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference pages from the specs: parameters.md, metrics.md, instruments.md, influxdb.md, plan.schema.json."""
+"""Writes the reference pages from the specs: parameters, metrics, instruments, influxdb and plan.schema.json."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def instruments() -> str:
     ]
     return (
         HEAD
-        + "# Metrics and instruments\n\nWith these instruments alone a value is the one that all instruments give (yes), "
-        + "unless its text in [metrics.md](metrics.md) says when it is null, or it is null.\n"
+        + "# Metrics and instruments\n\nWith these instruments alone a value is what all of them give (yes; null "
+        + "where its text in [metrics.md](metrics.md) says so), or it is null.\n"
         + "controller/tests/metrics/test_instrument_matrix.py holds every metric to that, with every set of "
         + "instruments.\n\n"
         + table(("metric", *COLUMNS), rows)

@@ -88,7 +88,14 @@ def test_progress_in_a_terminal_keeps_the_lines_and_moves_a_bar() -> None:
 
 def test_a_point_of_many_flows_has_one_number(run: Run) -> None:
     flows = {"a": {"stall_count": 2, "latency_p99_us": 5.0}, "b": {"stall_count": 1, "latency_p99_us": 9.0}}
-    point = dataclasses.replace(run.points[0], metrics={**flows, "*": {"jain": 0.5}, "c": {"latency_p99_us": None}})
+    wide = {"jain": 0.5, "total_throughput_bps": 9e9, "total_saturation": 0.9}
+    rates = {name: values | {"throughput_bps": 6e9, "saturation": 0.6} for name, values in flows.items()}
+    point = dataclasses.replace(run.points[0], metrics={**rates, "*": wide})
     assert one_number(point, "stall_count") == 3
     assert one_number(point, "latency_p99_us") == 9
-    assert one_number(point, "saturation") is None
+    assert (one_number(point, "throughput_bps"), one_number(point, "saturation")) == (9e9, 0.9)
+    assert one_number(point, "jain") == 0.5
+    assert one_number(point, "window_segments") is None
+    lacking = dataclasses.replace(point, metrics={**flows, "*": wide, "c": {"latency_p99_us": None}})
+    assert one_number(lacking, "stall_count") is None  # the sum of two of three is no number of the point
+    assert one_number(lacking, "latency_p99_us") is None
