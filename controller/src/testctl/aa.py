@@ -18,8 +18,9 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import noise
-from testctl.execute import Bed, Progress, measure, workers
+from testctl.execute import Bed, Progress, measure
 from testctl.plan import Plan, Point
+from testctl.processes import workers
 from testctl.results import layout
 from testctl.results.atomic import told, write_json
 from testctl.spread import Excess, Spread, excess, spread

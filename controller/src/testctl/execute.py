@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import time
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,10 +20,12 @@ from typing import Any, Protocol
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import words
 
-from testctl.lab.sessions import end_when_told
+from testctl import leftovers
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
+from testctl.processes import workers
 from testctl.report import FigureSpec, write_report
 from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
+from testctl.results.atomic import told
 from testctl.results.point import REUSED, find_finished, reuse_point, set_verdict, write_point
 from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
@@ -33,8 +34,6 @@ from testctl.statement import LAB, command_of, statement
 
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
-LAST_S = 2.0
-"""For workers to end what they run."""
 CLEAR_TRIES = 50
 MOST_TRACEBACK = 100_000
 MOST_DOUBTS = 8
@@ -134,6 +133,7 @@ def run_plan(
         if options.out
         else RunWriter.create(options.results_dir, plan.name, need=need)
     )
+    begin_work(writer.path)
     try:
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
         with progress:
@@ -227,19 +227,14 @@ class LocalPool:
     def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         with workers(self.jobs) as pool:
             running: dict[Future[tuple[str, float]], Point] = {}
-            try:
-                while True:
-                    for point in islice(points, self.jobs - len(running)):
-                        running[pool.submit(run_one, testbed, point, run, keep_captures)] = point
-                    if not running:
-                        return
-                    for future in wait_for(running, return_when=FIRST_COMPLETED).done:
-                        point = running.pop(future)
-                        yield point, *_ended(future, point)
-            except BaseException:
-                kill_workers(pool)
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            while True:
+                for point in islice(points, self.jobs - len(running)):
+                    running[pool.submit(run_one, testbed, point, run, keep_captures)] = point
+                if not running:
+                    return
+                for future in wait_for(running, return_when=FIRST_COMPLETED).done:
+                    point = running.pop(future)
+                    yield point, *_ended(future, point)
 
 
 def in_turns(plan: Plan) -> Sequence[Point]:
@@ -255,8 +250,21 @@ def _clear(directory: Path) -> None:
     for _ in range(CLEAR_TRIES):
         shutil.rmtree(directory, ignore_errors=True)
         if not directory.exists():
-            return
+            break
         time.sleep(0.1)
+    leftovers.release(directory)
+
+
+def begin_work(run: Path) -> None:
+    """Make the run's directory for raw files, which goes with this process, and remove those that killed ones left.
+
+    A run of theirs that has no finished point goes too.
+    """
+    for work in leftovers.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
+        RunWriter(work.parent, work.parent, None).discard()
+    with told(run, "nothing was run"):
+        (run / WORK).mkdir()
+        leftovers.hold(run / WORK)
 
 
 def _words(plan: Plan, point: Point) -> str:
@@ -270,25 +278,6 @@ def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]
         return future.result()
     except BrokenProcessPool as error:
         raise TestbedError(f"point {point.id}: its worker was killed from outside (out of memory?)") from error
-
-
-@contextmanager
-def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Workers that die with this process, whatever ends it, and their labs with them."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=end_when_told) as pool:
-        yield pool
-
-
-def kill_workers(pool: ProcessPoolExecutor) -> None:
-    """End them at once, their labs first; one that does not end by itself is killed."""
-    processes = list((pool._processes or {}).values())
-    for process in processes:
-        process.terminate()
-    until = time.monotonic() + LAST_S
-    for process in processes:
-        process.join(max(0.0, until - time.monotonic()))
-        process.kill()
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:

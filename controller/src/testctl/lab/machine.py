@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl import paths
+from testctl import leftovers, paths
 from testctl.lab import memory
 from testctl.lab.processor import own_processor
 from testctl.lab.sessions import end, starting
@@ -113,11 +112,8 @@ def _directory() -> Iterator[Path]:
 
     Not below /dev, which the lab mounts anew.
     """
-    home = Path(tempfile.mkdtemp(prefix="testctl-lab-"))
-    try:
+    with leftovers.temporary(leftovers.LABS) as home:
         yield home
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
 
 
 def _environment(home: Path, memory_mb: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from testctl import leftovers
 from testctl.run import Process
 
 PR_SET_PDEATHSIG = 1
@@ -40,8 +41,10 @@ def end(process: Process) -> None:
     _sessions.discard(process.pid)
 
 
-def end_when_told() -> None:
+def end_when_told(parent: int) -> None:
     """From now on SIGTERM, which comes when the parent dies too, ends this process and its labs.
+
+    parent: its process id; one that has died already sends no signal any more
 
     SIGINT does nothing: at a terminal the parent has it too, and tells.
     """
@@ -50,6 +53,8 @@ def end_when_told() -> None:
     signal.signal(signal.SIGTERM, _end_all)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        _leave()
 
 
 def _end_all(_signal: int, _frame: FrameType | None) -> None:
@@ -62,6 +67,7 @@ def _end_all(_signal: int, _frame: FrameType | None) -> None:
 def _leave() -> None:
     for session in _sessions:
         _kill(session)
+    leftovers.remove_mine()
     os._exit(1)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import WORK, Options, complete, keep, measure
+from testctl.execute import WORK, Options, begin_work, complete, keep, measure
 from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
@@ -89,6 +89,7 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     """Measure the point and complete a run of it alone; the files that the instruments wrote, in the run."""
     started, clock = datetime.now(UTC), time.monotonic()
     plan = partial(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
+    begin_work(writer.path)
     writer.write_plan(run.plan_text, {"points": [point.to_json()]})
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from testctl.processes import workers
 from testctl.report.factors import describe, factors
 from testctl.report.figure_spec import FigureSpec
 from testctl.report.figures import paper_figures, point_figure
@@ -17,6 +16,7 @@ from testctl.report.series import read_series
 from testctl.results import Run, RunPoint, load_point, load_run
 from testctl.results.atomic import told
 from testctl.results.layout import FIGURES
+from testctl.results.reader import check_plain
 
 Job = tuple[Path, str, Path | None]
 
@@ -51,6 +51,7 @@ def write_report(
     if figures:
         with told(out, "the figures were not written; the results are kept"):
             out.mkdir(exist_ok=True)
+        check_plain(out)
     varying = factors(run.points)
     work = [
         (point.path, f"{describe(point, varying)}: {point.verdict}", out / f"{point.id}.png" if figures else None)
@@ -78,9 +79,7 @@ def _drawn(work: Sequence[Job], jobs: int) -> Iterator[str | None]:
     if jobs < 2 or len(work) < 2:
         yield from map(_draw, work)
         return
-    # Started afresh: the threads of Arrow do not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(work)), mp_context=context) as pool:
+    with workers(min(jobs, len(work))) as pool:
         yield from pool.map(_draw, work)
 
 

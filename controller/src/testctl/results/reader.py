@@ -171,12 +171,12 @@ def load_points(run: Path) -> Iterator[RunPoint]:
     """Every finished point of a run, sorted by id."""
     for path in sorted((run / layout.POINTS).iterdir()):
         if not path.name.startswith("."):
+            check_plain(path)
             yield load_point(path)
 
 
 def load_point(path: Path) -> RunPoint:
     """Open the directory of one point.  Raises PlanError when it can't be read, or is not what it says it is."""
-    check_plain(path)
     said = read_json(path / layout.VERDICT, shapes.VERDICT)
     point = read_json(path / layout.POINT, shapes.POINT)
     if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
@@ -204,7 +204,9 @@ def _shared(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any
 
 
 def check_plain(directory: Path) -> None:
-    """Raises PlanError unless all below is files and directories: a link in a run would lead out of it."""
+    """Raises PlanError unless it and all below is files and directories: a link in a run would lead out of it."""
+    if directory.is_symlink() or not directory.is_dir():
+        raise PlanError(f"{directory}: want a directory; got a link or something else")
     try:
         with os.scandir(directory) as entries:
             for entry in entries:

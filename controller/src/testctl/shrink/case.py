@@ -14,7 +14,7 @@ from testctl.plan import Expectation, Plan, Point, load_plan
 from testctl.plan.document import parse
 from testctl.plan.judge import Judge, Verdict, counterpart, matching
 from testctl.plan.plain import plain
-from testctl.results import Run, RunPoint
+from testctl.results import Run, RunPoint, layout
 from testctl.shrink.yaml import block
 
 Tuple3 = tuple[str, str, str]
@@ -49,8 +49,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The plan's name."""
-        return str(self.run.summary.get("plan") or self.plan.name)
+        """The plan's name, which names files too.  Raises PlanError."""
+        return layout.safe_name(str(self.run.summary.get("plan") or self.plan.name), "plan")
 
 
 def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) -> Case:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import Bed, kill_workers, workers
+from testctl.execute import Bed
 from testctl.plan import Point
+from testctl.processes import kill_workers, workers
 from testctl.results import layout
 from testctl.results.atomic import told
 from testctl.results.reader import read_json
@@ -71,6 +73,7 @@ def prepare(case: Case, directory: Path) -> None:
             raise PlanError(f"{directory}: is of a search of point {said.get('point')} of {said.get('run')}")
     elif directory.exists() and any(item.name != CANDIDATES for item in directory.iterdir()):
         raise PlanError(f"{directory}: want a new directory, or one of an earlier search; got one with something in it")
+    shutil.rmtree(directory / CANDIDATES / ".work", ignore_errors=True)  # what a killed search left
     with told(directory, "nothing was run"):
         (directory / CANDIDATES / layout.POINTS).mkdir(parents=True, exist_ok=True)
 

@@ -13,7 +13,7 @@ from typing import Any
 from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError
 
-from testctl import paths
+from testctl import leftovers, paths
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
@@ -42,11 +42,12 @@ class LabTestbed:
 
     @classmethod
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
-        """Compiles the switch's program where a point runs it.
+        """Compiles the switch's program where a point runs it, and removes what labs that were killed left.
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         ProgramError.
         """
+        leftovers.sweep_temporary()
         points = list(points)
         _compile()
         found = {}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directories that are gone when the process that made them is: what a killed one leaves, the next start removes.
+
+Whoever uses such a directory holds a lock on a file in it, which the kernel gives up with the process, however that
+ends and in whichever container it ran.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+HELD = ".held"
+"""The file with the lock."""
+LABS = "testctl-lab-"
+
+_mine: set[Path] = set()
+_locks: dict[Path, int] = {}
+
+
+@contextmanager
+def temporary(prefix: str) -> Iterator[Path]:
+    """A new directory in the place for temporary files, gone afterwards."""
+    home = Path(tempfile.mkdtemp(prefix=prefix))
+    _mine.add(home)
+    try:
+        hold(home)
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        release(home)
+        _mine.discard(home)
+
+
+def hold(directory: Path) -> None:
+    """The directory, which is there, is in use from now on, until release() or this process's end."""
+    fresh = directory / f"{HELD}.{os.getpid()}"
+    lock = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _locks[directory] = lock
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    fresh.rename(directory / HELD)
+
+
+def release(directory: Path) -> None:
+    """Nobody holds it any more; it may be gone already, and may never have been held."""
+    if (lock := _locks.pop(directory, None)) is not None:
+        os.close(lock)
+
+
+def remove_mine() -> None:
+    """For a process that ends at once: its temporary directories."""
+    for home in _mine:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def sweep_temporary() -> None:
+    """Remove the labs' directories whose process is dead."""
+    sweep(Path(tempfile.gettempdir()).glob(f"{LABS}*"))
+
+
+def sweep(directories: Iterable[Path]) -> list[Path]:
+    """Remove those of this user's that nobody holds any more; which these were.
+
+    One that was never held is left alone.  Two that sweep at once do each other no harm.
+    """
+    return [directory for directory in directories if _removed(directory)]
+
+
+def _removed(directory: Path) -> bool:
+    with suppress(OSError):
+        found = directory.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return False
+        lock = os.open(directory / HELD, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(directory, ignore_errors=True)
+            return True
+        finally:
+            os.close(lock)
+    return False

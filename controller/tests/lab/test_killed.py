@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command that is killed, at whatever moment, leaves no process; its files are gone at the next start."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testctl import leftovers, processes
+from testctl.execute import WORK, begin_work
+from testctl.results import RunWriter
+
+ROOT = Path(__file__).parents[3]
+LONG_S = 120
+SEEDS = int(os.environ.get("TESTCTL_KILLS", "1"))
+SHM = Path("/dev/shm")
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "tmp").mkdir()
+    yield tmp_path
+    for pid in alive(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def begin(where: Path, what: str, on: Path) -> subprocess.Popen[str]:
+    """The command, ready; whatever it starts has the directory in its environment."""
+    env = os.environ | {"TMPDIR": str(where / "tmp"), "KILLED": str(where / "tmp"), "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-m", "controller.tests.lab.killed", what, str(on)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT, start_new_session=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def alive(where: Path) -> list[int]:
+    """The processes that were started by a command of this test; not those that are only waited for."""
+    mark = f"KILLED={where / 'tmp'}".encode()
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (directory / "environ").read_bytes().split(b"\0"):
+                found.append(int(directory.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(where: Path) -> bool:
+    until = time.monotonic() + LONG_S
+    while alive(where) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not alive(where)
+
+
+def labs(where: Path) -> list[Path]:
+    return list((where / "tmp").glob(f"{leftovers.LABS}*"))
+
+
+def semaphores(pid: int) -> list[Path]:
+    return list(SHM.glob(f"sem.testctl-*-{pid}-*"))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("what", ["run", "draw"])
+def test_killed_at_any_moment(where: Path, what: str, seed: int, drawn_run: Path) -> None:
+    results = where / "results"
+    with begin(where, what, drawn_run if what == "draw" else results) as process:
+        time.sleep(random.Random(f"{what} {seed}").uniform(0, 5))
+        process.kill()
+        process.wait()
+        assert gone(where)
+    processes.sweep_semaphores()
+    assert semaphores(process.pid) == []
+    with begin(where, "run", results) as again:
+        assert again.stdout is not None
+        assert again.stdout.readline() == "begun\n"
+        (running,) = results.glob(f"*.in-progress/{WORK}")
+        again.send_signal(signal.SIGINT)
+        assert again.wait(LONG_S) == 130
+    assert gone(where)
+    assert labs(where) == []
+    assert not running.exists()
+    assert semaphores(again.pid) == []
+
+
+@pytest.fixture(scope="module")
+def drawn_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from controller.tests.serve.conftest import make_run
+
+    return make_run(tmp_path_factory.mktemp("drawn"), 1)
+
+
+def test_what_is_in_use_stays(tmp_path: Path) -> None:
+    there = tmp_path / f"{leftovers.LABS}1"
+    there.mkdir()
+    assert leftovers.sweep([there]) == []
+    leftovers.hold(there)
+    assert leftovers.sweep([there]) == []
+    leftovers.release(there)
+    assert leftovers.sweep([there]) == [there]
+    assert not there.exists()
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / leftovers.HELD).touch()
+    link = tmp_path / f"{leftovers.LABS}x"
+    link.symlink_to(mine)
+    assert leftovers.sweep([link]) == []
+    assert mine.exists()
+
+
+def test_a_killed_runs_raw_files_go_and_its_points_stay(tmp_path: Path) -> None:
+    empty, some, running = (RunWriter.create_at(tmp_path / name, need=0).path for name in ("empty", "some", "running"))
+    for path in (empty, some, running):
+        (path / WORK / "raw").mkdir(parents=True)
+        leftovers.hold(path / WORK)
+    (some / "points" / "cafe").mkdir()
+    leftovers.release(empty / WORK)
+    leftovers.release(some / WORK)
+    new = RunWriter.create_at(tmp_path / "new", need=0).path
+    begin_work(new)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{n}.in-progress" for n in ("new", "running", "some")]
+    assert not (some / WORK).exists()
+    assert (running / WORK / "raw").exists()
+
+
+def test_semaphores_of_the_living_stay() -> None:
+    with processes.workers(1) as pool:
+        assert pool.submit(os.getpid).result() != os.getpid()
+        there = semaphores(os.getpid())
+        assert there
+        processes.sweep_semaphores()
+        assert semaphores(os.getpid()) == there
+
+
+def test_a_worker_whose_parent_is_another_ends_at_once() -> None:
+    """As one whose parent died while it was importing."""
+    script = "import os; from testctl.lab import sessions; sessions.end_when_told(os.getppid() + 1); print('goes on')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
