@@ -23,7 +23,7 @@ from testctl_agent.spec.untrusted import words
 from testctl import leftovers
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
 from testctl.processes import workers
-from testctl.report import FigureSpec, write_report
+from testctl.report import write_report
 from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
 from testctl.results.atomic import told
 from testctl.results.point import REUSED, find_finished, reuse_point, set_verdict, write_point
@@ -114,7 +114,6 @@ def run_plan(
     testbed: Bed,
     options: Options,
     progress: Progress,
-    figures: Sequence[FigureSpec] = (),
     *,
     pool: Pool | None = None,
     watch: Watch | None = None,
@@ -140,7 +139,7 @@ def run_plan(
             _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch)
         if watch is not None:
             plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
-        return complete(plan, writer, options, figures, started, time.monotonic() - clock, watch)
+        return complete(plan, writer, options, started, time.monotonic() - clock, watch)
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
@@ -151,7 +150,6 @@ def complete(
     plan: Plan,
     writer: RunWriter,
     options: Options,
-    figures: Sequence[FigureSpec],
     started: datetime,
     wall_s: float,
     watch: Watch | None = None,
@@ -175,7 +173,7 @@ def complete(
     summary |= statement(plan, options.results_dir, options.jobs)
     summary |= watch.summary(plan, writer.path.with_name(summary["run"])) if watch is not None else {}
     _clear(writer.path / WORK)
-    write_report(writer.path, specs=figures, summary=summary, jobs=max(options.jobs, options.drawers))
+    write_report(writer.path, specs=plan.figures, summary=summary, jobs=max(options.jobs, options.drawers))
     return load_run(writer.finish(summary))
 
 

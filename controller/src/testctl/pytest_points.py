@@ -21,7 +21,6 @@ from testctl_agent.spec.errors import TestctlError
 from testctl.execute import WORK, Options, complete
 from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
-from testctl.report import parse_figures
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
 from testctl.shared_run import SharedRun, partial
@@ -119,9 +118,8 @@ class PlanSession:
 
     def _complete(self, plan: Plan, writer: RunWriter, there: list[str]) -> Run:
         options = Options(writer.final.parent)
-        figures = parse_figures(plan.figures.data, plan.figures.place)
         wall_s = time.monotonic() - self._clock
-        return complete(partial(plan, there), writer, options, figures, self._started, wall_s)
+        return complete(partial(plan, there), writer, options, self._started, wall_s)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._said:

@@ -4,57 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from testctl.report import FigureSpec, paper_figures, parse_figures
+from testctl.plan import FigureSpec
+from testctl.report import paper_figures
 from testctl.report.draw import draw_rtt, draw_sequence, new_figure
-from testctl.report.figure_spec import first_match, same_value
+from testctl.report.figure_spec import first_match, missing, same_value
 from testctl.report.payload import round_trips
 from testctl.report.series import Lane
 from testctl.report.stalls import Stall
 from testctl.results import Run
-from testctl_agent.spec.errors import PlanError
-
-
-def test_a_figure_is_read_with_its_units() -> None:
-    raw = {
-        "title": "Figure 2",
-        "kind": "throughput",
-        "bin": "1ms",
-        "flow": "bulk",
-        "when": {"ends.cc": "dctcp_bug", "sender.tso": True, "sender.htb_ecn_threshold": ["10kB", 30000]},
-        "from": "100ms",
-        "to": "1s",
-    }
-    when = {"ends.cc": ["dctcp_bug"], "sender.tso": ["on"], "sender.htb_ecn_threshold": ["10kB", "30000"]}
-    assert parse_figures([raw]) == [FigureSpec("Figure 2", "throughput", 10**6, "bulk", when, 10**8, 10**9)]
-    assert parse_figures(None) == []
-
-
-@pytest.mark.parametrize(
-    ("raw", "wanted"),
-    [
-        ({}, "p: figures: want a list of at most 20 figures; got {}"),
-        (["x"], "p.0: figures: want a mapping with title, kind"),
-        ([{"title": "a", "colour": 1}], "p.0.colour: figures: want one of title, kind, bin.*; got 'colour'"),
-        ([{}], "p.0.title: figures: title: want text; got None"),
-        (
-            [{"title": "a", "kind": "pie"}],
-            "p.0.kind: figures: kind: want one of throughput, sequence, time_sequence, response; got 'pie'",
-        ),
-        ([{"title": "a", "bin": 10}], "p.0.bin: figures: bin: want a time with its unit.*; got 10"),
-        ([{"title": "a", "bin": "1ns"}], "p.0.bin: figures: bin: want at least 1us; got '1ns'"),
-        ([{"title": "a", "from": "2s", "to": "1s"}], "p.0.to: figures: to: want a time after `from`; got '1s'"),
-        ([{"title": "a", "when": ["x"]}], "p.0.when: figures: when: want a mapping; got"),
-        ([{"title": "a", "when": {"cc": 1}}], r"p.0.when.cc: figures: when: want ENTITY\.PARAMETER"),
-        ([{"title": "a", "when": {"a.b": [[1]]}}], r"p.0.when.a\.b: figures: when: want ENTITY\.PARAMETER"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(raw: Any, wanted: str) -> None:
-    with pytest.raises(PlanError, match=wanted.replace("{}", r"\{\}")):
-        parse_figures(raw, lambda path: ".".join(["p", *map(str, path)]))
 
 
 def test_a_stall_too_short_for_a_label_has_none_unless_it_is_the_longest() -> None:
@@ -100,12 +60,12 @@ def test_values_are_compared_as_quantities() -> None:
 
 
 def test_the_first_point_that_meets_it_is_drawn(run: Run) -> None:
-    spec = FigureSpec("a", "throughput", when={"ends.cc": ["dctcp"], "sender.htb_mark": ["ack", "data"]})
+    spec = FigureSpec("a", "throughput", when={"ends.cc": ("dctcp",), "sender.htb_mark": ("ack", "data")})
     assert first_match(spec, run.points) == run.points[4]
-    by_setting = FigureSpec("a", "throughput", when={"receiver.cc": ["dctcp_resched"]})
+    by_setting = FigureSpec("a", "throughput", when={"receiver.cc": ("dctcp_resched",)})
     assert first_match(by_setting, run.points) == run.points[8]
-    assert first_match(FigureSpec("a", "throughput", when={"ends.cc": ["reno"]}), run.points) is None
-    assert first_match(FigureSpec("a", "throughput", when={"ends.mtu": ["1500"]}), run.points) is None
+    assert first_match(FigureSpec("a", "throughput", when={"ends.cc": ("reno",)}), run.points) is None
+    assert first_match(FigureSpec("a", "throughput", when={"ends.mtu": ("1500",)}), run.points) is None
 
 
 def test_the_plan_that_the_run_kept_says_which_figures(run: Run, tmp_path: Path) -> None:
@@ -115,6 +75,17 @@ def test_the_plan_that_the_run_kept_says_which_figures(run: Run, tmp_path: Path)
 
 
 def test_a_figure_that_no_point_meets_says_so(run: Run, tmp_path: Path) -> None:
-    specs = [FigureSpec("none", "sequence", when={"ends.cc": ["reno"]}), FigureSpec("other flow", "sequence", flow="x")]
+    specs = [
+        FigureSpec("none", "sequence", when={"ends.cc": ("reno",)}),
+        FigureSpec("other flow", "sequence", flow="x"),
+    ]
     assert len(paper_figures(run, tmp_path, specs)) == 3
     assert paper_figures(run, tmp_path, []) == []
+    assert missing(specs[0], run.points) == "no point of this run meets `when`"
+
+
+def test_a_figure_whose_points_have_no_packets_says_what_they_are(run: Run) -> None:
+    spec = FigureSpec("a", "throughput", when={"sender.htb_ecn_threshold": ("50kB",)})
+    assert missing(spec, run.points) == "its point is broken"
+    both = FigureSpec("a", "throughput", when={"sender.htb_ecn_threshold": ("50kB", "51kB")})
+    assert missing(both, run.points) == "all of its 2 points are broken or skip"

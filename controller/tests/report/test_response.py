@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.report import FigureSpec, paper_figures, print_summary
+from testctl.plan import FigureSpec
+from testctl.report import paper_figures, print_summary
 from testctl.report.draw import new_figure
 from testctl.report.draw_response import draw_response
 from testctl.report.page import render_report
@@ -62,7 +63,7 @@ def test_a_curve_is_of_a_congestion_control(run: Run) -> None:
 def test_flows_with_one_rate_are_averaged(run: Run) -> None:
     other = {"b": {**run.points[0].metrics["b"], "window_segments": 100.0}}
     twice = (*run.points, dataclasses.replace(run.points[0], metrics=other))
-    curve = response(FigureSpec("One", "response", flow="b", when={"hosts.cc": ["reno"]}), twice).curves[0]
+    curve = response(FigureSpec("One", "response", flow="b", when={"hosts.cc": ("reno",)}), twice).curves[0]
     assert (curve.rates, curve.windows) == ((1e-4,), (110.0,))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import words
 
+from testctl import __version__
 from testctl.cli import (
     aa,
     bug,
@@ -30,12 +32,31 @@ from testctl.cli import (
     upload,
 )
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"testctl {__version__}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What stands before the command."""
+
+
 for module in (runs, nightly, aa, papers, shows, compare, history, shrink, replay, serve, upload, racks, keys, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab")

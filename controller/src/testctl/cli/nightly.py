@@ -69,7 +69,7 @@ def _run(
 
     from testctl.execute import Options, run_plan
     from testctl.nightly import interrupted, last_night
-    from testctl.report import Progress, parse_figures
+    from testctl.report import Progress
     from testctl.testbeds.lab import LabTestbed
 
     last = last_night(results, plan.name)
@@ -80,9 +80,8 @@ def _run(
     options = Options(
         results, None, jobs, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
     )
-    figures = parse_figures(plan.figures.data, plan.figures.place)
     try:
-        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, figures, watch=night)
+        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, watch=night)
     except KeyboardInterrupt:
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(INTERRUPTED)

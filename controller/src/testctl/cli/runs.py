@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import NAMED, check_name, choose, interrupted, places
+from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, interrupted, places
 
 if TYPE_CHECKING:
     from testctl.execute import Pool
@@ -66,6 +66,7 @@ def plan(
     from testctl.cli.dry_run import print_dry_run
 
     chosen = load(file, testbed, sets, kernel, max_points, without)
+    check_kernels(chosen)
     print_dry_run(chosen, as_json, places(testbed, chosen))
 
 
@@ -97,20 +98,19 @@ def run(
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
     from testctl.execute import LocalPool, Options, exit_code, run_plan
-    from testctl.report import Progress, parse_figures, print_summary
+    from testctl.report import Progress, print_summary
 
     interruptible()
     if not cluster and (why := _no_room(chosen, jobs)):
         print(f"warning: {why}", file=sys.stderr)
     bed = choose(testbed, chosen.points, wall_limit, jobs)
-    figures = parse_figures(chosen.figures.data, chosen.figures.place)
     progress = Progress(len(chosen.points), Console(stderr=True))
     pool = _cluster(cluster) if cluster else LocalPool(jobs)
     try:
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
         drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
         options = Options(results, out, jobs, resume, drawers=drawers)
-        done = run_plan(chosen, bed, options, progress, figures, pool=pool)
+        done = run_plan(chosen, bed, options, progress, pool=pool)
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)

@@ -11,8 +11,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.units import Duration
 
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
@@ -43,23 +41,16 @@ def series(
     run: RunDir,
     point: Annotated[str, typer.Argument(help="the point's id, or how it starts")],
     flow: Annotated[str, typer.Option("--flow", help="the flow's name")],
-    metric: Annotated[str, typer.Option("--metric", help="throughput, cwnd, rtt, latency, seq, queue")] = "throughput",
+    metric: Annotated[
+        str, typer.Option("--metric", help="throughput, cwnd, rtt, latency, seq, queue, tcp")
+    ] = "throughput",
     bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
 ) -> None:
     """Print a metric of one flow over time."""
-    from testctl.metrics import series as compute
-    from testctl.records import Records
-    from testctl.results import load_run
+    from testctl.library import load
 
-    try:
-        width_ns = Duration.parse(bin_width)
-    except ValueError as error:
-        raise PlanError(f"--bin: {error}") from error
-    if width_ns < 1:
-        raise PlanError(f"--bin: want at least 1ns; got {bin_width!r}")
-    chosen = load_run(run).point(point)
-    table = compute(Records.load(chosen.path), flow, metric, int(width_ns))
+    table = load(run).point(point).series(flow, metric, bin_width, to_arrow=True)
     if as_csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(table.column_names)

@@ -17,7 +17,6 @@ from testctl.execute import Bed, Options, Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Plan, load_plan
-from testctl.report import parse_figures
 from testctl.results import collect_versions
 
 
@@ -47,9 +46,8 @@ def run_papers(
 ) -> Scorecard:
     """Run every plan (a run each, below options.results_dir) and gather their claims."""
     started, clock = datetime.now(UTC), time.monotonic()
-    figures = {plan.name: parse_figures(plan.figures.data, plan.figures.place) for plan in plans}
     with progress:
-        runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name), figures[plan.name]) for plan in plans]
+        runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name)) for plan in plans]
     versions = collect_versions(kernels={name: full for run in runs for name, full in _kernels(run.versions).items()})
     return Scorecard(
         runs=runs,

@@ -3,9 +3,10 @@
 
 from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cover import Coverage
+from testctl.plan.figures import figures_of
 from testctl.plan.judge import MEASURED, ExpectationVerdict, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
-from testctl.plan.model import Assignment, Design, Expectation, Flow, Plan, Point
+from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan, Point
 from testctl.plan.points import MAX_POINTS, coverage, expand
 from testctl.plan.registry import MetricInfo, Registry
 from testctl.plan.schema import schema
@@ -23,6 +24,7 @@ __all__ = [
     "Expectation",
     "ExpectationVerdict",
     "Factor",
+    "FigureSpec",
     "Flow",
     "MetricInfo",
     "Ours",
@@ -36,6 +38,7 @@ __all__ = [
     "evaluate",
     "evaluate_claims",
     "expand",
+    "figures_of",
     "load_plan",
     "load_topology",
     "schema",

@@ -18,11 +18,11 @@ from testctl.plan.document import Mapping as MappingNode
 from testctl.plan.document import Sequence as SequenceNode
 from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
-from testctl.plan.judge import counterpart, matching
+from testctl.plan.figures import read_figures
+from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.model import Condition, Design, Expectation, Plan
 from testctl.plan.names import Names, read_flows, read_names
 from testctl.plan.place import Problems, show, suggest
-from testctl.plan.plain import plain
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.switches import check_switches
@@ -94,14 +94,15 @@ def load_plan(
         repeat=fields.integer("repeat", 1, MOST_REPEAT, 1),
         seed=fields.integer("seed", 0, MOST_SEED, 1),
         excludes=(),
-        figures=plain(fields.found.get("figures")),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
     )
     problems.check()  # conditions of tuples that could not be read would only add noise
     reader = Reader(assignments, names, parameters, problems)
     plan = replace(plan, excludes=_excludes(fields.found.get("exclude"), reader))
     plan = replace(
-        plan, expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems)
+        plan,
+        expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems),
+        figures=read_figures(fields.found.get("figures"), problems, reader),
     )
     if paper or (paper is None and _of_paper(path_or_text)):
         _check_claims(plan, fields, problems)
@@ -111,6 +112,9 @@ def load_plan(
     check_switches(assignments, points, names, problems)
     plan = replace(plan, points=points)
     _check_expectations(plan, problems)
+    for number, figure in enumerate(plan.figures, start=1):
+        if not any(meets(point.levels, figure.condition) for point in points) and not overrides:
+            problems.add(figure.place, f"figure {number}: no point of the plan meets its `when`")
     problems.check()
     return plan
 

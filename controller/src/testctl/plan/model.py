@@ -11,13 +11,14 @@ from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 
 from testctl.plan.place import Place
-from testctl.plan.plain import Plain
 from testctl.plan.topology import Topology
 
 Levels = tuple[int, ...]
 """For every assignment of a plan the index of the value it has."""
 
 Number = int | float
+
+DEFAULT_BIN_NS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -169,13 +170,36 @@ class Point:
 
 
 @dataclass(frozen=True)
+class FigureSpec:
+    """One panel: of the first point that meets `when`; kind response: of all that do.
+
+    bin_ns    width of the bins (throughput)
+    flow      "" for the first flow
+    when      "entity.parameter" -> the values it may have, as written
+    from_ns, to_ns   the time shown; to_ns 0 means to the end
+    place     where the plan asks for it
+    condition `when` as levels; empty for the plan that a run kept
+    """
+
+    title: str
+    kind: str
+    bin_ns: int = DEFAULT_BIN_NS
+    flow: str = ""
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    from_ns: int = 0
+    to_ns: int = 0
+    place: Place = field(default=Place("figures"), compare=False)
+    condition: Condition = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan that has passed every check, with its points.
 
     text       the file as given
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
-    figures    what the report draws, as written; it is for the report to read
+    figures    what the report draws beside the points
     left_out   (entity, parameter, values) of the tuples that --without left out
     """
 
@@ -196,7 +220,7 @@ class Plan:
     excludes: tuple[Condition, ...]
     expectations: tuple[Expectation, ...] = ()
     points: tuple[Point, ...] = ()
-    figures: Plain = field(default_factory=Plain)
+    figures: tuple[FigureSpec, ...] = ()
     left_out: tuple[tuple[str, str, str], ...] = ()
 
     @property

@@ -12,6 +12,8 @@ from testctl_agent.spec.param import ParamSpec
 from testctl.plan.expect import FIELDS as EXPECT_FIELDS
 from testctl.plan.expect import PAPER_FIELDS
 from testctl.plan.fields import NAME
+from testctl.plan.figures import FIELDS as FIGURE_FIELDS
+from testctl.plan.figures import KINDS, MOST_FIGURES, MOST_TITLE
 from testctl.plan.load import FIELDS, MOST_COVER, MOST_REPEAT, MOST_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
@@ -61,7 +63,7 @@ def schema(
         "seed": _integer(0, MOST_SEED),
         "exclude": {"type": "array", "items": _condition(many=True)},
         "expect": {"type": "array", "items": _expectation(metrics)},
-        "figures": {"type": "array", "items": {"type": "object"}, "description": "What the report draws"},
+        "figures": _figures(),
     }
     assert tuple(fields) == FIELDS
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A testctl plan"}
@@ -174,6 +176,22 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
         "anyOf": needs,
         "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
     }
+
+
+def _figures() -> Json:
+    time: Json = {"type": "string", "description": "A time with its unit, such as 100ms"}
+    fields: Json = {
+        "title": {"type": ["string", "number"], "maxLength": MOST_TITLE},
+        "kind": {"enum": list(KINDS)},
+        "bin": {**time, "description": "Width of the bins of throughput, such as 10ms"},
+        "flow": {"type": "string", "description": "The first one when none is named"},
+        "when": _condition(many=True),
+        "from": time,
+        "to": time,
+    }
+    assert tuple(fields) == FIGURE_FIELDS
+    items = _object(fields, ("title",))
+    return {"type": "array", "maxItems": MOST_FIGURES, "items": items, "description": "What the report draws"}
 
 
 def _paper() -> Json:

@@ -15,7 +15,6 @@ from testctl.execute import WORK, Options, begin_work, complete, keep, measure
 from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
-from testctl.report import parse_figures
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.atomic import put_file, told
 from testctl.results.versions import collect_versions
@@ -98,8 +97,7 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     if log.exists():
         with told(place, "the kernel's log was lost"):
             put_file(log, place / KERNEL_LOG)
-    figures = parse_figures(plan.figures.data, plan.figures.place)
-    done = complete(plan, writer, Options(writer.final.parent), figures, started, time.monotonic() - clock)
+    done = complete(plan, writer, Options(writer.final.parent), started, time.monotonic() - clock)
     home = layout.point_dir(done.path, point.id)
     there = [*sorted((home / layout.CAPTURES).glob("*.pcap")), home / layout.TCP_EVENTS, home / KERNEL_LOG]
     return done, [path.relative_to(done.path) for path in there if path.exists()]

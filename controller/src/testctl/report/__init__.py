@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a run: one self-contained page, figures, and what the terminal shows."""
 
-from testctl.report.figure_spec import FigureSpec, parse_figures
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.progress import Progress
 from testctl.report.terminal import print_summary
 from testctl.report.write import write_report
 
 __all__ = [
-    "FigureSpec",
     "Progress",
     "paper_figures",
-    "parse_figures",
     "point_figure",
     "print_summary",
     "write_report",

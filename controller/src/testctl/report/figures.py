@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import yaml
 from matplotlib.figure import Figure
 
+from testctl.plan import FigureSpec
 from testctl.report.draw import (
     draw_cwnd,
     draw_latency,
@@ -23,7 +23,7 @@ from testctl.report.draw import (
 )
 from testctl.report.draw_response import draw_response
 from testctl.report.draw_time_sequence import draw_time_sequence
-from testctl.report.figure_spec import FigureSpec, first_match, parse_figures
+from testctl.report.figure_spec import first_match, missing, specs_of
 from testctl.report.response import Response, response
 from testctl.report.series import Series, read_series
 from testctl.results import Run
@@ -32,7 +32,8 @@ from testctl.results.layout import PAPER
 
 _BIN_NS = 10_000_000
 
-Panel = tuple[FigureSpec, Series | Response | None]
+Panel = tuple[FigureSpec, Series | Response | str]
+"""A figure and what it shows, or why there is nothing."""
 
 
 def point_figure(series: Series, title: str, out: Path) -> Path:
@@ -70,7 +71,7 @@ def paper_figures(
     Throughput panels share one axis, so that they can be compared.  A figure that no point meets says so.
     """
     if specs is None:
-        specs = parse_figures(_plan(run).get("figures"), lambda path: f"{run.path}/plan.yaml")
+        specs = specs_of(run)
     if not specs:
         return []
     series: dict[str, Series | None] = {}
@@ -78,12 +79,13 @@ def paper_figures(
     for spec in specs:
         if spec.kind == "response":
             shown = response(spec, run.points)
-            panels.append((spec, shown if shown.curves else None))
+            panels.append((spec, shown if shown.curves else _no_curve(spec, run)))
             continue
         point = first_match(spec, run.points)
         if point is not None and point.id not in series:
             series[point.id] = read_series(point)
-        panels.append((spec, None if point is None else series[point.id]))
+        found = None if point is None else series[point.id]
+        panels.append((spec, missing(spec, run.points) if found is None else found))
     with told(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
     columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
@@ -101,11 +103,17 @@ def paper_figures(
     return written
 
 
+def _no_curve(spec: FigureSpec, run: Run) -> str:
+    if first_match(spec, run.points) is None:
+        return missing(spec, run.points)
+    return "no point has a rate of random loss and a window"
+
+
 def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
     top, rates = 0.0, []
     for axes, (spec, series) in zip(grid, panels, strict=False):
-        if series is None:
-            _empty(axes, spec.title, "no point of this run meets `when`")
+        if isinstance(series, str):
+            _empty(axes, spec.title, series)
             continue
         if isinstance(series, Response):
             draw_response(axes, series)
@@ -144,11 +152,6 @@ def _empty(axes: Any, title: str, why: str = "not recorded") -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     axes.annotate(why, (0.5, 0.5), xycoords="axes fraction", ha="center", color="#5b6470")
-
-
-def _plan(run: Run) -> Mapping[str, Any]:
-    raw = yaml.safe_load(run.plan_text) if run.plan_text else {}
-    return raw if isinstance(raw, dict) else {}
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

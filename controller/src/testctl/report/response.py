@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import yaml
 
 from testctl.metrics.response import reno_window
-from testctl.report.figure_spec import FigureSpec, matching, parse_figures
+from testctl.plan import FigureSpec
+from testctl.report.figure_spec import matching, specs_of
 from testctl.results import Run, RunPoint
 
 RENO_LINE = "Reno: √(3/2) / √p"
@@ -54,10 +54,7 @@ def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
 
 def responses(run: Run) -> list[Response]:
     """Those that the plan of a run declares and that have a curve."""
-    raw: Any = yaml.safe_load(run.plan_text) if run.plan_text else {}
-    declared = raw.get("figures") if isinstance(raw, dict) else None
-    specs = parse_figures(declared, lambda path: f"{run.path}/plan.yaml")
-    found = [response(spec, run.points) for spec in specs if spec.kind == "response"]
+    found = [response(spec, run.points) for spec in specs_of(run) if spec.kind == "response"]
     return [one for one in found if one.curves]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testctl.plan import FigureSpec
 from testctl.processes import workers
 from testctl.report.factors import describe, factors
-from testctl.report.figure_spec import FigureSpec
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.page import point_data, write_page
 from testctl.report.series import read_series

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.plan import Plan, Point
 
@@ -23,6 +23,29 @@ def check_name(testbed: str) -> None:
         raise PlanError(
             f"--testbed: want {', '.join(NAMED)} or an Ansible inventory; got {testbed!r}, which is not there"
         )
+
+
+def check_kernels(plan: Plan) -> None:
+    """Raises PlanError for a kernel that the plan names and that is neither built here nor can be.
+
+    Nothing is built, and the one that runs where a plan names none is not asked for.
+    """
+    if plan.testbed != "lab":
+        return
+    from testctl.lab import kernel as kernels
+    from testctl.lab import source
+
+    wrong = []
+    for assignment in plan.assignments:
+        named = zip(assignment.texts, assignment.places or [assignment.place] * len(assignment.texts), strict=True)
+        for name, place in named if assignment.param == "kernel" else ():
+            try:
+                if kernels.by_name(name) is None:
+                    source.find(name)
+            except TestctlError as error:
+                wrong.append(f"{place}: {error}")
+    if wrong:
+        raise PlanError("\n".join(wrong))
 
 
 def places(testbed: str, plan: Plan) -> dict[str, str]:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads `figures`: what the report draws beside the points."""
+
+from __future__ import annotations
+
+from testctl_agent.spec.units import Duration
+
+from testctl.plan.conditions import Reader
+from testctl.plan.document import Mapping as MappingNode
+from testctl.plan.document import Node, Scalar, Sequence, parse, what
+from testctl.plan.fields import Fields
+from testctl.plan.model import DEFAULT_BIN_NS, Condition, FigureSpec
+from testctl.plan.place import Problems, show, suggest
+
+KINDS = ("throughput", "sequence", "time_sequence", "response")
+FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")
+MOST_FIGURES = 20
+MOST_TITLE = 200
+LEAST_BIN_NS = 1000
+
+
+def read_figures(node: Node | None, problems: Problems, reader: Reader | None = None) -> tuple[FigureSpec, ...]:
+    """The figures of a plan's `figures:`; what is wrong goes to `problems`.
+
+    reader  knows the plan's tuples and flows; None: they are not checked (the plan of a run was, before it ran)
+    """
+    if node is None:
+        return ()
+    if not isinstance(node, Sequence) or len(node.items) > MOST_FIGURES:
+        got = f"{len(node.items)}" if isinstance(node, Sequence) else what(node)
+        problems.add(node.place, f"figures: want a list of at most {MOST_FIGURES} figures; got {got}")
+        return ()
+    found = [_figure(item, number, problems, reader) for number, item in enumerate(node.items, start=1)]
+    return tuple(one for one in found if one is not None)
+
+
+def figures_of(plan_text: str, file: str) -> tuple[FigureSpec, ...]:
+    """Those of the plan that a run kept.  Raises PlanError."""
+    root = parse(plan_text, file) if plan_text.strip() else None
+    problems = Problems()
+    found = read_figures(root.get("figures") if isinstance(root, MappingNode) else None, problems)
+    problems.check()
+    return found
+
+
+def _figure(node: Node, number: int, problems: Problems, reader: Reader | None) -> FigureSpec | None:
+    before = len(problems.lines) + problems.more
+    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=("title",))
+    if not fields.ok:
+        return None
+    title = fields.text("title")
+    if len(title) > MOST_TITLE:
+        fields.refuse(fields.found["title"], "title", f"at most {MOST_TITLE} characters")
+    width_ns = _time(fields, "bin", DEFAULT_BIN_NS)
+    if width_ns < LEAST_BIN_NS:
+        fields.refuse(fields.found["bin"], "bin", "at least 1us")
+    start_ns, end_ns = _time(fields, "from", 0), _time(fields, "to", 0)
+    if end_ns and end_ns <= start_ns:
+        fields.refuse(fields.found["to"], "to", "a time after `from`")
+    flow = fields.text("flow")
+    if reader is not None and flow and flow not in reader.names.groups["flows"]:
+        hint = suggest(flow, reader.names.groups["flows"])
+        problems.add(fields.found["flow"].place, f"{fields.who}no flow named {show(flow)}{hint}")
+    spec = FigureSpec(
+        title=title,
+        kind=fields.choice("kind", KINDS, "throughput"),
+        bin_ns=width_ns,
+        flow=flow,
+        when=_when(fields, reader),
+        from_ns=start_ns,
+        to_ns=end_ns,
+        place=node.place,
+        condition=_condition(fields, reader),
+    )
+    return spec if len(problems.lines) + problems.more == before else None
+
+
+def _time(fields: Fields, name: str, default: int) -> int:
+    node = fields.found.get(name)
+    if node is None:
+        return default
+    try:
+        return int(Duration.parse(node.value if isinstance(node, Scalar) else what(node)))
+    except ValueError as error:
+        fields.problems.add(node.place, f"{fields.who}{name}: {error}")
+        return default
+
+
+def _condition(fields: Fields, reader: Reader | None) -> Condition:
+    node = fields.found.get("when")
+    if node is None or reader is None:
+        return {}
+    return reader.condition(node, f"{fields.who}when") or {}
+
+
+def _when(fields: Fields, reader: Reader | None) -> dict[str, tuple[str, ...]]:
+    node = fields.found.get("when")
+    if node is None:
+        return {}
+    if not isinstance(node, MappingNode):
+        if reader is None:
+            fields.refuse(node, "when", "a mapping")
+        return {}
+    found = {}
+    for key, value in node.entries:
+        items = value.items if isinstance(value, Sequence) else (value,)
+        found[key.text] = tuple(item.text for item in items if isinstance(item, Scalar))
+        if reader is None and (len(found[key.text]) < len(items) or not all(key.text.partition("."))):
+            fields.problems.add(key.place, f"{fields.who}when: want ENTITY.PARAMETER: value or values")
+    return found
