@@ -42,7 +42,8 @@ def test_flows_and_errors() -> None:
 def test_options(tmp_path: Path) -> None:
     """From its seeds, with a fixed seed: no finding of a sanitizer, no assertion of the harness that fails."""
     words = [f"-runs={RUNS}", "-seed=1", "-close_fd_mask=2", f"-artifact_prefix={tmp_path}/"]
-    argv = [str(make("build/fuzz-options")), *words, str(HERE / "corpus")]
+    (tmp_path / "new").mkdir()
+    argv = [str(make("build/fuzz-options")), *words, str(tmp_path / "new"), str(HERE / "corpus")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"Done {RUNS} runs" in done.stderr
