@@ -199,3 +199,11 @@ def test_it_ends_however_early_it_is_asked_to(tmp_path: Path) -> None:
     for _ in range(20):
         with running(path) as daemon:
             assert daemon.end() == 0
+
+
+@pytest.mark.root
+def test_nothing_of_a_point_stays(in_namespace: Callable[..., str]) -> None:
+    """TESTCTL_LEAK_POINTS=1000 for a thousand."""
+    points = os.environ.get("TESTCTL_LEAK_POINTS", "25")
+    said = in_namespace(Path(__file__).with_name("root_leaks.py"), points, timeout_s=300.0 + 10 * int(points))
+    assert said.endswith("nothing grew\n"), said
