@@ -48,7 +48,6 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
     ("op", "why"),
     [
         ("resubmit", "resubmit()"),
-        ("clone_ingress_pkt_to_egress", "clone()"),
         ("generate_digest", "digest()"),
         ("truncate", "truncate()"),
         ("modify_field_rng_uniform", "random(): a run would not repeat; use a hash of what the packet carries"),

@@ -18,14 +18,10 @@ DROP_PORT = 511
 
 _WHY_NOT = {
     "generate_digest": "digest()",
-    "clone_ingress_pkt_to_egress": "clone()",
-    "clone_egress_pkt_to_egress": "clone()",
     "resubmit": "resubmit()",
     "recirculate": "recirculate()",
     "truncate": "truncate()",
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
-    "assert": "assert()",
-    "assume": "assume()",
     "assign_union": "header unions",
     "assign_VL": "fields of variable length",
 }
@@ -80,6 +76,10 @@ class Statements:
             "modify_field_with_hash_based_offset": (4, self._hash),
             "count": (2, self._count),
             "execute_meter": (3, self._execute_meter),
+            "clone_ingress_pkt_to_egress": (2, self._clone),
+            "clone_egress_pkt_to_egress": (2, self._clone),
+            "assert": (1, self._assert),
+            "assume": (1, self._assert),
             "register_read": (3, self._register_read),
             "register_write": (3, self._register_write),
         }
@@ -90,8 +90,7 @@ class Statements:
             self.note(node)
             writer(*given)
         elif op in ("mark_to_drop", "drop"):
-            self.code.add(f"p->m.{self.std('egress_spec').member} = {DROP_PORT};")
-            self.code.add(f"p->m.{self.std('mcast_grp').member} = 0;")
+            self._drop()
         elif op == "exit":
             if not self.leave:
                 node.cannot("exit, in the parser")
@@ -231,6 +230,26 @@ class Statements:
         stack, n = self._shift(node, by)
         size = len(stack.headers)
         self._move(stack, [(at, at - n) for at in range(size - 1, n - 1, -1)], range(n), f"<< {n}")
+
+    # what becomes of the packet
+
+    def _clone(self, session: Node, which: Node) -> None:
+        number = self.scope.number(which)
+        if number.low != number.high or number.low not in self.program.field_lists:
+            which.fail("no such field list")
+        self.code.add(f"p->clone = 0x8000 | {self.scope.low(session, 15)};", f"p->clone_list = {number.low};")
+
+    def _assert(self, test: Node) -> None:
+        """A packet for which it is not true is dropped; BMv2 ends itself."""
+        if not self.leave:
+            test.cannot("assert(), in the parser")
+        with self.code.block(f"if (!{self.scope.truth(test)})"):
+            self._drop()
+            self.code.add(f"goto {self.leave};")
+
+    def _drop(self) -> None:
+        self.code.add(f"p->m.{self.std('egress_spec').member} = {DROP_PORT};")
+        self.code.add(f"p->m.{self.std('mcast_grp').member} = 0;")
 
     # state
 

@@ -101,7 +101,7 @@ class BfrtDriver:
 
     def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         """One level-1 node a group, numbered like it: all its copies have one replication id, 0 if none is given."""
-        ids = set(instances_of(group, ports, instances))
+        ids = set(instances_of(f"multicast group {group}", ports, instances))
         if len(ids) > 1:
             raise DriverError(f"multicast group {group}: want one instance for all its ports; got {sorted(ids)}")
         gc, groups, nodes = self._client, self.table("$pre.mgid"), self.table("$pre.node")

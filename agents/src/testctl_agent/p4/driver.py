@@ -120,11 +120,11 @@ class Driver(Protocol):
     def write_register(self, name: str, index: int, value: int) -> None: ...
 
 
-def instances_of(group: int, ports: Sequence[int], instances: Sequence[int]) -> list[int]:
+def instances_of(who: str, ports: Sequence[int], instances: Sequence[int]) -> list[int]:
     """The replication id of each copy; DriverError unless there are none, or one of 16 bits for each port."""
     found = list(instances) or [0] * len(ports)
     if len(found) != len(ports) or not all(0 <= one < 1 << 16 for one in found):
-        raise DriverError(f"multicast group {group}: want {len(ports)} instances of 16 bits; got {found}")
+        raise DriverError(f"{who}: want {len(ports)} instances of 16 bits; got {found}")
     return found
 
 

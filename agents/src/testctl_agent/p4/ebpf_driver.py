@@ -24,6 +24,7 @@ from testctl_agent.spec.errors import DriverError
 _ZERO = struct.pack("=I", 0)
 _MOST_PORT = 510
 _MOST_GROUP = 2**16 - 1
+_MOST_SESSION = 2**15 - 1
 
 
 class EbpfDriver:
@@ -94,18 +95,29 @@ class EbpfDriver:
     def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         if not 1 <= group <= _MOST_GROUP:
             raise DriverError(f"multicast group: want 1 to {_MOST_GROUP}; got {group}")
+        self._copies("groups", f"multicast group {group}", group, ports, instances)
+
+    def mirror(self, session: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
+        """The ports that a clone of this session leaves by; none deletes the session."""
+        if not 0 <= session <= _MOST_SESSION:
+            raise DriverError(f"clone session: want 0 to {_MOST_SESSION}; got {session}")
+        if "mirrors" not in self._loaded.maps:
+            raise DriverError(f"clone session {session}: the program does not clone")
+        self._copies("mirrors", f"clone session {session}", session, ports, instances)
+
+    def _copies(self, where: str, who: str, number: int, ports: Sequence[int], instances: Sequence[int]) -> None:
         most = self._layout.most_copies
         if len(ports) > most:
-            raise DriverError(f"multicast group {group}: want at most {most} ports; got {len(ports)}")
+            raise DriverError(f"{who}: want at most {most} ports; got {len(ports)}")
         for port in ports:
             if not 1 <= port <= _MOST_PORT:
-                raise DriverError(f"multicast group {group}: want ports from 1 to {_MOST_PORT}; got {port}")
-        groups, key = self._loaded.map("groups"), struct.pack("=I", group)
+                raise DriverError(f"{who}: want ports from 1 to {_MOST_PORT}; got {port}")
+        groups, key = self._loaded.map(where), struct.pack("=I", number)
         if not ports:
             if not groups.delete(key):
-                raise DriverError(f"multicast group {group}: there is none")
+                raise DriverError(f"{who}: there is none")
             return
-        given, spare = instances_of(group, ports, instances), [0] * (most - len(ports))
+        given, spare = instances_of(who, ports, instances), [0] * (most - len(ports))
         groups.update(key, struct.pack(f"=I{2 * most}H", len(ports), *ports, *spare, *given, *spare))
 
     def _index(self, cells: Cells, index: int) -> bytes:

@@ -20,6 +20,10 @@ MOST_HEADERS = 64
 MOST_MEMBERS = 1 << 16
 """Of an action profile."""
 
+INGRESS_CLONE, EGRESS_CLONE = 1, 2
+"""standard_metadata.instance_type of clones; a packet that was not copied has 0."""
+
+_CLONES = {"clone_ingress_pkt_to_egress": INGRESS_CLONE, "clone_egress_pkt_to_egress": EGRESS_CLONE}
 _WIDEST_FIELD = 2048
 _MOST_CELLS = 1 << 24
 
@@ -140,6 +144,10 @@ class Program:
     direct_meters: dict[str, Meter] = field(default_factory=dict)
     """Table → its direct meter."""
     profiles: dict[str, Profile] = field(default_factory=dict)
+    clones: set[int] = field(default_factory=set)
+    """The kinds of clone that some action makes."""
+    field_lists: dict[int, list[Field]] = field(default_factory=dict)
+    """The metadata that a clone keeps."""
     calculations: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
@@ -330,6 +338,14 @@ def declare(root: Node) -> Program:
         program.actions[one["id"].number()] = Action(
             one["name"].text(), at, params, tuple(one["primitives"].items()), one
         )
+    for action in program.actions.values():
+        ops = {one["op"].text() for one in action.primitives}
+        program.clones |= {kind for op, kind in _CLONES.items() if op in ops}
+    for one in root.section("field_lists") if program.clones else []:
+        kept = [program.field(each["value"]) for each in one["elements"] if each.kind() == "field"]
+        if len(kept) != len(one["elements"].items()) or not all(program.headers[each.header].metadata for each in kept):
+            one.cannot("a field list of anything but metadata")
+        program.field_lists[one["id"].number()] = kept
     for at, one in enumerate(root.section("register_arrays")):
         width = one["bitwidth"].number(1, _WIDEST_FIELD)
         if width > 64:

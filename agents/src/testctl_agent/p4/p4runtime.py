@@ -119,7 +119,7 @@ class P4RuntimeDriver:
         update = self._update(_INSERT if ports else _DELETE)
         entry = update.entity.packet_replication_engine_entry.multicast_group_entry
         entry.multicast_group_id = group
-        for port, instance in zip(ports, instances_of(group, ports, instances), strict=True):
+        for port, instance in zip(ports, instances_of(f"multicast group {group}", ports, instances), strict=True):
             entry.replicas.add(egress_port=port, instance=instance)
         what = f"multicast group {group} to ports {list(ports)}"
         if ports and self._write(update, what, allow="ALREADY_EXISTS"):

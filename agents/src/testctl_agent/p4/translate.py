@@ -23,20 +23,18 @@ from pathlib import Path
 from testctl_agent.p4 import document, fields, layout, tables
 from testctl_agent.p4.actions import DROP_PORT, Statements
 from testctl_agent.p4.code import Code
+from testctl_agent.p4.copies import CHUNK, MOST_COPIES, Copies
 from testctl_agent.p4.deparser import Deparser
 from testctl_agent.p4.document import Node
 from testctl_agent.p4.expression import Scope
 from testctl_agent.p4.hashes import Hashes
 from testctl_agent.p4.layout import Layout, Tap
-from testctl_agent.p4.model import Program, comment, declare
+from testctl_agent.p4.model import EGRESS_CLONE, INGRESS_CLONE, Program, comment, declare
 from testctl_agent.p4.parser import Parser
 from testctl_agent.p4.pipeline import Pipeline
 
-MOST_COPIES = 16
-"""Ports of one multicast group."""
-
 _PEEK_BYTES = 32
-_NORMAL, _REPLICATION = 0, 5
+_REPLICATION = 5
 _TELEMETRY_HEAD = (
     ("arrival_ns", 8, "p->arrival_ns"),  # CLOCK_MONOTONIC
     ("departure_ns", 8, "departure_ns"),  # 0: not sent
@@ -47,7 +45,6 @@ _TELEMETRY_HEAD = (
     ("verdict", 1, "verdict"),
 )
 """Of a telemetry record: name, bytes and C value."""
-_CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -106,6 +103,7 @@ class _Writer:
         middle = self.ingress.lay_out(0, 0)
         self.control_bytes = self.egress.lay_out(len(self.ingress.tables), middle)
         self.tables = [*self.ingress.tables.values(), *self.egress.tables.values()]
+        self.copies = Copies(self.program, self._set)
         self.profiles = [tables.lay_out_profile(self.program, one) for one in self.program.profiles.values()]
         self.name = name
 
@@ -142,11 +140,12 @@ class _Writer:
         heads = "".join(
             f" *\t{one.base}: {comment(one.name)}\n" for one in self.program.headers.values() if not one.metadata
         )
+        clone = ", clone, clone_list" if self.program.clones else ""
         return (
             "struct meta {\n" + "\n".join(meta) + "\n};\n\n"
             f"/* Headers as on the wire; where each begins in `head`:\n{heads} */\n"
             "struct packet {\n\tu64 valid, dirty;\n\tu64 arrival_ns;\n\tstruct meta m __attribute__((aligned(8)));\n"
-            "\tu32 headers, relayout, wire_bytes, ingress, mac, hit, waits;\n"
+            f"\tu32 headers, relayout, wire_bytes, ingress, mac, hit, waits{clone};\n"
             f"\tu8 head[{self.program.head_bytes + _PEEK_BYTES}] __attribute__((aligned(8)));\n"
             f"\tu64 key[{words}], probe[{words + 1}];\n}};\n\n"
             f"#define HEAD_BYTES {self.program.head_bytes}\n#define PACKET_BYTES "
@@ -156,12 +155,15 @@ class _Writer:
     def _maps(self) -> str:
         text = (
             "struct count {\n\tu64 packets, bytes;\n};\n\nstruct bucket {\n\tu32 first, rows;\n};\n\n"
-            "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, 2);\n"
+            "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, "
+            + ("4" if self.program.clones else "2")
+            + ");\n"
             '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
             f"struct group {{\n\tu32 copies;\n\tu16 port[{MOST_COPIES}], instance[{MOST_COPIES}];\n}};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
             '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
         )
+        text += self.copies.maps()
         for one in self.program.registers.values():
             text += (
                 f"/* {comment(one.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
@@ -263,48 +265,12 @@ class _Writer:
             f"{{\n{code.text()}}}\n\n"
         )
 
-    def _flood(self) -> str:
-        copy = "".join(
-            f"\t__builtin_memcpy((u8 *){{to}} + {at}, (u8 *){{from_}} + {at}, "
-            f"{'PACKET_BYTES - ' + str(at) if at == last else _CHUNK});\n"
-            for at, last in self._chunks()
-        )
-        code = Code(2)
-        self._set(code, "egress_rid", "g->instance[i]")
-        instance = code.text() if self.program.standard("egress_rid") is not None else ""
-        return (
-            "/* A copy for each port of the group; each has its own egress. */\n"
-            "static __always_inline int flood(struct __sk_buff *skb, struct packet *p, u32 number)\n{\n"
-            "\tstruct group *g = bpf_map_lookup_elem(&groups, &number);\n\tu32 one = 1, headers, mac, ifindex;\n"
-            "\tstruct packet *saved = bpf_map_lookup_elem(&scratch, &one);\n\n"
-            "\tif (!g || !saved || !g->copies) {\n\t\treport(p, 0, TELEMETRY_ASTRAY, 0, 0);\n"
-            "\t\treturn TC_ACT_SHOT;\n\t}\n"
-            + copy.format(to="saved", from_="p")
-            + f"\tfor (u32 i = 0; i < {MOST_COPIES}; i++) {{\n\t\tu32 port;\n\n\t\tif (i >= g->copies)\n\t\t\tbreak;\n"
-            "\t\tport = g->port[i];\n\t\tif (i > 0) {\n"
-            "\t\t\t/* the packet's bytes are those of the copy before: all headers are written again */\n"
-            "\t\t\theaders = p->headers;\n\t\t\tmac = p->mac;\n"
-            + copy.format(to="p", from_="saved").replace("\t__builtin", "\t\t\t__builtin")
-            + "\t\t\tp->headers = headers;\n\t\t\tp->mac = mac;\n\t\t\tp->relayout = RELAYOUT;\n"
-            "\t\t\tp->dirty = ~0ULL;\n\t\t}\n"
-            + instance
-            + "\t\tifindex = depart(skb, p, port);\n\t\tif (ifindex)\n\t\t\tsend_copy(skb, port, ifindex);\n\t}\n"
-            "\treturn TC_ACT_SHOT;\n}\n\n"
-        )
-
-    def _chunks(self) -> list[tuple[int, int]]:
-        """Where pieces of struct packet begin that can be copied inline, and the last of them."""
-        size = 24 + sum(max(fields.c_bits(min(one.width, 64)) // 8, 1) * (2 if one.width > 64 else 1)
-                        for one in self.program.metadata()) + 32 + self.program.head_bytes  # fmt: skip
-        starts = list(range(0, max(size - _CHUNK // 2, 1), _CHUNK))
-        return [(at, starts[-1]) for at in starts]
-
     def _main(self) -> str:
         code = Code(1)
         code.add("u32 zero = 0, at = 0, port;", "struct packet *p = bpf_map_lookup_elem(&scratch, &zero);")
         code.add("u32 ifindex;", "", "if (!p)", "\treturn TC_ACT_SHOT;")
-        for start, last in self._chunks():
-            size = f"PACKET_BYTES - {start}" if start == last else str(_CHUNK)
+        for start, last in self.copies.chunks():
+            size = f"PACKET_BYTES - {start}" if start == last else str(CHUNK)
             code.add(f"__builtin_memset((u8 *)p + {start}, 0, {size});")
         code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);", "p->mac = FRAME_MAC;")
         code.add("if (!p->ingress || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
@@ -319,9 +285,13 @@ class _Writer:
         code.add("", self.parser_text.strip("\n").lstrip("\t"))
         code.label("parsed")
         code.add("p->headers = at;")
+        if INGRESS_CLONE in self.program.clones:
+            code.add("keep_parsed(p);")
         if self.program.standard("checksum_error") is not None:
             self.deparser.checksums(code, update=False)
         self.ingress.emit(code)
+        if INGRESS_CLONE in self.program.clones:
+            code.add("", "if (p->clone)", f"\tclone(skb, p, {INGRESS_CLONE});")
         code.add("")
         group = self._std("mcast_grp")
         with code.block(f"if ({group})"):
@@ -330,7 +300,12 @@ class _Writer:
         code.add(f"port = {self._std('egress_spec')};")
         with code.block(f"if (port == {DROP_PORT})"):
             code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
-        code.add("ifindex = depart(skb, p, port);", "if (!ifindex)", "\treturn TC_ACT_SHOT;")
+        code.add("ifindex = depart(skb, p, port);")
+        if EGRESS_CLONE in self.program.clones:
+            with code.block("if (p->clone)"):
+                code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
+                code.add(f"clone(skb, p, {EGRESS_CLONE});", "return TC_ACT_SHOT;")
+        code.add("if (!ifindex)", "\treturn TC_ACT_SHOT;")
         code.add("return send_away(skb, port, ifindex, p->waits);")
         return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
 
@@ -342,7 +317,7 @@ class _Writer:
         report = self._report()
         egress, main = self._egress(), self._main()
         relayout = f"#define RELAYOUT {int(self.program.resizes)}\n\n"
-        bodies = relayout + self.deparser.functions() + egress + self._flood() + main
+        bodies = relayout + self.deparser.functions() + egress + self.copies.clone() + self.copies.flood() + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
