@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import noise
@@ -76,7 +77,9 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
     started = datetime.now(UTC)
     place = results / layout.run_name(f"{plan.name}-aa", started)
     with told(place, "the check was not begun"):
-        place.mkdir(parents=True)
+        durable.make_directory(place.parent)
+        place.mkdir()
+        durable.sync(place.parent)
     try:
         with progress:
             rounds = _rounds(bed, check, place / ".work", progress)

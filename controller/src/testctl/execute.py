@@ -26,18 +26,17 @@ from testctl.processes import workers
 from testctl.report import write_report
 from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
 from testctl.results.atomic import told
-from testctl.results.point import REUSED, find_finished, reuse_point, set_verdict, write_point
+from testctl.results.point import set_verdict, write_point
 from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
+from testctl.resume import Resume
 from testctl.statement import LAB, command_of, statement
 
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
 CLEAR_TRIES = 50
 MOST_TRACEBACK = 100_000
-MOST_DOUBTS = 8
-"""Reasons why a point is invalid that are written out."""
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
 
@@ -58,6 +57,8 @@ class Progress(Protocol):
     def __exit__(self, *_: Any) -> None: ...
 
     def done(self, name: str, verdict: str = "", wall_s: float | None = None, *, free: bool = False) -> None: ...
+
+    def note(self, line: str) -> None: ...
 
 
 Done = tuple[Point, str, float]
@@ -135,11 +136,13 @@ def run_plan(
     begin_work(writer.path)
     try:
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
+        resume = Resume(options.results_dir, writer.path, options.runs, progress.note) if options.resume else None
         with progress:
-            _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch)
+            _points(plan, testbed, options, writer, progress, pool or LocalPool(options.jobs), watch, resume)
         if watch is not None:
             plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
-        return complete(plan, writer, options, started, time.monotonic() - clock, watch)
+        wall_s = time.monotonic() - clock
+        return complete(plan, writer, options, started, wall_s, watch, resume.summary() if resume else {})
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
@@ -153,8 +156,12 @@ def complete(
     started: datetime,
     wall_s: float,
     watch: Watch | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Judge the points of a run in progress, write its summary and its report, and give it its final name."""
+    """Judge the points of a run in progress, write its summary and its report, and give it its final name.
+
+    more: further entries of summary.json
+    """
     expectations, claims = _judge(plan, writer.path)
     versions = collect_versions(kernels=_kernels(writer.path))
     writer.write_versions(versions)
@@ -171,6 +178,7 @@ def complete(
         reproduce=command_of(plan),
     )
     summary |= statement(plan, options.results_dir, options.jobs)
+    summary |= more or {}
     summary |= watch.summary(plan, writer.path.with_name(summary["run"])) if watch is not None else {}
     _clear(writer.path / WORK)
     write_report(writer.path, specs=plan.figures, summary=summary, jobs=max(options.jobs, options.drawers))
@@ -185,15 +193,14 @@ def _points(
     progress: Progress,
     pool: Pool,
     watch: Watch | None,
+    resume: Resume | None,
 ) -> None:
     """Run what is not finished yet and admitted; a broken point does not stop the others."""
 
     def waiting() -> Iterator[Point]:
         for point in in_turns(plan):
-            key = testbed.code_key(point)
-            done = find_finished(options.results_dir, point.id, key, options.runs) if options.resume else None
-            if done is not None:
-                reused = load_point(reuse_point(writer.path, done))
+            reused = resume.take(point, testbed.code_key(point)) if resume is not None else None
+            if reused is not None:
                 progress.done(_words(plan, point), _verdict_alone(plan, point, reused), free=True)
                 ended(point, reused.wall_s)
             elif watch is None or watch.admits(point):
@@ -212,8 +219,8 @@ def _points(
 
 def _verdict_alone(plan: Plan, point: Point, found: RunPoint) -> str:
     """The verdict of a point by what the plan at hand expects of it alone, whatever an earlier run's plan expected."""
-    verdict = "pass" if found.verdict in REUSED else found.verdict
-    return verdict_alone(plan, point, {"verdict": verdict, "reason": found.reason, "metrics": found.metrics})
+    verdict, reason = found.measured
+    return verdict_alone(plan, point, {"verdict": verdict, "reason": reason, "metrics": found.metrics})
 
 
 @dataclass(frozen=True)
@@ -330,10 +337,9 @@ def _analyse(
     asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
-    from testctl.fates import check_fates
-    from testctl.metrics import analyse, instruments_agree
+    from testctl.assess import analysis_keys, assess
     from testctl.records import load_raw
-    from testctl.results.atomic import write_json
+    from testctl.results.atomic import as_json
 
     for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
         if reason:
@@ -341,44 +347,42 @@ def _analyse(
             return PointResult(
                 point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
             )
-    write_json(workdir / "point.json", asked)
-    write_json(workdir / "raw" / "outcome.json", outcome)
+    (workdir / "point.json").write_text(as_json(asked), encoding="utf-8")
+    (workdir / "raw" / "outcome.json").write_text(as_json(outcome), encoding="utf-8")
     records = load_raw(workdir)
-    analysis = analyse(records)
-    fates, unlike_asked = check_fates(records)
-    doubts = [*outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
-    more = len(doubts) - MOST_DOUBTS
+    found = assess(records)
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return PointResult(
         point=asked,
-        verdict="invalid" if doubts else "pass",
-        reason="; ".join([*doubts[:MOST_DOUBTS], *([f"and {more} more"] if more > 0 else [])]),
+        verdict=found.verdict,
+        reason=found.reason,
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
         virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
         outcome=outcome,
-        metrics=analysis.metrics,
+        metrics=found.metrics,
         records=records,
-        stalls=analysis.stalls,
-        fates=[found.to_json() for found in fates],
+        stalls=found.stalls,
+        fates=found.fates,
         captures=captures if keep_captures else {},
+        analysis=analysis_keys(),
     )
 
 
 def _judge(plan: Plan, run: Path) -> tuple[Sequence[Mapping[str, Any]], Sequence[Claim]]:
     """Hold the points against the plan's `expect`, write each verdict down; what became of expectations and claims."""
     wanted = {expectation.metric for expectation in plan.expectations}
-    results = {
-        point.id: {
-            "verdict": point.verdict,
-            "reason": point.reason,
+    results, there = {}, {}
+    for point in load_points(run):
+        there[point.id] = point.verdict, point.reason
+        results[point.id] = {
+            "verdict": point.measured[0],
+            "reason": point.measured[1],
             "metrics": {f: {m: v for m, v in given.items() if m in wanted} for f, given in point.metrics.items()},
         }
-        for point in load_points(run)
-    }
     verdicts, expectations = evaluate(plan, results)
     for said in verdicts:
-        if (said.verdict, said.reason) != (results[said.point]["verdict"], results[said.point]["reason"]):
+        if (said.verdict, said.reason) != there[said.point]:
             set_verdict(run, said.point, said.verdict, said.reason)
     return [e.to_json() for e in expectations], evaluate_claims(plan, results)
 

@@ -8,7 +8,6 @@ An agent's certificate has its inventory name as common name and as DNS name; th
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 AUTHORITY = "ca"
@@ -53,7 +53,7 @@ def make(directory: Path, names: Sequence[str], days: int = DAYS) -> list[Path]:
     if days < 1:
         raise PlanError(f"keys {directory}: want --days of at least 1; got {days}")
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make_directory(directory, 0o700)
         return _make(directory, names, days)
     except OSError as error:
         raise TestbedError(f"{error.filename or directory}: {error.strerror}") from error
@@ -126,12 +126,7 @@ def _write(directory: Path, name: str, pair: _Pair) -> None:
         ("key", key, 0o600),
         ("crt", pair.certificate.public_bytes(serialization.Encoding.PEM), 0o644),
     ):
-        path = _path(directory, name, what)
-        new = path.with_suffix(f".{what}.new")
-        new.unlink(missing_ok=True)
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
-            out.write(text)
-        new.replace(path)
+        durable.write(_path(directory, name, what), text, mode)
 
 
 def _name(common_name: str) -> x509.Name:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from testctl_agent import durable
 from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError, TestctlError
 
@@ -52,7 +53,7 @@ def make(place: Path, pythons: Sequence[str]) -> bool:
         (new / _DIGEST).write_text(f"{digest}\n", encoding="utf-8")
         if place.exists():
             shutil.rmtree(place)
-        new.rename(place)
+        durable.publish(new, place)
     return True
 
 

@@ -216,3 +216,18 @@ def test_batches_are_bounded_and_lose_nothing() -> None:
         assert all(sum(len(one) + 1 for one in batch) <= most_bytes for batch in made)
     assert list(batches(["x" * 100, "y"], 5, 50)) == [["x" * 100], ["y"]]
     assert packed(lines) == packed(iter(lines))
+
+
+def test_a_batch_that_was_damaged_on_disk_is_never_sent(tmp_path: Path) -> None:
+    lines = [f"m x={number}.0 {number}" for number in range(3)]
+    with scripted(writes=(Answer(503),) * 2) as server:
+        options = Options(tmp_path, Bytes.parse("1MB"), Clock().patience(2), most_lines=1)
+        assert upload(lines, Target(server.url, api="1"), TOKEN, options).waiting == 3
+        first, second, _ = sorted((tmp_path / Target(server.url, api="1").key).glob("*.lp.gz"))
+        first.write_bytes(b"")
+        second.write_bytes(packed(["m x=9.0 1"]))
+        done = upload([], Target(server.url, api="1"), TOKEN, options)
+        assert server.taken == lines[2:]
+    assert (done.written, done.replayed, done.waiting, len(done.refusals)) == (1, 1, 0, 2)
+    assert "want the batch of this digest; got 0 bytes" in done.refusals[0]
+    assert "upload its run again" in done.refusals[1]

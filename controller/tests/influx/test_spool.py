@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl.influx.spool import Spool, SpoolFull, held
+from testctl.influx.spool import DamagedBatchError, Spool, SpoolFull, held
 from testctl.influx.target import Target
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.units import Bytes
@@ -64,6 +64,20 @@ def test_what_a_killed_upload_left_half_written_is_no_batch(tmp_path: Path) -> N
     half.write_bytes(b"ha")
     assert [path.read_bytes() for path in opened(tmp_path).waiting()] == [b"whole"]
     assert not half.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"who", b"whole, and more"])
+def test_a_batch_that_is_not_what_was_kept_is_set_aside(tmp_path: Path, damage: bytes) -> None:
+    spool = opened(tmp_path)
+    kept, other = spool.add(b"whole"), spool.add(b"other")
+    kept.write_bytes(damage)
+    with pytest.raises(DamagedBatchError, match=rf"want the batch of this digest; got {len(damage)} bytes of .*upload"):
+        spool.read(kept)
+    assert spool.waiting() == [other]
+    (aside,) = spool.refused()
+    assert aside.read_bytes() == damage
+    assert "want the batch" in aside.with_name(aside.name.replace(".lp.gz", ".txt")).read_text(encoding="utf-8")
+    assert spool.read(other) == b"other"
 
 
 def test_each_target_has_its_own(tmp_path: Path) -> None:

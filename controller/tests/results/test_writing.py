@@ -20,9 +20,7 @@ from testctl.results import (
     RunWriter,
     build_summary,
     check_place,
-    find_finished,
     load_run,
-    reuse_point,
     run_digest,
     set_verdict,
     write_point,
@@ -106,13 +104,23 @@ def test_summary_has_the_form_that_the_design_fixes(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_exists_is_refused(tmp_path: Path) -> None:
-    RunWriter.create(tmp_path, "p", need=0, now=NOW)
-    with pytest.raises(PlanError, match=r"Z-p\.in-progress: the result directory exists already") as caught:
-        RunWriter.create(tmp_path, "p", need=0, now=NOW)
+    RunWriter.create_at(tmp_path / "under_way", need=0)
+    with pytest.raises(PlanError, match=r"under_way\.in-progress: the result directory exists already") as caught:
+        RunWriter.create_at(tmp_path / "under_way", need=0)
     assert caught.value.exit_code == 2
     (tmp_path / "mine").mkdir()
     with pytest.raises(PlanError, match=r"mine: the result directory exists already"):
         RunWriter.create_at(tmp_path / "mine", need=0)
+
+
+def test_runs_of_one_second_are_numbered(tmp_path: Path) -> None:
+    first, second = (RunWriter.create(tmp_path, "p", need=0, now=NOW) for _ in range(2))
+    write_point(first.path, result())
+    finish(first)
+    third = RunWriter.create(tmp_path, "p", need=0, now=NOW)
+    names = [writer.name for writer in (first, second, third)]
+    assert names == ["20260131T120507Z-p", "20260131T120507Z.02-p", "20260131T120507Z.03-p"]
+    assert sorted(names) == names, "the newest comes last"
 
 
 def test_no_room_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,40 +218,3 @@ def test_discard_removes_a_run_without_points_only(tmp_path: Path) -> None:
     write_point(full.path, result())
     full.discard()
     assert full.path.exists()
-
-
-def test_resume_finds_the_newest_finished_point(tmp_path: Path) -> None:
-    old = RunWriter.create(tmp_path, "p", need=0, now=NOW.replace(hour=1))
-    write_point(old.path, result())
-    finish(old)
-    assert find_finished(tmp_path, "aa01", "k1") == old.final / "points" / "aa01"
-    stopped = RunWriter.create(tmp_path, "p", need=0, now=NOW.replace(hour=2))
-    write_point(stopped.path, result())
-    (stopped.path / "points" / ".bb.1.tmp").mkdir()
-    assert find_finished(tmp_path, "aa01", "k1") == stopped.path / "points" / "aa01"
-    assert find_finished(tmp_path, "aa01", "other code") is None
-    assert find_finished(tmp_path, "bb", "k1") is None
-    assert find_finished(tmp_path / "none", "aa01", "k1") is None
-
-
-@pytest.mark.parametrize("verdict", ["broken", "invalid", "skip"])
-def test_points_that_are_not_finished_are_run_again(tmp_path: Path, verdict: str) -> None:
-    writer = RunWriter.create(tmp_path, "p", need=0, now=NOW)
-    write_point(writer.path, result(verdict=verdict))
-    assert find_finished(tmp_path, "aa01", "k1") is None
-
-
-def test_a_reused_point_is_the_same_and_says_where_it_is_from(tmp_path: Path) -> None:
-    old = RunWriter.create(tmp_path, "p", need=0, now=NOW.replace(hour=1))
-    write_point(old.path, result())
-    new = RunWriter.create(tmp_path, "p", need=0, now=NOW)
-    found = find_finished(tmp_path, "aa01", "k1")
-    assert found is not None
-    reuse_point(new.path, found)
-    set_verdict(new.path, "aa01", "fail", "judged again")
-    before, after = load_run(old.path).points[0], load_run(new.path).points[0]
-    assert (before.verdict, after.verdict) == ("pass", "fail")
-    assert before.digest == after.digest
-    assert after.summary()["reused_from"] == "20260131T010507Z-p"
-    same = [(point.path / "packets.parquet").stat().st_ino for point in (before, after)]
-    assert same[0] == same[1]

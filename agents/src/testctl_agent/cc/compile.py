@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import toolchain
+from testctl_agent import durable, toolchain
 from testctl_agent.run import run
 from testctl_agent.spec.errors import ProgramError, TestbedError
 
@@ -74,7 +74,7 @@ def built(source: Path, name: str, target: Target, what: str) -> Path:
             run([compiler, *target.flags, "-o", str(new), str(source)], timeout_s=120.0)
         except TestbedError as error:
             raise ProgramError(f"{source}: does not compile for {target.what}: {_words(str(error))}") from error
-        new.replace(made)
+        durable.publish(new, made)
     return made
 
 

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import toolchain
+from testctl_agent import durable, toolchain
 from testctl_agent.p4.layout import Layout, from_json
 from testctl_agent.p4.translate import translate
 from testctl_agent.run import run
@@ -77,7 +77,7 @@ def _make(json_path: Path, folder: Path, defines: tuple[str, ...]) -> None:
         run([_clang()[0], *_FLAGS, *defines, f"-I{_RUNTIME}", "-c", str(new / "program.c"), "-o",
              str(new / "program.o")], timeout_s=300.0)  # fmt: skip
         try:
-            new.rename(folder)
+            durable.publish(new, folder)
         except OSError:
             if not folder.exists():  # not another process that was first
                 raise

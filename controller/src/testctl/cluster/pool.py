@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import TestbedError
 
 from testctl.cluster.worker import Fitness, Parcel, drop, fitness, piece, sha256_of, unpack, work
@@ -164,7 +165,7 @@ class _Gathering:
                     return False
                 shutil.rmtree(fresh, ignore_errors=True)
                 unpack(archive, fresh)
-                os.rename(fresh, final)
+                durable.publish(fresh, final)
             finally:
                 archive.unlink(missing_ok=True)
                 shutil.rmtree(fresh, ignore_errors=True)

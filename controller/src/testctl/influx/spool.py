@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent import durable
+from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.units import Bytes
 
 from testctl.influx.target import Target
@@ -28,6 +29,10 @@ _PLACE = "target.txt"
 
 class SpoolFull(TestbedError):
     """There is no room for another batch."""
+
+
+class DamagedBatchError(TestctlError):
+    """A batch on disk is not what was kept there."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Spool:
 
         Raises SpoolFull, and TestbedError when it can't be written; then nothing of it is kept.
         """
-        digest = hashlib.sha256(batch).hexdigest()[:32]
+        digest = _digest(batch)
         waiting = self.waiting()
         for path in waiting:
             if path.name.endswith(f"-{digest}{_END}"):
@@ -65,12 +70,28 @@ class Spool:
         self._write(final, batch)
         return final
 
+    def read(self, path: Path) -> bytes:
+        """A batch that waits.  Raises DamagedBatchError when it is not what `add` kept; it is then in refused/."""
+        with told(path, "nothing was uploaded"):
+            batch = path.read_bytes()
+        digest = _digest(batch)
+        if path.name.endswith(f"-{digest}{_END}"):
+            return batch
+        why = f"{path.name}: want the batch of this digest; got {len(batch)} bytes of {digest}"
+        final = self.path / _REFUSED / path.name
+        with told(path, f"nothing was uploaded; {why}"):
+            durable.make_directory(final.parent, 0o700)
+            durable.write(final.with_name(f"{final.name.removesuffix(_END)}.txt"), f"{why}\n".encode(), 0o600)
+            durable.publish(path, final)
+            durable.sync(path.parent)
+        raise DamagedBatchError(f"{why}; upload its run again ({final})")
+
     def refuse(self, batch: bytes, why: str) -> Path:
         """Keep a batch that the server will never take, and why beside it; returns where."""
-        digest = hashlib.sha256(batch).hexdigest()[:32]
+        digest = _digest(batch)
         final = self.path / _REFUSED / f"{digest}{_END}"
         with told(final, "a batch that the server refused was not kept"):
-            final.parent.mkdir(mode=0o700, exist_ok=True)
+            durable.make_directory(final.parent, 0o700)
         if not final.exists():
             self._check_room(len(batch))
             self._write(final, batch)
@@ -80,7 +101,7 @@ class Spool:
     def drop(self, path: Path) -> None:
         """Forget a batch that was written to the server."""
         with told(path, "it is on the server and waits here still; the next upload writes it again, to no harm"):
-            path.unlink()
+            durable.remove(path)
 
     def _check_room(self, more: int) -> None:
         size = self.size()
@@ -91,19 +112,8 @@ class Spool:
             )
 
     def _write(self, final: Path, content: bytes) -> None:
-        temporary = final.with_name(f".{final.name}.tmp")
         with told(final, "a batch was not kept; upload the run again"):
-            try:
-                opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-                with os.fdopen(opened, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(final)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-            _sync(final.parent)
+            durable.write(final, content, 0o600)
 
 
 @contextmanager
@@ -111,7 +121,7 @@ def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> 
     """The spool of a target, for one upload at a time; `wait` is called before waiting for another one's end."""
     path = root / target.key
     with told(path, "nothing was uploaded: a server that goes away needs it"):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make_directory(path, 0o700)
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -122,15 +132,11 @@ def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> 
         with told(path, "nothing was uploaded"):
             for left in path.glob(".*.tmp"):
                 left.unlink()
-            (path / _PLACE).write_text(target.place + "\n", encoding="utf-8")
+            durable.write(path / _PLACE, f"{target.place}\n".encode(), 0o600)
         yield Spool(path, limit)
     finally:
         os.close(lock)
 
 
-def _sync(directory: Path) -> None:
-    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+def _digest(batch: bytes) -> str:
+    return hashlib.sha256(batch).hexdigest()[:32]

@@ -13,7 +13,7 @@ from testctl_agent.spec.units import Bytes
 
 from testctl.influx.credentials import Credentials
 from testctl.influx.send import Away, Patience, Refused, Server
-from testctl.influx.spool import Spool, held
+from testctl.influx.spool import DamagedBatchError, Spool, held
 from testctl.influx.target import Target
 
 MOST_LINES = 5000
@@ -109,7 +109,12 @@ class _Sender:
         """Write what waits, the oldest first, forgetting each batch once the server has it."""
         for path in self._spool.waiting():
             before = self._done.written
-            if not self._written(path.read_bytes()):
+            try:
+                batch = self._spool.read(path)
+            except DamagedBatchError as error:
+                self._done.refusals += (str(error),)
+                continue
+            if not self._written(batch):
                 return
             self._done.replayed += self._done.written - before
             self._spool.drop(path)

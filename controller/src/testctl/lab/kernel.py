@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import paths
@@ -187,7 +188,7 @@ def _keep(work: Path, where: Path, inputs: Inputs) -> None:
     release = (work / "objects" / "include" / "config" / "kernel.release").read_text(encoding="ascii")
     (fresh / "release").write_text(release, encoding="ascii")
     (fresh / INPUTS).write_text(inputs.to_json(), encoding="utf-8")
-    fresh.rename(where)
+    durable.publish(fresh, where)
 
 
 def name_file(name: str) -> Path:
@@ -199,7 +200,7 @@ def name_file(name: str) -> Path:
 
 def remember(kernel: Kernel) -> None:
     """Let a plan's `kernel` tuple find a kernel built from a tree of the user's by its name."""
-    name_file(kernel.name).write_text(kernel.directory.name, encoding="utf-8")
+    durable.write(name_file(kernel.name), kernel.directory.name.encode())
 
 
 def by_name(name: str) -> Kernel | None:

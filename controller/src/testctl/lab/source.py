@@ -10,6 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl import paths
@@ -93,8 +94,6 @@ def _digest_of_file(path: Path) -> str:
     if key not in known:
         with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        memo.parent.mkdir(parents=True, exist_ok=True)
-        fresh = memo.with_suffix(".new")
-        fresh.write_text(json.dumps(known), encoding="utf-8")
-        fresh.replace(memo)
+        durable.make_directory(memo.parent)
+        durable.write(memo, json.dumps(known).encode())
     return str(known[key])

@@ -78,3 +78,6 @@ class _OfPlan:
 
     def done(self, name: str, verdict: str = "", wall_s: float | None = None, *, free: bool = False) -> None:
         self.whole.done(f"{self.plan}: {name}", verdict, wall_s, free=free)
+
+    def note(self, line: str) -> None:
+        self.whole.note(f"{self.plan}: {line}")

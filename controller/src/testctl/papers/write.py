@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError
 
 from testctl.papers.draw import draw_scorecard
@@ -40,7 +41,7 @@ def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
     """Write the three files into a directory, each at once; returns their paths.  Raises TestbedError."""
     data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
     with told(out, "the scorecard was not written; the runs are kept"):
-        out.mkdir(parents=True, exist_ok=True)
+        durable.make_directory(out)
         save_figure(draw_scorecard(card), figure)
         write_text(page, render(card, out, figure.read_bytes()))
         write_json(data, card.to_json())

@@ -16,7 +16,6 @@ from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
-from testctl.results.atomic import put_file, told
 from testctl.results.versions import collect_versions
 from testctl.shared_run import partial
 from testctl.shrink.case import plan_of, point_of
@@ -92,11 +91,8 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     writer.write_plan(run.plan_text, {"points": [point.to_json()]})
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)
-    place = keep(writer.path, point, result)
     log = work / "raw" / KERNEL_LOG
-    if log.exists():
-        with told(place, "the kernel's log was lost"):
-            put_file(log, place / KERNEL_LOG)
+    keep(writer.path, point, replace(result, more={KERNEL_LOG: log} if log.exists() else {}))
     done = complete(plan, writer, Options(writer.final.parent), started, time.monotonic() - clock)
     home = layout.point_dir(done.path, point.id)
     there = [*sorted((home / layout.CAPTURES).glob("*.pcap")), home / layout.TCP_EVENTS, home / KERNEL_LOG]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from testctl_agent import durable
 
 from testctl.plan import FigureSpec
 from testctl.report.draw import (
@@ -158,12 +159,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
     """Write a PNG at once: drawn in memory, no half-written file, no date in it."""
     drawn = BytesIO()
     figure.savefig(drawn, format="png", metadata={"Software": None})
-    temporary = path.with_name(f".{path.name}.tmp")
     with told(path, "the figure was not written; the results are kept"):
-        try:
-            temporary.write_bytes(drawn.getvalue())
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+        durable.write(path, drawn.getvalue())
     return path

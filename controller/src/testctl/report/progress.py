@@ -69,6 +69,10 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=self.count, left=f"{_clock(left)} left" if left is not None else "")
 
+    def note(self, line: str) -> None:
+        """Print a line that is no step."""
+        self._console.print(Text(line), soft_wrap=True, highlight=False)
+
     def left_s(self) -> float | None:
         """Seconds left by the average so far; None before the first step that cost something, and at the end."""
         paid = self.count - self._free

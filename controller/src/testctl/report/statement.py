@@ -7,12 +7,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from testctl import resume
+
 NETNS = "netns"
 
 
 def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(what it is about, a sentence) for each; none for a lab's run that left nothing out."""
-    return [*_testbed(summary), *_left_out(summary), *_skipped(summary), *_noise(summary)]
+    return [
+        *_testbed(summary),
+        *_left_out(summary),
+        *_skipped(summary),
+        *(("resumed", line) for line in resume.lines(summary)),
+        *_noise(summary),
+    ]
 
 
 def _testbed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

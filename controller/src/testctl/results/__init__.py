@@ -3,7 +3,7 @@
 
 from testctl.results.atomic import check_place
 from testctl.results.layout import IN_PROGRESS, LATEST, VERDICTS, run_digest, run_name
-from testctl.results.point import PointResult, find_finished, reuse_point, set_verdict, write_point
+from testctl.results.point import PointResult, set_verdict, write_point
 from testctl.results.reader import Run, RunPoint, load_point, load_run
 from testctl.results.sql import connect
 from testctl.results.summary import build_summary
@@ -22,11 +22,9 @@ __all__ = [
     "check_place",
     "collect_versions",
     "connect",
-    "find_finished",
     "git_commit",
     "load_point",
     "load_run",
-    "reuse_point",
     "run_digest",
     "run_name",
     "set_verdict",

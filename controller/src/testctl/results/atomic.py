@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and directories that are there whole or not at all, and errors that say what was lost."""
+"""Files that are there whole or not at all (testctl_agent.durable), and errors that say what was lost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.units import Bytes
 
@@ -50,19 +51,18 @@ def check_place(directory: Path, need: int) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it over `path`.  Raises OSError, leaving no trace."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    """Write a file whole, for good, or not at all.  Raises OSError, leaving no trace."""
+    durable.write(path, text.encode())
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON that is valid everywhere: no NaN, keys in the order given."""
-    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    """Write JSON likewise."""
+    write_text(path, as_json(value))
+
+
+def as_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    """JSON that is valid everywhere: no NaN, keys in the order given."""
+    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
@@ -90,18 +90,6 @@ def put_file(source: Path, target: Path) -> None:
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
             raise
         shutil.copyfile(source, target)
-
-
-def point_to(link: Path, target: str) -> None:
-    """Make `link` a symbolic link to `target`, replacing an older one at once.  Raises OSError."""
-    temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(target)
-    try:
-        temporary.replace(link)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _size(count: int) -> str:

@@ -48,10 +48,10 @@ MEASURED = "measured"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
-def run_name(plan: str, now: datetime | None = None) -> str:
-    """`<UTC time>-<plan>`, such as 20260131T120500Z-dctcp_htb."""
+def run_name(plan: str, now: datetime | None = None, number: int = 1) -> str:
+    """`<UTC time>-<plan>`, such as 20260131T120500Z-dctcp_htb, or 20260131T120500Z.02-dctcp_htb for number 2."""
     moment = (now or datetime.now(UTC)).astimezone(UTC)
-    return f"{moment:%Y%m%dT%H%M%SZ}-{safe_name(plan, 'plan')}"
+    return f"{moment:%Y%m%dT%H%M%SZ}{f'.{number:02}' if number > 1 else ''}-{safe_name(plan, 'plan')}"
 
 
 def safe_name(name: str, what: str) -> str:

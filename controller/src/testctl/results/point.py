@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one point of a run, whole or not at all, and finds finished points to use again."""
+"""Writes one point of a run, whole or not at all, and its verdict."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from testctl_agent import durable
 from testctl_agent.spec.errors import TestbedError
 
 from testctl.records import Records
 from testctl.results import layout
-from testctl.results.atomic import put_file, told, write_json, write_text
+from testctl.results.atomic import as_json, put_file, told, write_json
+from testctl.results.manifest import manifest_of
 
-REUSED = frozenset({"pass", "fail"})
-"""Verdicts of points that are finished; the others are run again on `--resume`."""
+FORMAT = 2
+"""Of verdict.json: since 2 it has "measured", "analysis" and "files"."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class PointResult:
     fates       findings of testctl.fates as JSON: what became of every fate asked for
     captures    pcap file of each host; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
-    code_key    what, besides the point, determines the records: kernel, agents, tgen
+    more        other files by the name they get in the point; likewise
+    code_key    what, besides the point, determines the raw files: kernel, agents, tgen
+    analysis    hashes of the code that made the rest of them: {"records": …, "metrics": …}
     """
 
     point: Mapping[str, Any]
@@ -51,6 +55,8 @@ class PointResult:
     fates: Sequence[Mapping[str, Any]] = ()
     captures: Mapping[str, Path] = field(default_factory=dict)
     traceback: str = ""
+    more: Mapping[str, Path] = field(default_factory=dict)
+    analysis: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_point(run: Path, result: PointResult) -> Path:
@@ -69,63 +75,24 @@ def write_point(run: Path, result: PointResult) -> Path:
         try:
             temporary.mkdir()
             _fill(temporary, result)
-            os.rename(temporary, final)
+            durable.publish(temporary, final)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     return final
 
 
-def set_verdict(run: Path, point_id: str, verdict: str, reason: str = "", **more: Any) -> None:
-    """Replace the verdict of a point of a run in progress, as judged against the plan's `expect`."""
+def set_verdict(run: Path, point_id: str, verdict: str, reason: str = "") -> None:
+    """Replace the verdict of a point of a run in progress, as judged against the plan's `expect`.
+
+    What was measured stays beside it, for another plan to judge.
+    """
     _check_verdict(point_id, verdict)
     if not run.name.endswith(layout.IN_PROGRESS):
         raise TestbedError(f"{run}: the run is complete; results are never changed afterwards")
     path = layout.point_dir(run, point_id) / layout.VERDICT
     with told(path, f"the verdict of point {point_id} was lost"):
-        write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "verdict": verdict, "reason": reason, **more})
-
-
-def find_finished(results_dir: Path, point_id: str, code_key: str, runs: str = "*") -> Path | None:
-    """The newest finished point with this id and code key, in a run in progress or complete; None if there is none.
-
-    runs: a pattern of the runs' names.
-
-    A directory that can't be read is passed over: the point is then simply run.
-    """
-    newest: tuple[str, Path] | None = None
-    for verdict in results_dir.glob(
-        f"{runs}/{layout.POINTS}/{layout.safe_name(point_id, 'point id')}/{layout.VERDICT}"
-    ):
-        run = verdict.parents[2]
-        if run.is_symlink() or (newest and run.name <= newest[0]):
-            continue
-        try:
-            said = json.loads(verdict.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(said, dict) and said.get("code_key") == code_key and said.get("verdict") in REUSED:
-            newest = (run.name, verdict.parent)
-    return newest[1] if newest else None
-
-
-def reuse_point(run: Path, finished: Path) -> Path:
-    """Take a finished point of another run into this one (hard links where possible); returns its directory."""
-    final = layout.point_dir(run, finished.name)
-    if final.exists():
-        raise TestbedError(f"{final}: the point exists already; points are never overwritten")
-    temporary = final.with_name(f".{finished.name}.{os.getpid()}.tmp")
-    with told(final, f"point {finished.name} of {finished.parents[1].name} was not taken over"):
-        try:
-            shutil.copytree(finished, temporary, copy_function=lambda a, b: put_file(Path(a), Path(b)))
-            said = json.loads((temporary / layout.VERDICT).read_text(encoding="utf-8"))
-            origin = said.get("reused_from") or finished.parents[1].name.removesuffix(layout.IN_PROGRESS)
-            write_json(temporary / layout.VERDICT, {**said, "reused_from": origin})
-            os.rename(temporary, final)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-    return final
+        write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "verdict": verdict, "reason": reason})
 
 
 def _check_verdict(point_id: str, verdict: str) -> None:
@@ -135,30 +102,56 @@ def _check_verdict(point_id: str, verdict: str) -> None:
 
 def _fill(directory: Path, result: PointResult) -> None:
     entities = result.outcome.get("entities", {})
-    write_json(directory / layout.POINT, result.point)
-    write_json(directory / layout.OUTCOME, result.outcome)
+    _write(directory / layout.POINT, result.point)
+    _write(directory / layout.OUTCOME, result.outcome)
     for name, when in ((layout.STATE_BEFORE, "before"), (layout.STATE_AFTER, "after")):
-        write_json(directory / name, {entity: state.get(when, {}) for entity, state in entities.items()})
-    write_json(directory / layout.METRICS, result.metrics)
+        _write(directory / name, {entity: state.get(when, {}) for entity, state in entities.items()})
     if result.records is not None:
         result.records.save(directory)
-    if result.stalls is not None:
-        pq.write_table(result.stalls, directory / layout.STALLS, compression="zstd")
-    if result.fates:
-        write_json(directory / layout.FATES, {"fates": [dict(found) for found in result.fates]})
+    write_analysis(directory, result.metrics, result.stalls, result.fates)
     if result.traceback:
-        write_text(directory / layout.TRACEBACK, result.traceback.encode(errors="replace").decode())
+        (directory / layout.TRACEBACK).write_bytes(result.traceback.encode(errors="replace"))
+    for name, source in result.more.items():
+        put_file(source, directory / layout.safe_name(name, "file"))
     if result.captures:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():
             put_file(source, directory / layout.CAPTURES / layout.capture_name(layout.safe_name(host, "host")))
     verdict = {
+        "format": FORMAT,
         "id": result.point["id"],
         "verdict": result.verdict,
         "reason": result.reason,
+        "measured": {"verdict": result.verdict, "reason": result.reason},
         "digest": result.records.digest() if result.records is not None else "",
         "code_key": result.code_key,
+        "analysis": result.analysis,
         "wall_s": result.wall_s,
         "virtual_s": result.virtual_s,
+        "files": manifest_of(directory),
     }
-    write_json(directory / layout.VERDICT, verdict)
+    _write(directory / layout.VERDICT, verdict)
+
+
+def write_analysis(
+    directory: Path,
+    metrics: Mapping[str, Mapping[str, float | str | None]],
+    stalls: pa.Table | None,
+    fates: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write what is computed from records into a point that is not published yet.
+
+    Files that are there may have names in other points too: they are removed, never written into.
+    """
+    for name in (layout.METRICS, layout.STALLS, layout.FATES):
+        (directory / name).unlink(missing_ok=True)
+    _write(directory / layout.METRICS, metrics)
+    if stalls is not None:
+        pq.write_table(stalls, directory / layout.STALLS, compression="zstd")
+    if fates:
+        _write(directory / layout.FATES, {"fates": [dict(found) for found in fates]})
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    """Into a directory that is synced as a whole when it is published."""
+    path.write_text(as_json(value), encoding="utf-8")

@@ -57,6 +57,12 @@ class RunPoint:
         found: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
         return found
 
+    @property
+    def measured(self) -> tuple[str, str]:
+        """Verdict and reason of the measurement, before any expectation; of older runs, which don't say, as judged."""
+        said = self.said.get("measured")
+        return (str(said["verdict"]), str(said["reason"])) if isinstance(said, Mapping) else (self.verdict, self.reason)
+
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
         return read_json(self.path / (layout.STATE_BEFORE if when == "before" else layout.STATE_AFTER))

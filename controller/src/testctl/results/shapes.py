@@ -21,6 +21,7 @@ VERDICT = {
     "wall_s?": float,
     "virtual_s?": float,
     "reused_from?": str,
+    "measured?": {"verdict": str, "reason": str},
 }
 ENTRY = VERDICT | {"tuples": TUPLES, "metrics?": (VALUES, None), "wall_s?": NUMBER, "virtual_s?": NUMBER}
 """A point in summary.json."""
@@ -37,6 +38,7 @@ HEAD = {
     "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str]}], None),
     "claims?": ([Named(object)], None),
     "left_out?": [[object]],
+    "resumed?": {"reused": Named(int), "computed_again": [str], "run_again": [{"point": str, "run": str, "why": str}]},
     "versions?": (Named((str, Named((str, None)), None)), None),
 }
 SUMMARY = HEAD | {"points?": [{"id": str}]}

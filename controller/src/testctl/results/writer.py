@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.results import layout
-from testctl.results.atomic import check_place, point_to, told, write_json, write_text
+from testctl.results.atomic import check_place, told, write_json, write_text
 
 ROOM = 500_000_000
 """Bytes that must be free before a run starts, when the caller has no better estimate."""
+_MOST_AT_ONCE = 99
+"""Runs of one plan that can begin in one second."""
 
 
 @dataclass(frozen=True)
@@ -35,29 +37,26 @@ class RunWriter:
 
     @classmethod
     def create(cls, results_dir: Path, plan: str, *, need: int = ROOM, now: datetime | None = None) -> RunWriter:
-        """Start `results_dir/<UTC time>-<plan>`.  Raises PlanError: exists, no space, not writable."""
-        return cls._start(results_dir / layout.run_name(plan, now), results_dir / layout.LATEST, need)
+        """Start `results_dir/<UTC time>-<plan>`.  Raises PlanError: no space, not writable."""
+        latest = results_dir / layout.LATEST
+        if latest.exists() and not latest.is_symlink():
+            raise PlanError(f"{latest}: want a symbolic link to the newest run; got something else")
+        moment = now or datetime.now(UTC)
+        for number in range(1, _MOST_AT_ONCE + 1):
+            final = results_dir / layout.run_name(plan, moment, number)
+            path = _begun(final, need)
+            if path is not None:
+                return cls(path, final, latest)
+        raise PlanError(f"{final}: the result directory exists already, and {_MOST_AT_ONCE} runs of this second")
 
     @classmethod
     def create_at(cls, final: Path, *, need: int = ROOM) -> RunWriter:
-        """Start a run in a directory of the user's choice (`--out`); no `latest` link."""
-        return cls._start(final, None, need)
-
-    @classmethod
-    def _start(cls, final: Path, latest: Path | None, need: int) -> RunWriter:
-        path = final.with_name(final.name + layout.IN_PROGRESS)
-        for there in (final, path):
-            if there.exists() or there.is_symlink():
-                raise PlanError(f"{there}: the result directory exists already; results are never overwritten")
-        if latest is not None and latest.exists() and not latest.is_symlink():
-            raise PlanError(f"{latest}: want a symbolic link to the newest run; got something else")
-        check_place(final.parent, need)
-        try:
-            path.mkdir(parents=True)
-            (path / layout.POINTS).mkdir()
-        except OSError as error:
-            raise PlanError(f"{path}: can't make the result directory: {error.strerror}") from error
-        return cls(path, final, latest)
+        """Start a run in a directory of the user's choice (`--out`); no `latest` link.  Raises PlanError."""
+        path = _begun(final, need)
+        if path is None:
+            there = final if _there(final) else _in_progress(final)
+            raise PlanError(f"{there}: the result directory exists already; results are never overwritten")
+        return cls(path, final, None)
 
     @property
     def name(self) -> str:
@@ -87,14 +86,16 @@ class RunWriter:
             raise TestbedError(f"{self.path}: want the same points in summary.json and points/; not in both: {odd}")
         kept = f"the finished points are kept in {self.path.name}, `--resume` uses them"
         with told(self.path, f"the run is not complete; {kept}"):
-            write_json(self.path / layout.SUMMARY, summary)
             for left in (self.path / layout.POINTS).glob(".*"):
                 shutil.rmtree(left)
+            durable.sync(self.path / layout.POINTS)
+            write_json(self.path / layout.SUMMARY, summary)
             if self.final.exists():
                 raise TestbedError(f"{self.final}: the result directory appeared while the run went on; {kept}")
-            os.rename(self.path, self.final)
-            if self.latest is not None:
-                point_to(self.latest, self.final.name)
+            durable.rename(self.path, self.final)
+        if self.latest is not None:
+            with told(self.latest, f"{self.final} is complete, and this link does not lead to it"):
+                durable.link(self.latest, self.final.name)
         return self.final
 
     def discard(self) -> None:
@@ -102,3 +103,35 @@ class RunWriter:
         points = self.path / layout.POINTS
         if self.path.is_dir() and not any(not item.name.startswith(".") for item in points.glob("*")):
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _begun(final: Path, need: int) -> Path | None:
+    """Make the directory of a run in progress; None when there is one of that name, complete or not.
+
+    Raises PlanError when it can't be made.
+    """
+    path = _in_progress(final)
+    if _there(final) or _there(path):
+        return None
+    check_place(final.parent, need)
+    try:
+        durable.make_directory(final.parent)
+        path.mkdir()
+        if _there(final):  # another run of that name has just been completed
+            path.rmdir()
+            return None
+        durable.make_directory(path / layout.POINTS)
+        durable.sync(path.parent)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        raise PlanError(f"{path}: can't make the result directory: {error.strerror}") from error
+    return path
+
+
+def _in_progress(final: Path) -> Path:
+    return final.with_name(final.name + layout.IN_PROGRESS)
+
+
+def _there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()

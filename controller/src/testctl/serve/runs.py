@@ -267,7 +267,7 @@ def _plan_of(path: Path) -> str:
 
 def _time_of(path: Path) -> str:
     """The start by the run's name, as summary.json would say it; "" when the name has none."""
-    day, t, clock = path.name.partition("-")[0].removesuffix("Z").partition("T")
+    day, t, clock = path.name.partition("-")[0].partition(".")[0].removesuffix("Z").partition("T")
     if not (t and len(day) == 8 and len(clock) == 6 and (day + clock).isdigit()):
         return ""
     return f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}+00:00"

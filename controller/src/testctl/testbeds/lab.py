@@ -14,10 +14,12 @@ from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError
 
 from testctl import leftovers, paths
+from testctl.code_hash import closure, imports
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
 from testctl.plan import Point
+from testctl.testbeds import job as job_module
 from testctl.testbeds.job import backend_of, job, kernel_of
 
 WALL_S = 120.0
@@ -95,17 +97,26 @@ class LabTestbed:
 
 
 def code_hash() -> str:
-    """Hash of the agents, tgen and the lab's first process."""
+    """Hash of all that runs in the lab beside the kernel, and of what starts it and hands it the point."""
     digest = hashlib.sha256()
-    root = paths.root()
-    files = [*(root / "agents" / "src").rglob("*.py"), *(root / "lab" / "boot").glob("*.py")]
-    files += [root / "controller/src/testctl/testbeds" / name for name in ("network.py", "point.py")]
-    files += [root / "agents" / "tgen" / "tgen"]
-    for path in sorted(files):
+    for name, path in sorted(code_files().items()):
         if not path.is_file():
             raise TestbedError(f"{path}: not there; build it with: make -C {path.parent}")
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def code_files() -> dict[str, Path]:
+    """What code_hash covers: the agents, tgen, the lab's first process and whatever it imports of the controller."""
+    root = paths.root()
+    boot = sorted((root / "lab" / "boot").glob("*.py"))
+    agents = [path for path in (root / "agents" / "src" / "testctl_agent").rglob("*") if path.is_file()]
+    agents = [path for path in agents if "__pycache__" not in path.parts]
+    plain = [*agents, *boot, root / "agents" / "tgen" / "tgen"]
+    loaded = closure(name for path in boot for name in imports(path))
+    mine = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
+    starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, job_module)}
+    return {str(path.relative_to(root)): path for path in plain} | mine | starts
 
 
 def _compile() -> None:
@@ -123,4 +134,4 @@ def ccs_of(points: Iterable[Point]) -> set[str]:
     return {str(cc) for cc in named if cc}
 
 
-__all__ = ["LabTestbed", "built", "ccs_of", "code_hash", "kernel_for"]
+__all__ = ["LabTestbed", "built", "ccs_of", "code_files", "code_hash", "kernel_for"]

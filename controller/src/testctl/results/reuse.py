@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes finished points of earlier runs into a run, after checking that they are what was written then."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from testctl_agent import durable
+from testctl_agent.spec.errors import TestbedError, TestctlError
+
+from testctl.records import Records
+from testctl.results import layout
+from testctl.results.atomic import put_file, told, write_json
+from testctl.results.manifest import difference, manifest_of
+from testctl.results.point import FORMAT, write_analysis
+
+
+class UnusableError(TestctlError):
+    """Why a point of an earlier run is run again."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A point of an earlier run, complete or not; `said` is its verdict.json, {} where that can't be read."""
+
+    path: Path
+    said: Mapping[str, Any]
+
+    @property
+    def run(self) -> str:
+        """The run's name."""
+        return self.path.parents[1].name.removesuffix(layout.IN_PROGRESS)
+
+
+class Measured(Protocol):
+    """What is computed from records (testctl.assess.Assessment)."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def metrics(self) -> Mapping[str, Mapping[str, float | str | None]]: ...
+
+    @property
+    def stalls(self) -> pa.Table: ...
+
+    @property
+    def fates(self) -> Sequence[Mapping[str, Any]]: ...
+
+
+def kept_points(results_dir: Path, point_id: str, runs: str = "*") -> list[Kept]:
+    """The points with this id of all runs, the newest run first.
+
+    runs: a pattern of the runs' names
+    """
+    pattern = f"{runs}/{layout.POINTS}/{layout.safe_name(point_id, 'point id')}"
+    places = [path for path in results_dir.glob(pattern) if not path.parents[1].is_symlink()]
+    places.sort(key=lambda path: path.parents[1].name, reverse=True)
+    return [Kept(path, _said(path / layout.VERDICT)) for path in places]
+
+
+def unusable(kept: Kept, code_key: str, records: str) -> str:
+    """Why a point can't be used by what its verdict.json says; "" when it may be.
+
+    code_key, records: of the code at hand, as in PointResult
+    """
+    said = kept.said
+    if not said:
+        return f"{layout.VERDICT} can't be read"
+    if said.get("format") != FORMAT:
+        return "an older or newer testctl wrote it: there is no manifest to check it by"
+    measured = said.get("measured")
+    verdict = measured.get("verdict") if isinstance(measured, Mapping) else None
+    if verdict != "pass":
+        return f"it was {verdict}"
+    if said.get("code_key") != code_key:
+        return "other code made it: kernel, agents, tgen, switch program or lab"
+    analysis = said.get("analysis")
+    if not isinstance(analysis, Mapping) or analysis.get("records") != records:
+        return "other code read its captures"
+    return ""
+
+
+def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
+    """Take a point into a run (hard links where possible), with the verdict that was measured.
+
+    analysis  of the code at hand; where its "metrics" are not what the point was computed by, `again` computes
+              metrics, stalls and fates from the point's records
+    Returns whether that was so.  Raises UnusableError, leaving nothing, when the point is not what was written;
+    TestbedError when it can't be written here.
+    """
+    final = layout.point_dir(run, kept.path.name)
+    if final.exists():
+        raise TestbedError(f"{final}: the point exists already; points are never overwritten")
+    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    with told(final, f"point {final.name} of {kept.run} was not taken over"):
+        try:
+            shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
+            records = _checked(temporary, kept.said)
+            computed = bool(kept.said["analysis"] != analysis)
+            if computed:
+                _compute(temporary, records, again)
+            verdict = {**kept.said, **kept.said["measured"], "analysis": analysis}
+            verdict["files"] = manifest_of(temporary) if computed else kept.said["files"]
+            verdict["reused_from"] = kept.said.get("reused_from") or kept.run
+            write_json(temporary / layout.VERDICT, verdict)
+            durable.publish(temporary, final)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    return computed
+
+
+def _checked(directory: Path, said: Mapping[str, Any]) -> Records | None:
+    """The point's records, None where it has none.  Raises UnusableError when it is not what was written."""
+    try:
+        if why := difference(directory, said.get("files")):
+            raise UnusableError(why)
+        if not (directory / layout.PACKETS).exists():
+            digest, records = "", None
+        else:
+            records = Records.load(directory)
+            digest = records.digest()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
+        raise UnusableError(f"it can't be read: {error}") from error
+    if digest != said.get("digest"):
+        want = str(said.get("digest"))[:16]
+        raise UnusableError(f"{layout.PACKETS}: want packets of the digest {want}…; got {digest[:16] or 'none'}…")
+    return records
+
+
+def _compute(directory: Path, records: Records | None, again: Callable[[Records], Measured]) -> None:
+    if records is None:
+        raise UnusableError("other code computed its metrics, and it has no records to compute them from")
+    found = again(records)
+    if found.verdict != "pass":
+        raise UnusableError(f"computed from its records again it is {found.verdict}: {found.reason}")
+    write_analysis(directory, found.metrics, found.stalls, found.fates)
+
+
+def _said(path: Path) -> Mapping[str, Any]:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
