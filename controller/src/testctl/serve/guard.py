@@ -2,6 +2,7 @@
 """Who may ask: reading alone, under a known name of this server, with the token where one is wanted.
 
 Host      an attacker's page whose name is made to point here (DNS rebinding) sends its own name as Host
+site      a page of elsewhere may lead here, but not have anything looked up, though it could not read the answer
 token     ?token=… once; the browser then has a cookie that scripts can't read and other sites don't send
 headers   nothing is loaded from elsewhere, no script in the page's text is run, nobody frames the page
 """
@@ -69,6 +70,8 @@ class Guard:
             return _say(421, _OTHER_NAME)
         if scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("This server can only be read.\n", 405, {"Allow": "GET, HEAD"})
+        if not _from_here(headers, scope["path"]):
+            return _say(403, "A page of another site asked for this; open the address itself.")
         if self._token is None:
             return None
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
@@ -95,6 +98,13 @@ class Guard:
         except ValueError:
             return name.rstrip(".") in self._names
         return address.is_loopback or self._addresses
+
+
+def _from_here(headers: Headers, path: str) -> bool:
+    """Whether this page asks, or the user; of others a link may lead to the page itself (Fetch Metadata)."""
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return True
+    return path == "/" and headers.get("sec-fetch-mode") == "navigate"
 
 
 def is_loopback(host: str) -> bool:

@@ -136,15 +136,19 @@ class Points:
         path = source.files.get(layout.STALLS)
         if path is None:
             return {"rows": [], "in_all": 0}
-        cursor = self._duckdb.cursor()
-        try:
-            table = cursor.execute("select * from read_parquet(?) order by length_ns desc", [str(path)])
-            names = [column[0] for column in table.description]
-            rows = [dict(zip(names, row, strict=True)) for row in table.fetchall()]
-        finally:
-            cursor.close()
-        shown = sorted(rows[:MOST_STALLS], key=lambda row: (row["start_ns"], row["flow"], row["conn"]))
-        return {"rows": [_stall(row) for row in shown], "in_all": len(rows)}
+        with self._turns:
+            cursor = self._duckdb.cursor()
+            try:
+                # The rows that are shown alone: what is fetched does not count for DuckDB's limit of memory.
+                longest = f"select * from read_parquet(?) order by length_ns desc limit {MOST_STALLS}"
+                table = cursor.execute(longest, [str(path)])
+                names = [column[0] for column in table.description]
+                rows = [dict(zip(names, row, strict=True)) for row in table.fetchall()]
+                (in_all,) = cursor.execute("select count(*) from read_parquet(?)", [str(path)]).fetchall()[0]
+            finally:
+                cursor.close()
+        shown = sorted(rows, key=lambda row: (row["start_ns"], row["flow"], row["conn"]))
+        return {"rows": [_stall(row) for row in shown], "in_all": in_all}
 
 
 def _version(source: Source) -> tuple[Any, ...]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestctlError
+from testctl_agent.spec.untrusted import misfit
 
 from testctl.report.factors import describe, factors
 from testctl.report.metrics import KEY_METRICS, meaning, one_number
 from testctl.report.page import flat
 from testctl.report.style import show_metric
-from testctl.results import RunPoint, layout
+from testctl.results import RunPoint, layout, shapes
 from testctl.results.reader import load_point
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
@@ -104,7 +105,7 @@ def _line(path: Path) -> dict[str, Any]:
     line: dict[str, Any] = {"name": path.name, "state": "in progress" if progress else "complete", "damage": ""}
     try:
         head = _head(path) if not progress else _so_far(path)
-    except (TestctlError, OSError) as error:
+    except Exception as error:  # noqa: BLE001  one damaged run must not take away the list of all
         head = {}
         line |= {"state": "damaged", "damage": _plain(error)}
     versions = head.get("versions")
@@ -134,10 +135,12 @@ def _head(run: Path) -> dict[str, Any]:
                 text = before.rstrip().removesuffix(",") + "}"
                 break
     try:
-        value = json.loads(text)
+        value = untrusted.loads(text)
     except ValueError as error:
         raise PlanError(f"{layout.SUMMARY} is not whole: {error}") from error
-    return value if isinstance(value, dict) else {}
+    if why := misfit(value, shapes.HEAD):
+        raise PlanError(f"{layout.SUMMARY}: {why}")
+    return dict(value)
 
 
 def _so_far(run: Path) -> dict[str, Any]:
@@ -154,7 +157,10 @@ def _find(path: Path) -> Found:
     there = listing.points(path)
     if not path.name.endswith(layout.IN_PROGRESS):
         try:
-            summary = listing.own_json(path, layout.SUMMARY)
+            found = listing.own_json(path, layout.SUMMARY)
+            if why := misfit(found, shapes.HEAD):
+                raise PlanError(f"{layout.SUMMARY}: {why}")
+            summary = found
         except TestctlError as error:
             damage.append(_plain(error))
     entries = summary.get("points")
@@ -177,6 +183,9 @@ def _order(run: Path) -> dict[str, int]:
 
 
 def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> RunPoint | None:
+    if why := misfit(entry, shapes.ENTRY):
+        damage.append(f"a point in {layout.SUMMARY} is not as testctl writes it: {why}")
+        return None
     try:
         place = there.get(str(entry["id"]))
         if place is None:
@@ -209,7 +218,7 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
 def _of_files(place: Path, damage: list[str]) -> RunPoint | None:
     try:
         return point_of(place)
-    except TestctlError as error:
+    except Exception as error:  # noqa: BLE001  as in _line()
         damage.append(f"point {place.name}: {_plain(error)}")
         return None
 
