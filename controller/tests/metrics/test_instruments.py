@@ -90,3 +90,15 @@ def test_kernel_that_counted_more_than_was_captured(tmp_path: Path) -> None:
     assert instruments_agree(records) == [
         "receiver: its capture has 1001 arriving packets; its kernel counted 1500 (Tcp.InSegs)"
     ]
+
+
+def test_a_flow_whose_hosts_were_not_captured_is_not_held_against_it(tmp_path: Path) -> None:
+    records = point(tmp_path)
+    apart = {**records.point["flows"][0], "name": "apart", "from": "other", "to": "another"}
+    records.point["flows"].append(apart)
+    records.outcome["flows"] = {"apart": [{"role": "receiver", "connections": [{"bytes_received": BYTES}]}]}
+    assert instruments_agree(records) == []
+    apart["to"] = "receiver"  # captured, but not a packet of it
+    records.memo.clear()
+    (said,) = instruments_agree(records)
+    assert said == f"flow apart: no capture (receiver) has a packet of it; receiver read {BYTES} bytes"

@@ -54,6 +54,14 @@ def test_a_fate_of_a_flow_that_is_reversed() -> None:
     assert line == f"<plan>:4:18: switch left, fate: drop data 1 of bulk: {want}"
 
 
+def test_a_fate_of_which_nobody_would_know_whether_it_happened() -> None:
+    (line,) = refused("[switches, telemetry, off]", '[left, fate, ["none", "drop data 1 of bulk"]]')
+    want = "want telemetry on at this switch, or it is not known whether it happened; got off"
+    assert line == f"<plan>:5:27: switch left, fate: drop data 1 of bulk: {want}"
+    assert load("[right, telemetry, off]", "[left, fate, drop data 1 of bulk]")
+    assert load("[switches, telemetry, off]", "[left, fate, none]")
+
+
 def test_fates_from_the_command_line_are_checked() -> None:
     (line,) = refused("[left, fate, none]", overrides=("right.fate=drop data 1 of side",))
     assert line.startswith("--set right.fate=drop data 1 of side: switch right, fate: drop data 1 of side: want a flow")

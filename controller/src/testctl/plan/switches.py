@@ -14,15 +14,15 @@ from testctl.plan.model import Assignment, Point, Target
 from testctl.plan.names import Names
 from testctl.plan.place import Place, Problems, show, suggest
 
-FATE, THRESHOLD, BUFFER = "fate", "ecn_threshold", "buffer"
+FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
 MOST_CLASHES = 20
 
 
 def check_switches(
     assignments: Sequence[Assignment], points: Sequence[Point], names: Names, problems: Problems
 ) -> None:
-    """Add a problem for every fate of a flow that does not cross its switch, and for every threshold that
-    a port's buffer never lets the queue reach."""
+    """Add a problem for every fate of a flow that does not cross its switch or of which nobody would know whether
+    it happened, and for every threshold that a port's buffer never lets the queue reach."""
     setters: dict[tuple[str, str], tuple[int, Target]] = {}
     for index, assignment in enumerate(assignments):
         for target in assignment.targets:
@@ -32,6 +32,7 @@ def check_switches(
     if not problems:
         _reversed(setters, points, assignments, problems)
         _room(setters, points, assignments, problems)
+        _unseen(setters, points, assignments, problems)
     _thresholds(setters, points, assignments, problems)
 
 
@@ -69,6 +70,20 @@ def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[A
                     who = f"switch {switch}, {FATE}: {fate.show((rule,))}"
                     want = f"want a flow that is not reversed (turn {rule.flow} round instead)"
                     problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
+
+
+def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
+    """Only the switch's telemetry tells that a fate happened, at that switch and to no other packet."""
+    said: set[tuple[int, int]] = set()
+    for (switch, param), (index, target) in setters.items():
+        for point in points if param == FATE and target.kind == "switch" else ():
+            values = point.settings[switch]
+            rules = _parsed(str(values[FATE]))
+            if rules and values.get(TELEMETRY) is False and (index, point.levels[index]) not in said:
+                said.add((index, point.levels[index]))
+                who = f"switch {switch}, {FATE}: {fate.show(rules)}"
+                want = "want telemetry on at this switch, or it is not known whether it happened; got off"
+                problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
 
 
 def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
