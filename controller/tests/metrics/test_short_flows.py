@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from testctl.metrics import analyse, tcp_events
+from testctl.metrics.recovery import traced_events
 from testctl.records import Records, load_raw
 from testctl.records.schema import ACK, FIN, TCP_INFO_FIELDS
 from testctl.records.synthetic import T0_NS, Conversation, write_point
@@ -54,11 +55,11 @@ def test_how_long_it_took_needs_both_ends(tmp_path: Path, left: str) -> None:
 
 def test_a_timeout_shorter_than_four_round_trips(tmp_path: Path) -> None:
     talk, at = flow(10, lost=(9,))
-    talk.data(at + 306_000, MSS * 9)
-    talk.ack(at + 306_000 + RTT_US / 2, MSS * 10)
+    talk.data(at + 206_000, MSS * 9)  # 306 ms after it left
+    talk.ack(at + 206_000 + RTT_US / 2, MSS * 10)
     got = measured(tmp_path, talk, NO_PROBES)
     assert (got["retransmission_timeouts"], got["loss_probes"], got["stall_count"]) == (1, 0, 0)
-    assert got["timeout_length_mean_ms"] == got["timeout_length_max_ms"] == pytest.approx(306)
+    assert got["timeout_length_mean_ms"] == got["timeout_length_max_ms"] == pytest.approx(206)
 
 
 def test_a_probe_shorter_than_four_round_trips_beside_another_flow(tmp_path: Path) -> None:
@@ -124,3 +125,14 @@ def test_a_fin_is_a_packet_only_where_it_leaves_alone(tmp_path: Path, alone: boo
     rows = tcp_events(records, "bulk").to_pylist()
     assert [row["pipe"] for row in rows] == ([1, 2, 3, 4, 3, 2, 0] if alone else [1, 2, 3, 2, 1, 0])
     assert rows[-1]["delivered"] == (5 if alone else 4)  # the SYN counts one
+
+
+@pytest.mark.parametrize(("name", "since_ns"), [("brief", 80_000_000), ("bulk", 290_000_000)])
+def test_the_kernel_counts_a_fin_with_data_likewise(name: str, since_ns: int) -> None:
+    """At every ACK of a real flow without loss, and at those after the recoveries of one with (timeout included)."""
+    records = load_raw(Path(__file__).parent / "fixtures" / "all_instruments")
+    found = []
+    for table in (tcp_events(records, name), traced_events(records, name)):
+        rows = [row for row in table.to_pylist() if row["event"] == "ack" and row["time_ns"] > since_ns]
+        found.append([(row["time_ns"], row["snd_una"], row["snd_nxt"], row["pipe"], row["delivered"]) for row in rows])
+    assert found[0] == found[1] != []

@@ -4,21 +4,17 @@
 By the sender's capture each is what it is by Linux's rules (recovery/timers.py), however short it is: a
 retransmission that a timer and no ACK let go, the first outstanding packet (timeout) or the last one, or new data
 (probe).  By the trace of the sender's TCP a timeout is an event of its own, and a probe is a retransmission outside
-of recovery and loss states, or new data beyond the congestion window.  A SYN that left again is a timeout; a SYN-ACK
+of recovery and loss states, or new data as in a capture.  A SYN that left again is a timeout; a SYN-ACK
 is not.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
-from testctl.metrics.recovery.flow_timers import UNSURE, flow_timers
+from testctl.metrics.recovery.flow_timers import UNSURE, flow_timers, traced_timers
 from testctl.metrics.recovery.timers import PROBE, RTO
-from testctl.metrics.recovery.traced import traced_columns, traced_names
-from testctl.metrics.recovery.walk import RECOVERY
 from testctl.records import Records
 
 SPEC = MetricSpec(
@@ -44,8 +40,8 @@ SPEC = MetricSpec(
         MetricInfo(
             "loss_probes",
             "",
-            "tail loss probes; NaN where new data left of which only tcp_events or tcp_info could say that a timer, "
-            "not the application, let it go",
+            "tail loss probes; NaN where new data left so late that a timer let it go or an application that is not "
+            "greedy, and neither tcp_info nor tcp_events tells which",
             "lower",
             needs="sender or tcp_events",
         ),
@@ -54,23 +50,16 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    found = flow_timers(view(records, flow))
+    seen = view(records, flow)
+    found = flow_timers(seen)
     lengths_ms = [one.ran_ns / 1e6 for one in found if one.by == RTO]
-    traced = _traced(records, flow) if "tcp_events" in of_flow(records, flow) else None
-    unsure = any(one.by == UNSURE for one in found)
-    timeouts, probes = traced or (len(lengths_ms), NAN if unsure else sum(one.by == PROBE for one in found))
+    counts = [sum(one.by == by for one in found) for by in (RTO, PROBE, UNSURE)]
+    if "tcp_events" in of_flow(records, flow):
+        counts = list(traced_timers(seen))
+    timeouts, probes, unsure = counts
     return {
         "retransmission_timeouts": timeouts,
         "timeout_length_mean_ms": sum(lengths_ms) / len(lengths_ms) if lengths_ms else NAN,
         "timeout_length_max_ms": max(lengths_ms, default=NAN),
-        "loss_probes": probes,
+        "loss_probes": NAN if unsure else probes,
     }
-
-
-def _traced(records: Records, flow: str) -> tuple[int, Number]:
-    """(timeouts, probes) by the kernel's trace."""
-    events, names = traced_columns(records, flow), traced_names(records, flow)
-    open_state = events["state"] < RECOVERY
-    probes = open_state & (names == "retransmit")
-    probes |= open_state & (names == "send") & (events["pipe"] > events["cwnd"])
-    return int((names == "timeout").sum()), int(np.sum(probes))

@@ -9,9 +9,10 @@ import numpy as np
 
 from testctl.metrics.core.view import FlowView
 from testctl.metrics.recovery.table import flow_walks
-from testctl.metrics.recovery.timers import PROBE, RTO, Timers
+from testctl.metrics.recovery.timers import PROBE, RTO, Timers, probing
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.metrics.recovery.traced import traced_columns
+from testctl.metrics.recovery.traced import traced_columns, traced_names
+from testctl.metrics.recovery.walk import RECOVERY
 from testctl.records.schema import ACK, SYN, Ints
 
 UNSURE = "unsure"
@@ -67,19 +68,51 @@ def _new_data(trace: Trace) -> list[Departure]:
     some = some[[int(quiet[at]) >= 2 * _ALMOST * timers.rtt_ns(int(trace.time_ns[at])) for at in some.tolist()]]
     found = []
     for at in some.tolist():
-        let_go = _by_kernel(trace, at)
-        if let_go is None:
-            let_go = _by_samples(trace, at)
+        sure = greedy(trace.flow) or _beyond_window(trace, at)
+        let_go = True if sure else _by_samples(trace, at)
         if let_go is not False:
             found.append(Departure(int(trace.row[at]), PROBE if let_go else UNSURE, int(quiet[at])))
     return found
 
 
-def _by_kernel(trace: Trace, at: int) -> bool | None:
-    """Whether the kernel's trace shows that it sent beyond its window, as only a probe does; None without a trace."""
+def greedy(flow: FlowView) -> bool:
+    """Whether the plan's application always has data waiting, so that no new data waits for it."""
+    for asked in flow.records.point.get("flows", []):
+        if asked["name"] == flow.name:
+            options = asked.get("options", {})
+            return bool(options.get("pattern") == "greedy" and options.get("rate", "none") == "none")
+    return False
+
+
+def _beyond_window(trace: Trace, at: int) -> bool:
+    """Whether the kernel's trace shows that it sent beyond its window, as only a probe does."""
     events = traced_columns(trace.flow.records, trace.flow.name)
     mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == trace.end[at]))
-    return bool(events["pipe"][mine[0]] > events["cwnd"][mine[0]]) if len(mine) else None
+    return bool(len(mine) and events["pipe"][mine[0]] > events["cwnd"][mine[0]])
+
+
+def traced_timers(flow: FlowView) -> tuple[int, int, int]:
+    """(timeouts, probes, packets of new data that were probes or the application's) by the kernel's trace.
+
+    A probe is a retransmission outside of recovery and loss states; or new data with data in flight about two round
+    trips after the event before, where the application is greedy or the window was full.
+    """
+    events, names = traced_columns(flow.records, flow.name), traced_names(flow.records, flow.name)
+    open_state = events["state"] < RECOVERY
+    timeouts = int((names == "timeout").sum())
+    again = int((open_state & (names == "retransmit")).sum())
+    late, full = 0, 0
+    for conn in np.unique(events["conn"]) if probing(flow) else []:
+        own = events["conn"] == conn
+        time_ns, srtt_ns = events["time_ns"][own], np.maximum(events["srtt_us"][own], 0) * 1000
+        quiet = np.diff(time_ns, prepend=time_ns[0])
+        before = np.concatenate([[0], srtt_ns[:-1]])
+        new = (names[own] == "send") & open_state[own] & (events["prior_pipe"][own] > 0)
+        waited = new & (quiet > _FLOOR_NS) & (quiet >= 2 * _ALMOST * before)
+        late += int(waited.sum())
+        full += int((waited & (events["pipe"][own] > events["cwnd"][own])).sum())
+    sure = late if greedy(flow) else full
+    return timeouts, again + sure, late - sure
 
 
 def _by_samples(trace: Trace, at: int) -> bool | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.view import FlowView
 from testctl.metrics.recovery.trace import Trace
 from testctl.records.schema import Ints
 
@@ -25,6 +26,19 @@ _FLOOR_NS = 1_000_000
 _ALMOST = 0.9
 _SAMPLES = 64
 _LOSS = 4
+
+
+def _settings(flow: FlowView) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What the plan sets of the sender and of the receiver."""
+    settings: Mapping[str, Mapping[str, Any]] = flow.records.point.get("settings", {})
+    return settings.get(flow.sender, {}), settings.get(flow.receiver, {})
+
+
+def probing(flow: FlowView) -> bool:
+    """Whether the sender sends tail loss probes: as the plan sets it, else as Linux does by default."""
+    own, other = _settings(flow)
+    sack = all(int(end.get("net.ipv4.tcp_sack", 1)) for end in (own, other))
+    return sack and int(own.get("net.ipv4.tcp_early_retrans", 3)) in (3, 4)
 
 
 class Timers:
@@ -37,11 +51,8 @@ class Timers:
         self.trace = trace
         self.ran_ns = 0
         self._timer_ns = -1  # when a timer sent last
-        settings: Mapping[str, Mapping[str, Any]] = trace.flow.records.point.get("settings", {})
-        own, other = settings.get(trace.flow.sender, {}), settings.get(trace.flow.receiver, {})
-        self._rto_min_ns = int(own.get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
-        sack = all(int(end.get("net.ipv4.tcp_sack", 1)) for end in (own, other))
-        self.probing = sack and int(own.get("net.ipv4.tcp_early_retrans", 3)) in (3, 4)
+        self._rto_min_ns = int(_settings(trace.flow)[0].get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
+        self.probing = probing(trace.flow)
 
     @cached_property
     def _rtts(self) -> tuple[Ints, Ints]:
