@@ -7,13 +7,17 @@ Started under `unshare --net --mount`; needs veth and HTB of the running kernel.
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.attest import attest
 from testctl_agent.spec.types import Value
+
+from agents.tests.engine.snapshot import differ
 
 CHANGES: dict[str, tuple[Value, str]] = {
     "mtu": (1400, "link eth0 mtu"),
@@ -50,12 +54,11 @@ def main() -> None:
             changed = {key for key, text in attest(["eth0"]).items() if before.get(key) != text}
             assert fact in changed, (name, changed)
             engine.restore()
-            assert attest(["eth0"]) == before, name
+            assert not (left := differ(before, attest(["eth0"]))), (name, left)
         engine.apply([Setting("alpha", name, value) for name, (value, _) in CHANGES.items()])
         assert attest(["eth0"]) != before
         engine.restore()
-        after = attest(["eth0"])
-        assert after == before, {key: (before.get(key), text) for key, text in after.items() if before.get(key) != text}
+        assert not (left := differ(before, attest(["eth0"]))), left
         for command, fact in {
             "link set eth0 promisc on": "link eth0 promiscuity",
             "link set eth0 txqueuelen 7": "link eth0 txqueuelen",

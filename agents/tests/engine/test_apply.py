@@ -206,3 +206,19 @@ def test_a_journal_line_cut_by_a_crash_is_left_out(tmp_path: Path) -> None:
     path.write_text(json.dumps({"odd": 1}) + "\n")
     with pytest.raises(ApplyError, match=r"j:1: not a journal entry"):
         Journal(path).entries()
+
+
+@pytest.mark.parametrize("step", ["read x.a", "applied x.a"])
+def test_what_can_t_be_read_is_refused_in_words(tmp_path: Path, step: str) -> None:
+    world = World(start())
+    mine = engine(world, tmp_path / "j")
+    world_step = world.step
+
+    def unreadable(what: str) -> None:
+        world_step(what)
+        if what == "read x.a" and (step == "read x.a" or "applied x.a" in world.seen):
+            raise PermissionError(13, "Permission denied")
+
+    world.step = unreadable  # type: ignore[method-assign]
+    with pytest.raises(ApplyError, match=r"^host x, a: can't be read: Permission denied"):
+        mine.apply([Setting("x", "a", 2)])

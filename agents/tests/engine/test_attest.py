@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from testctl_agent import qdisc
-from testctl_agent.engine import attest_link
+from testctl_agent.engine import attest_link, attest_nic
 from testctl_agent.engine.attest import attest
 
 DATA = Path(__file__).parent / "data"
@@ -17,9 +17,11 @@ DATA = Path(__file__).parent / "data"
 
 def test_frozen_files() -> None:
     assert attest((), DATA / "proc", DATA / "sys") == {
+        "congestion controls": "bbr cubic reno",
         "kernel": platform.release(),
         "sysctl net.core.default_qdisc": "pfifo_fast",
         "sysctl net.core.rmem_max": "212992",
+        "sysctl net.ipv4.icmp_echo_ignore_all": "0",
         "sysctl net.ipv4.ip_forward": "1",
         "sysctl net.ipv4.tcp_congestion_control": "cubic",
         "sysctl net.ipv4.tcp_rmem": "4096 131072 6291456",
@@ -68,3 +70,25 @@ def test_what_htb_counts_is_left_out() -> None:
 @pytest.mark.root
 def test_every_change_shows_and_a_restore_hides_it(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_attest.py")).endswith("all is as before\n")
+
+
+@pytest.mark.root
+def test_what_a_parameter_changes_is_gone_after_a_restore(in_namespace: Callable[..., str]) -> None:
+    """For every parameter of a host and every sysctl, by what ip, tc, ethtool and /proc/sys/net show."""
+    said = in_namespace(Path(__file__).with_name("root_restored.py"), timeout_s=600.0)
+    assert said.endswith("all is as before\n"), said
+
+
+def test_of_other_devices_no_sysctl_is_a_fact() -> None:
+    facts = attest(["lo"])
+    devices = {
+        name.split(".")[3] for name in facts if name.startswith(("sysctl net.ipv4.conf.", "sysctl net.ipv6.conf."))
+    }
+    assert devices <= {"all", "default", "lo"}
+    assert "sysctl net.ipv4.conf.lo.rp_filter" in facts
+
+
+def test_what_a_nic_changes_by_itself_is_no_fact() -> None:
+    found = {"rx_usecs": 20, "rx_frames": 8, "tx_usecs": 30, "adaptive_rx": 1, "adaptive_tx": 0}
+    assert attest_nic.shown(found) == "adaptive_rx:1 adaptive_tx:0 tx_usecs:30"
+    assert attest_nic.shown({}) == "none"

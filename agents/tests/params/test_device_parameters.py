@@ -93,8 +93,7 @@ def test_a_refusal_names_entity_device_and_value(monkeypatch: pytest.MonkeyPatch
 def test_tso(monkeypatch: pytest.MonkeyPatch, driver: str, value: Value, features: dict[str, bool]) -> None:
     state = {"tso": True, "gso": True}
     monkeypatch.setattr(ethtool, "driver", lambda device: driver)
-    monkeypatch.setattr(ethtool, "feature", lambda device, name: state[name])
-    monkeypatch.setattr(ethtool, "set_feature", lambda device, name, on: state.__setitem__(name, on))
+    nic(monkeypatch, state)
     host = Entity("h1", "host", ("eth0",))
     before = tso.read(host, "tso")
     tso.apply(host, "tso", value)
@@ -102,6 +101,38 @@ def test_tso(monkeypatch: pytest.MonkeyPatch, driver: str, value: Value, feature
     assert tso.read(host, "tso") == value
     tso.apply(host, "tso", before)
     assert state == {"tso": True, "gso": True}
+
+
+def nic(monkeypatch: pytest.MonkeyPatch, state: dict[str, bool]) -> None:
+    """A device whose offloads are in a dict; "tso" is that of IPv4, and of IPv6 unless "tso6" is there."""
+    names = {"tx-tcp-segmentation": "tso", "tx-tcp6-segmentation": "tso6" if "tso6" in state else "tso"}
+    monkeypatch.setattr(ethtool, "feature", lambda device, name: state[name])
+    monkeypatch.setattr(ethtool, "set_feature", lambda device, name, on: state.__setitem__(name, on))
+    monkeypatch.setattr(ethtool, "segmentation", lambda device: {name: state[key] for name, key in names.items()})
+    monkeypatch.setattr(
+        ethtool, "set_segmentation", lambda device, wanted: state.update({names[n]: on for n, on in wanted.items()})
+    )
+
+
+@pytest.mark.parametrize("driver", ["veth", "ixgbe"])
+@pytest.mark.parametrize("tso4", [True, False])
+@pytest.mark.parametrize("tso6", [True, False])
+@pytest.mark.parametrize("gso", [True, False])
+def test_tso_of_any_state_is_brought_back(
+    monkeypatch: pytest.MonkeyPatch, driver: str, tso4: bool, tso6: bool, gso: bool
+) -> None:
+    before = {"tso": tso4, "tso6": tso6, "gso": gso}
+    for wanted in (True, False):
+        state = dict(before)
+        monkeypatch.setattr(ethtool, "driver", lambda device: driver)
+        nic(monkeypatch, state)
+        host = Entity("h1", "host", ("eth0",))
+        was = tso.read(host, "tso")
+        tso.apply(host, "tso", wanted)
+        assert tso.read(host, "tso") == wanted
+        tso.apply(host, "tso", was)
+        assert state == before
+        assert tso.read(host, "tso") == was
 
 
 def test_initcwnd_keeps_all_else_of_a_route() -> None:

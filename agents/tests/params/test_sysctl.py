@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import cc, kernel, sysctl
 from testctl_agent.params.registry import find
@@ -128,3 +129,41 @@ def test_kernel_can_only_be_confirmed() -> None:
     running = str(kernel.read(Entity("h1", "host"), "kernel"))
     assert len(running.split(".")) == 2
     assert "-" not in running
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("net.ipv4.ip_forward", "accept_redirects"),
+        ("net.ipv4.conf.all.forwarding", "accept_redirects"),
+        ("net.ipv4.conf.eth0.forwarding", "LRO"),
+        ("net.ipv4.neigh.eth0.unres_qlen", "set unres_qlen_bytes instead"),
+        ("net.ipv4.neigh.default.retrans_time", "set retrans_time_ms instead"),
+        ("net.ipv4.tcp_fastopen_key", "secret"),
+        ("net.ipv4.tcp_congestion_control", "set cc instead"),
+    ],
+)
+def test_what_a_restore_could_not_bring_back_takes_no_value(name: str, why: str) -> None:
+    spec = registry.find("host", name)
+    assert spec is not None
+    with pytest.raises(ValueError, match=rf"^want no value: .*{why}.*; got '1'$"):
+        spec.type.parse("1")
+
+
+def test_a_sysctl_of_another_device_is_refused(host: Entity) -> None:
+    for device in ("eth0", "mgmt", "all", "default"):
+        path = host.proc / f"sys/net/ipv4/conf/{device}/rp_filter"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("0\n")
+        reason = sysctl.needs(host, f"net.ipv4.conf.{device}.rp_filter")
+        want = "net.ipv4.conf.mgmt.rp_filter is of device mgmt; want one of eth0" if device == "mgmt" else ""
+        assert reason == want
+
+
+def test_a_sysctl_that_can_t_be_read_is_refused(host: Entity) -> None:
+    path = host.proc / "sys/net/ipv4/route/flush"
+    path.parent.mkdir()
+    path.write_text("")
+    path.chmod(0o200)
+    words = "net.ipv4.route.flush can only be written: nobody could bring back what it was"
+    assert sysctl.needs(host, "net.ipv4.route.flush") == words

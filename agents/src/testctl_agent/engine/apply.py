@@ -26,7 +26,7 @@ class Setting:
 
 
 class Parameter(Protocol):
-    """A parameter file, as the engine sees it."""
+    """A parameter file, as the engine sees it (params/registry.py); it may have `lasting` and `spec_for` as well."""
 
     SPEC: ParamSpec
 

@@ -8,34 +8,33 @@ never stops the others; one that this kernel does not have is left out.  Nothing
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from testctl_agent.engine import attest_link
 from testctl_agent.spec.errors import TestbedError
 
-_CORE = (
-    "bpf_jit_enable", "busy_poll", "busy_read", "default_qdisc", "dev_weight", "gro_normal_batch",
-    "high_order_alloc_disable", "netdev_budget", "netdev_budget_usecs", "netdev_max_backlog",
-    "netdev_tstamp_prequeue", "optmem_max", "rmem_default", "rmem_max", "rps_sock_flow_entries", "somaxconn",
-    "tstamp_allow_data", "wmem_default", "wmem_max",
-)  # fmt: skip
-_IPV4 = (
-    "fib_multipath_hash_policy", "ip_default_ttl", "ip_early_demux", "ip_forward", "ip_forward_use_pmtu",
-    "ip_local_port_range", "ip_no_pmtu_disc", "min_pmtu", "route/min_adv_mss",
-)  # fmt: skip
-_LEFT_OUT = ("tcp_fastopen_key", "tcp_available_congestion_control", "tcp_allowed_congestion_control")
-"""A secret; and lists of the whole kernel, which grow when a congestion control is used for the first time."""
+_TREES = ("net/core", "net/ipv4", "net/ipv6")
+_LEFT_OUT = frozenset({
+    "net/core/netdev_rss_key", "net/ipv4/tcp_fastopen_key",
+    "net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_allowed_congestion_control",
+})  # fmt: skip
+"""Secrets; and lists of the whole machine, of which the first is the fact "congestion controls"."""
+_SECRET = "stable_secret"
+_OF_DEVICES = ("conf", "neigh")
+_ALWAYS = ("all", "default")
 _QUEUE = ("gro_flush_timeout", "napi_defer_hard_irqs", "threaded")
 
 
 def attest(devices: Sequence[str], proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str]:
     """All facts, in the order of their names."""
     facts = {"kernel": platform.release()}
-    facts.update(_sysctls(proc / "sys"))
+    facts.update(_congestion_controls(proc / "sys/net"))
+    facts.update(_sysctls(proc / "sys", devices))
     for device in devices:
-        facts.update(_queues(device, sys))
+        facts.update(_queues(device, sys / "class/net" / device))
         for name, read in attest_link.READERS.items():
             facts[f"link {device} {name}"] = _one(read, device)
     return dict(sorted(facts.items()))
@@ -48,19 +47,41 @@ def _one(read: Callable[[str], str], device: str) -> str:
         return f"can't be read: {error}"
 
 
-def _sysctls(root: Path) -> Iterable[tuple[str, str]]:
-    """("sysctl net.ipv4.tcp_sack", "1"), …"""
-    ipv4, core = root / "net/ipv4", root / "net/core"
-    paths = [path for path in ipv4.glob("tcp_*") if path.name not in _LEFT_OUT]
-    for path in (*paths, *(ipv4 / name for name in _IPV4), *(core / name for name in _CORE)):
-        if (text := _text(path)) is not None:
-            yield f"sysctl {'.'.join(path.relative_to(root).parts)}", " ".join(text.split())
+def _congestion_controls(net: Path) -> Iterable[tuple[str, str]]:
+    """All that are registered, but what an agent that runs has just now as BPF; they are the whole machine's, so that
+    only the machine's first network namespace, which is known by its default qdisc, answers for them."""
+    from testctl_agent.cc import shared  # which begins with an agent's parts
+
+    registered = _text(net / "ipv4/tcp_available_congestion_control")
+    if registered and (net / "core/default_qdisc").exists():
+        yield "congestion controls", " ".join(sorted(set(registered.split()) - set(shared.in_use())))
 
 
-def _queues(device: str, sys: Path) -> Iterable[tuple[str, str]]:
+def _sysctls(root: Path, devices: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, of other devices than these none."""
+    for tree in _TREES:
+        for path in _files(root / tree, {*_ALWAYS, *devices}):
+            name = path.relative_to(root)
+            if str(name) not in _LEFT_OUT and path.name != _SECRET and (text := _text(path)) is not None:
+                yield f"sysctl {'.'.join(name.parts)}", " ".join(text.split())
+
+
+def _files(folder: Path, whose: Collection[str]) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        if Path(where).name in _OF_DEVICES:
+            folders[:] = [name for name in folders if name in whose]
+        yield from (Path(where, file) for file in files)
+
+
+def _queues(device: str, folder: Path) -> Iterable[tuple[str, str]]:
+    """What /sys says of its queues; of each which processors it has, together."""
     for name in _QUEUE:
-        if (text := _text(sys / "class/net" / device / name)) is not None:
+        if (text := _text(folder / name)) is not None:
             yield f"link {device} {name}", text.strip()
+    masks = {f"{path.parent.name}/{path.name}": _text(path) for path in sorted(folder.glob("queues/*/?ps_*"))}
+    set_ones = [f"{name}:{text.strip()}" for name, text in masks.items() if text and text.strip(" ,0\n")]
+    if masks:
+        yield f"link {device} queues processors", " ".join(set_ones) or "any"
 
 
 def _text(path: Path) -> str | None:

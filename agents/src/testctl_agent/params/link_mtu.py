@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MTU of an entity's devices, for hosts and switches alike."""
+"""The MTU of an entity's devices, for hosts and switches alike.
+
+What the kernel changes with it, and does not bring back with it, is looked for before (`lasting`): below 1280 bytes it
+removes IPv6 from the device; it sets IPv6's own MTU of the device and of its routes; it lowers that of devices that
+lie on it.
+"""
 
 from __future__ import annotations
+
+import struct
+from pathlib import Path
 
 from testctl_agent.params.devices import gather, spread
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Int, Value
 
 TYPE = Int(576, 65535, "bytes")
+IPV6_LEAST = 1280
+"""IPV6_MIN_MTU, RFC 8200 section 5."""
+_RTMSG = struct.Struct("=8BI")
+_INET6, _CLONED = 10, 0x200
+_RTA_OIF, _RTA_METRICS, _RTAX_LOCK, _RTAX_MTU = 4, 8, 1, 2
 HELP = "Largest IP packet, the same on every entity of a path"
 
 
@@ -25,3 +38,60 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 def needs(entity: Entity, name: str) -> str:
     return "" if entity.devices else "it has no network device"
+
+
+def lasting(entity: Entity, name: str, value: Value) -> str:
+    """Why the MTU can't be brought back with all that changes with it; "" when it can."""
+    from testctl_agent import netlink
+
+    for device in entity.devices:
+        if netlink.mtu(device) != value and (reason := _lasting(entity, device, int(value))):
+            return reason
+    return ""
+
+
+def _lasting(entity: Entity, device: str, wanted: int) -> str:
+    from testctl_agent import netlink
+
+    now = netlink.mtu(device)
+    for upper in sorted((entity.sys / "class/net" / device).glob("upper_*")):
+        lies_on = upper.name.removeprefix("upper_")
+        follows = (upper / "bridge").is_dir()  # both ways
+        if not follows and (its := netlink.mtu(lies_on)) > wanted:
+            return f"{lies_on} lies on {device} and has {its}, which the kernel would lower for good"
+    own = _number(entity.proc / f"sys/net/ipv6/conf/{device}/mtu")
+    if own is None:
+        return ""
+    if wanted < IPV6_LEAST:
+        return (
+            f"{device} has IPv6, which the kernel removes below {IPV6_LEAST}, with its addresses, routes and settings"
+        )
+    if own != now:
+        return f"net.ipv6.conf.{device}.mtu is {own}, not the device's {now}, and the kernel would replace it"
+    if routes := _ipv6_routes_with_mtu(device):
+        return f"{routes} IPv6 routes through {device} have an MTU of their own, which the kernel would replace"
+    return ""
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except FileNotFoundError:
+        return None
+
+
+def _ipv6_routes_with_mtu(device: str) -> int:
+    """How many have that metric, not locked."""
+    from testctl_agent import netlink as nl
+
+    index = struct.pack("=I", nl.index(device))
+    with nl.Netlink() as netlink:
+        answers = netlink.dump(nl.RTM_GETROUTE, _RTMSG.pack(_INET6, 0, 0, 0, 0, 0, 0, 0, 0))
+    count = 0
+    for answer in answers:
+        found = nl.parse(answer[_RTMSG.size :])
+        metrics = nl.parse(found.get(_RTA_METRICS, b""))
+        locked = struct.unpack("=I", metrics.get(_RTAX_LOCK, bytes(4)))[0] >> _RTAX_MTU & 1
+        own = _RTAX_MTU in metrics and not locked and not _RTMSG.unpack_from(answer)[8] & _CLONED
+        count += own and found.get(_RTA_OIF) == index
+    return count

@@ -8,6 +8,10 @@ parameter it also gives
     apply(entity, name, value) -> None    set it; ApplyError says who, wanted and got
     needs(entity, name) -> str            "" when it can be set here, else why not
 
+and it may give
+
+    lasting(entity, name, value) -> str   why a restore would not bring back all that this value changes ("" : it would)
+
 where `name` is the word in the plan (it matters for families such as sysctls), and `value` is
 whatever `read` returned or the plan's type accepts.  A collector's file may give `missing() -> str`,
 why its host can't have it ("" when it can).  A family may give `spec_for(name)`, the

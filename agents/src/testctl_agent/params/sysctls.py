@@ -6,7 +6,9 @@ Source: Documentation/networking/ip-sysctl.rst and net/ipv4/sysctl_net_ipv4.c of
 
 from __future__ import annotations
 
-from testctl_agent.params.types import Words
+import re
+
+from testctl_agent.params.types import Never, Words
 from testctl_agent.spec.types import Choice, Int, ValueType
 
 _ON_OFF = Choice((0, 1))
@@ -71,3 +73,32 @@ KNOWN: dict[str, ValueType] = {
     "tcp_workaround_signed_windows": _ON_OFF,
 }
 """Name below net.ipv4 -> type.  These names may be written without "net.ipv4."."""
+
+_FORWARDING = (
+    "it sets other sysctls of all devices with it, such as accept_redirects, which a restore would not bring back"
+)
+_PER_DEVICE = "it switches off the device's LRO with it, which a restore would not bring back"
+_ROUNDED = "a restore would bring back a rounded value: set {} instead"
+_NEVER: tuple[tuple[str, str], ...] = (
+    (r"ip_forward|conf\.all\.forwarding", _FORWARDING),
+    (r"conf\.(?!default\.).*\.forwarding", _PER_DEVICE),
+    (r"neigh\..*\.base_reachable_time", _ROUNDED.format("base_reachable_time_ms")),
+    (r"neigh\..*\.retrans_time", _ROUNDED.format("retrans_time_ms")),
+    (r"neigh\..*\.unres_qlen", _ROUNDED.format("unres_qlen_bytes")),
+    (r"tcp_fastopen_key", "it is a secret, and one that is not set can't be brought back"),
+    (r"tcp_congestion_control", "it may load a module for good: set cc instead"),
+)
+
+
+def type_of(name: str) -> ValueType:
+    """The type of net.ipv4.NAME.  What a restore could not bring back takes no value."""
+    for pattern, why in _NEVER:
+        if re.fullmatch(pattern, name):
+            return Never(why)
+    return KNOWN.get(name, Words())
+
+
+def device_of(name: str) -> str:
+    """Whose net.ipv4.NAME is: of a device by its name; "" when it is no device's."""
+    match = re.fullmatch(r"(?:conf|neigh)\.(.+)\.[^.]+", name)
+    return match[1] if match and match[1] not in ("all", "default") else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Value types that spec/types.py does not have: a number or "none", and text of words."""
+"""Value types that spec/types.py does not have: a number or "none", text of words, and no value at all."""
 
 from __future__ import annotations
 
@@ -56,3 +56,20 @@ class Words:
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number"], "description": self.want}
+
+
+@dataclass(frozen=True)
+class Never:
+    """Takes no value; `why` is in every refusal."""
+
+    why: str
+
+    @property
+    def want(self) -> str:
+        return f"no value: {self.why}"
+
+    def parse(self, raw: object) -> Value:
+        raise ValueError(f"want {self.want}; got {raw!r}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"not": {}, "description": self.want}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.sysctls import KNOWN
+from testctl_agent.params.sysctls import KNOWN, device_of, type_of
 from testctl_agent.params.types import Words
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.param import ParamSpec
@@ -34,7 +34,8 @@ def _full(name: str) -> str:
 
 
 def _type(name: str) -> ValueType:
-    return KNOWN.get(_full(name).removeprefix(_IPV4), SPEC.type)
+    full = _full(name)
+    return type_of(full.removeprefix(_IPV4)) if full.startswith(_IPV4) else SPEC.type
 
 
 def _file(entity: Entity, name: str) -> Path:
@@ -61,7 +62,15 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 
 def needs(entity: Entity, name: str) -> str:
-    path = _file(entity, name)
+    path, full = _file(entity, name), _full(name)
     if not path.is_file():
-        return f"there is no {_full(name)} in this kernel, or only in its first network namespace"
-    return "" if path.stat().st_mode & 0o200 else f"{_full(name)} can only be read"
+        return f"there is no {full} in this kernel, or only in its first network namespace"
+    mode = path.stat().st_mode
+    if not mode & 0o200:
+        return f"{full} can only be read"
+    if not mode & 0o400:
+        return f"{full} can only be written: nobody could bring back what it was"
+    device = device_of(full.removeprefix(_IPV4))
+    if device and device not in entity.devices:
+        return f"{full} is of device {device}; want one of {', '.join(entity.devices) or 'none'}"
+    return ""

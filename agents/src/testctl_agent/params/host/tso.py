@@ -5,6 +5,9 @@ On a veth, "on" means that the stack and its qdiscs see 64 KB and the wire sees 
 size, as with a NIC that has TSO: the veth's own TSO off, so that the kernel splits what leaves
 the qdisc, and GSO on.  "off" is a NIC without TSO: GSO off as well.  A veth as the kernel makes
 it sends 64 KB across whole, which no wire does; that state reads "whole" and is restored.
+
+A device on which TSO is on for one of IPv4 and IPv6 reads "tx-tcp-segmentation:on,tx-tcp6-segmentation:off", and a
+veth that sends segments whole but has no GSO reads that with "gso:off": which apply takes back.
 """
 
 from __future__ import annotations
@@ -23,23 +26,36 @@ SPEC = ParamSpec(
 _WHOLE = "whole"
 
 
+_GSO = "gso"
+
+
 def _read(device: str) -> Value:
     from testctl_agent import ethtool
 
-    if ethtool.driver(device) != "veth":
-        return ethtool.feature(device, "tso")
-    gso = ethtool.feature(device, "gso")
-    return _WHOLE if gso and ethtool.feature(device, "tso") else gso
+    state = ethtool.segmentation(device)
+    on = next(iter(state.values()), False)
+    odd = len(set(state.values())) > 1
+    if ethtool.driver(device) == "veth":
+        gso = ethtool.feature(device, _GSO)
+        if not odd and (gso or not on):
+            return _WHOLE if on else gso
+        state, odd = state | {_GSO: gso}, True
+    return ",".join(f"{name}:{'on' if is_on else 'off'}" for name, is_on in state.items()) if odd else on
 
 
 def _apply(device: str, value: Value) -> None:
     from testctl_agent import ethtool
 
-    if ethtool.driver(device) != "veth":
-        ethtool.set_feature(device, "tso", bool(value))
-        return
-    ethtool.set_feature(device, "gso", bool(value))
-    ethtool.set_feature(device, "tso", value == _WHOLE)
+    veth = ethtool.driver(device) == "veth"
+    if isinstance(value, str) and ":" in value:
+        state = {name: word == "on" for name, _, word in (part.partition(":") for part in value.split(","))}
+        gso = state.pop(_GSO, None)
+    else:
+        state = dict.fromkeys(ethtool.segmentation(device), value == _WHOLE if veth else bool(value))
+        gso = bool(value) if veth else None
+    if gso is not None:
+        ethtool.set_feature(device, _GSO, gso)
+    ethtool.set_segmentation(device, state)
 
 
 def read(entity: Entity, name: str) -> Value:

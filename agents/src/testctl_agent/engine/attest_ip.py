@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device's addresses and routes, IPv4 and IPv6, as text.
+
+What a router's advertisement gives for a time comes and goes, and is left out: IPv6 addresses that are not permanent,
+routes that they or a router make, and the local routes that the kernel makes for each address.
+
+Sources: include/uapi/linux/{if_addr,rtnetlink}.h.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import struct
+from collections.abc import Callable, Mapping
+
+from testctl_agent import netlink as nl
+
+_IFADDR, _RTMSG = struct.Struct("=4BI"), struct.Struct("=8BI")
+_RTM_GETADDR = 22
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_IFA_F_PERMANENT = 0x80
+_RTA_DST, _RTA_OIF, _RTA_CACHEINFO = 1, 4, 12
+_CLONED = 0x200
+_UNICAST, _BY_ROUTER = 1, 9
+_EXPIRES = slice(8, 12)
+"""Of struct rta_cacheinfo."""
+_LINK_STATE = 0x11  # RTNH_F_DEAD, RTNH_F_LINKDOWN: the state of the cable
+_DIGEST_CHARS = 16
+
+
+def digest(data: bytes) -> str:
+    """So much of a SHA-256 as tells two states apart; "-" of nothing."""
+    return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS] if data else "-"
+
+
+def _addresses(family: int, device: str) -> str:
+    """Addresses with their prefix, in order."""
+    index = nl.index(device)
+    with nl.Netlink() as netlink:
+        answers = netlink.dump(_RTM_GETADDR, _IFADDR.pack(family, 0, 0, 0, 0))
+    found = []
+    for answer in answers:
+        of, prefix, flags, _, at = _IFADDR.unpack_from(answer)
+        attributes = nl.parse(answer[_IFADDR.size :])
+        address = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
+        lasts = family == socket.AF_INET or flags & _IFA_F_PERMANENT
+        if at == index and of == family and address and lasts:
+            found.append(f"{socket.inet_ntop(family, address)}/{prefix}")
+    return " ".join(sorted(found)) or "none"
+
+
+def _routes(family: int, device: str) -> str:
+    """Routes through the device: destination, table, and a digest of all else (metrics, gateway, …)."""
+    index = struct.pack("=I", nl.index(device))
+    anywhere = bytes(4 if family == socket.AF_INET else 16)
+    with nl.Netlink() as netlink:
+        answers = netlink.dump(nl.RTM_GETROUTE, _RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))
+    found = []
+    for answer in answers:
+        fields, attributes = _RTMSG.unpack_from(answer), nl.parse(answer[_RTMSG.size :])
+        if attributes.get(_RTA_OIF) == index and (family == socket.AF_INET or _stands(fields, attributes)):
+            to = socket.inet_ntop(family, attributes.get(_RTA_DST, anywhere))
+            head = _RTMSG.pack(*fields[:8], fields[8] & ~_LINK_STATE)
+            rest = [nl.attr(kind, data) for kind, data in sorted(attributes.items()) if kind != _RTA_CACHEINFO]
+            found.append(f"{to}/{fields[1]},{fields[4]},{digest(head + b''.join(rest))}")
+    return " ".join(sorted(found)) or "none"
+
+
+def _stands(fields: tuple[int, ...], attributes: Mapping[int, bytes]) -> bool:
+    """Whether an IPv6 route stands still."""
+    expires = attributes.get(_RTA_CACHEINFO, bytes(12))[_EXPIRES]
+    return fields[7] == _UNICAST and fields[5] != _BY_ROUTER and not fields[8] & _CLONED and not any(expires)
+
+
+READERS: Mapping[str, Callable[[str], str]] = {
+    "ipv4": lambda device: _addresses(socket.AF_INET, device),
+    "ipv6": lambda device: _addresses(socket.AF_INET6, device),
+    "routes": lambda device: _routes(socket.AF_INET, device),
+    "routes ipv6": lambda device: _routes(socket.AF_INET6, device),
+}
