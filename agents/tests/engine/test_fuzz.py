@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from testctl_agent import collect, generators
+from testctl_agent.engine import limits
+from testctl_agent.engine.refusal import BadRequest
 from testctl_agent.generators import tgen
 from testctl_agent.params import registry
 from testctl_agent.wire import agent_pb2 as pb
@@ -209,3 +211,10 @@ def test_a_full_directory_starts_nothing(tmp_path: Path) -> None:
         code, words = caller.refused("Start", pb.StartRequest(task="second", kind="collector", name="counters"))
         assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
         assert " is full: want less than 1048576 bytes; got " in words
+
+
+@pytest.mark.parametrize("name", ["address", "bind", "trex_server"])
+def test_where_to_is_an_address_and_nothing_is_looked_up(name: str) -> None:
+    limits.options("alpha", {name: "192.0.2.7"})
+    with pytest.raises(BadRequest, match=rf"^alpha, option {name}: want an IP address; got 'localhost'$"):
+        limits.options("alpha", {name: "localhost"})

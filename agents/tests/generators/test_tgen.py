@@ -170,3 +170,12 @@ def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
         if isinstance(value, int) and not isinstance(value, bool):
             text = str(int(value))
         assert accepted(tmp_path, f"{name}={text}") or name == "burst", text
+
+
+def test_what_would_take_all_memory_is_refused(tmp_path: Path) -> None:
+    most = {"write_size": Bytes(2**24), "parallel": 64}
+    assert tgen.refuses(BASE | most) == []
+    with pytest.raises(
+        TestbedError, match=r"write_size: want at most 1073741824 bytes for all 64 connections; got 64000000000$"
+    ):
+        tgen.task(BASE | {"side": "client", "write_size": Bytes(10**9), "parallel": 64}, tmp_path)

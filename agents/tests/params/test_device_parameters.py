@@ -148,6 +148,17 @@ def test_initcwnd_keeps_all_else_of_a_route() -> None:
     assert again.with_initcwnd("none") == dumped[:8] + bytes(4) + destination + source + netlink.attr(8, mss)
 
 
+def test_initcwnd_of_a_route_with_a_nexthop_object() -> None:
+    """The kernel shows what the object holds, refuses it in a request, and keeps old metrics when it gets none."""
+    dumped = initcwnd._RTMSG.pack(2, 16, 0, 0, 254, 3, 0, 1, 0x4)
+    destination, nexthop = netlink.attr(1, b"\x0a\x07\0\0"), netlink.u32(30, 5)
+    shown = netlink.u32(4, 3) + netlink.attr(5, b"\x0a\0\0\2")
+    route = initcwnd._Route(dumped, tuple(netlink.attributes(destination + shown + nexthop)))
+    for value, metric in ((20, 20), ("none", 0)):
+        kept = destination + nexthop + netlink.attr(8, netlink.u32(11, metric))
+        assert route.with_initcwnd(value) == dumped[:8] + bytes(4) + kept
+
+
 def test_a_number_or_none() -> None:
     kind = OrNone(Int(1, 1000, "segments"))
     assert [kind.parse(raw) for raw in ("none", None, 20, "20")] == ["none", "none", 20, 20]

@@ -12,6 +12,7 @@ from typing import Literal
 
 from testctl_agent.generators._options import end_ns, need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
+from testctl_agent.params.flow.write_size import MOST_TOGETHER
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.task import Announcement, ProgramTask, Result
@@ -44,6 +45,12 @@ def missing() -> str | None:
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
+    found = with_defaults(options)
+    together = int(found["write_size"]) * int(found["parallel"])
+    if together > MOST_TOGETHER:
+        return [
+            f"write_size: want at most {MOST_TOGETHER} bytes for all {found['parallel']} connections; got {together}"
+        ]
     return []
 
 
@@ -91,6 +98,8 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     side: Side = "server" if need(options, "side", NAME) == "server" else "client"
     if why := missing():
         raise TestbedError(why)
+    if reasons := refuses(options):
+        raise TestbedError(f"{NAME}: {'; '.join(reasons)}")
 
     def read(code: int, said: str) -> Result:
         found = result(workdir, side) if (workdir / "result.json").exists() else {}

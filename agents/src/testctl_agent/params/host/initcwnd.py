@@ -23,7 +23,9 @@ SPEC = ParamSpec(
 _RTMSG = struct.Struct("=8BI")
 _MAIN_TABLE, _UNICAST, _CLONED = 254, 1, 0x200
 _KEPT_FLAGS = 0x4  # RTNH_F_ONLINK; the others say how the link is and can't be set
-_RTA_OIF, _RTA_METRICS, _RTA_CACHEINFO = 4, 8, 12
+_RTA_OIF, _RTA_GATEWAY, _RTA_METRICS, _RTA_CACHEINFO, _RTA_VIA, _RTA_NH_ID = 4, 5, 8, 12, 18, 30
+_OF_NEXTHOP = (_RTA_OIF, _RTA_GATEWAY, _RTA_VIA)
+"""What the kernel shows of a route's nexthop object, and refuses beside it."""
 _RTAX_INITCWND = 11
 
 
@@ -46,11 +48,15 @@ class _Route:
         metrics = {kind: data for kind, data in self.metrics.items() if kind != _RTAX_INITCWND}
         if value != "none":
             metrics[_RTAX_INITCWND] = struct.pack("=I", int(value))
-        kept = [nl.attr(kind, data) for kind, data in self.attributes if kind not in (_RTA_METRICS, _RTA_CACHEINFO)]
+        has_object = _RTA_NH_ID in dict(self.attributes)
+        if has_object and not metrics:  # without any the kernel takes the metrics that the route has
+            metrics[_RTAX_INITCWND] = bytes(4)
+        left_out = (_RTA_METRICS, _RTA_CACHEINFO, *(_OF_NEXTHOP if has_object else ()))
+        kept = [nl.attr(kind, data) for kind, data in self.attributes if kind not in left_out]
         if metrics:
             kept.append(nl.attr(_RTA_METRICS, b"".join(nl.attr(kind, data) for kind, data in metrics.items())))
         fields = _RTMSG.unpack(self.header)
-        return _RTMSG.pack(*fields[:8], fields[8] & _KEPT_FLAGS) + b"".join(kept)
+        return _RTMSG.pack(*fields[:8], 0 if has_object else fields[8] & _KEPT_FLAGS) + b"".join(kept)
 
 
 def _routes(entity: Entity) -> list[_Route]:

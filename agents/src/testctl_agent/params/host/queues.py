@@ -72,3 +72,17 @@ def needs(entity: Entity, name: str) -> str:
         if value_of(found) is None:
             return lacks(device, "queues that can be set")
     return "" if entity.devices else "it has no network device"
+
+
+def lasting(entity: Entity, name: str, value: Value) -> str:
+    """Why fewer queues can't be brought back as they were: those that go forget which processors they have."""
+    from testctl_agent import ethtool_netlink as nic
+
+    for device in entity.devices:
+        now = nic.get(device, nic.CHANNELS)
+        left = max(channels_for(now, value).values(), default=0)
+        for path in sorted((entity.sys / "class/net" / device).glob("queues/rx-*/rps_*")):
+            number = int(path.parent.name.removeprefix("rx-"))
+            if number >= left and path.read_text().strip(" ,0\n"):
+                return f"queue {number} of {device} has {path.name} {path.read_text().strip()}, which goes with it"
+    return ""
