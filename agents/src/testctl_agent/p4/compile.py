@@ -47,10 +47,10 @@ def _key(text: bytes, name: str, defines: tuple[str, ...]) -> str:
     return digest.hexdigest()[:24]
 
 
-def compiled(json_path: Path, harness: bool = False) -> Compiled:
+def compiled(json_path: Path, harness: bool = False, first_port: int = 1) -> Compiled:
     """Translate and compile, or take it from the cache.
 
-    harness: the variant that tests run by BPF_PROG_TEST_RUN (runtime/transmit.h).  Raises
+    harness: the variant that tests run by BPF_PROG_TEST_RUN (runtime/transmit.h); first_port: see translate.py.  Raises
     ProgramError for what can't be translated, TestbedError when clang is missing or fails.
     """
     try:
@@ -58,16 +58,18 @@ def compiled(json_path: Path, harness: bool = False) -> Compiled:
     except OSError as error:
         raise ProgramError(f"{json_path}: can't be read: {error.strerror}") from error
     defines = ("-DTESTCTL_HARNESS",) if harness else ()
-    folder = toolchain.cache_dir() / "p4" / _key(text, json_path.name, defines)
+    folder = (
+        toolchain.cache_dir() / "p4" / _key(text, json_path.name, (*defines, *(["port 0"] if not first_port else [])))
+    )
     if not folder.exists():
-        _make(json_path, folder, defines)
+        _make(json_path, folder, defines, first_port)
     source = (folder / "layout.json").read_text(encoding="utf-8")
     return Compiled(folder / "program.o", folder / "program.c", from_json(source))
 
 
-def _make(json_path: Path, folder: Path, defines: tuple[str, ...]) -> None:
+def _make(json_path: Path, folder: Path, defines: tuple[str, ...], first_port: int) -> None:
     """Fill a cache entry; it appears whole, or not at all."""
-    translation = translate(json_path)
+    translation = translate(json_path, first_port)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as name:
         new = Path(name) / "entry"

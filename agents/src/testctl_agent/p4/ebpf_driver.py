@@ -110,8 +110,8 @@ class EbpfDriver:
         if len(ports) > most:
             raise DriverError(f"{who}: want at most {most} ports; got {len(ports)}")
         for port in ports:
-            if not 1 <= port <= _MOST_PORT:
-                raise DriverError(f"{who}: want ports from 1 to {_MOST_PORT}; got {port}")
+            if not self._layout.first_port <= port <= _MOST_PORT:
+                raise DriverError(f"{who}: want ports from {self._layout.first_port} to {_MOST_PORT}; got {port}")
         groups, key = self._loaded.map(where), struct.pack("=I", number)
         if not ports:
             if not groups.delete(key):

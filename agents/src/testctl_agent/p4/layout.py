@@ -188,6 +188,7 @@ class Layout:
     most_copies: int = 0
     meters: tuple[Meter, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    first_port: int = 1
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -225,4 +226,5 @@ def from_json(text: str) -> Layout:
         raw["most_copies"],
         tuple(Meter(**one) for one in raw["meters"]),
         tuple(Profile(**one) for one in raw["profiles"]),
+        raw["first_port"],
     )

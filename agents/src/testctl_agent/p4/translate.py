@@ -53,9 +53,9 @@ class Translation:
     layout: Layout
 
 
-def translate(path: Path) -> Translation:
+def translate(path: Path, first_port: int = 1) -> Translation:
     """Raises ProgramError, with the P4 file and line, for whatever can't be translated."""
-    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path)
+    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path, first_port)
 
 
 def _tap(program: Program) -> list[tuple[Tap, str]]:
@@ -87,8 +87,9 @@ def _tap(program: Program) -> list[tuple[Tap, str]]:
 
 
 class _Writer:
-    def __init__(self, root: Node, name: str) -> None:
+    def __init__(self, root: Node, name: str, first_port: int) -> None:
         self.program = declare(root)
+        self.first_port = first_port
         self.program.used |= {("standard_metadata", one) for one in ("egress_spec", "mcast_grp")}
         self.hashes = Hashes(self.program)
         self.tap = _tap(self.program)
@@ -126,6 +127,7 @@ class _Writer:
                 layout.Meter(one.name, one.map, one.size, one.packets) for one in self.program.meters.values()
             ),
             profiles=tuple(self.profiles),
+            first_port=self.first_port,
         )
 
     # declarations
@@ -273,7 +275,8 @@ class _Writer:
             size = f"PACKET_BYTES - {start}" if start == last else str(CHUNK)
             code.add(f"__builtin_memset((u8 *)p + {start}, 0, {size});")
         code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);", "p->mac = FRAME_MAC;")
-        code.add("if (!p->ingress || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
+        no_port = "!p->ingress" if self.first_port else "p->ingress >= PORTS"
+        code.add(f"if ({no_port} || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
         code.add("p->wire_bytes = skb->len;")
         if not self.parser_regular:
             code.add("p->relayout = 1;")
@@ -336,9 +339,12 @@ class _Writer:
         )
 
 
-def translate_text(text: str, path: Path) -> Translation:
-    """Like translate(), of a document that has been read; `path` is for errors."""
+def translate_text(text: str, path: Path, first_port: int = 1) -> Translation:
+    """Like translate(), of a document that has been read; `path` is for errors.
+
+    first_port  0: port 0 is a port, as in BMv2; where packets come from devices it is the device that is no port
+    """
     root = document.parse(text, str(path)) if text else document.load(path)
-    writer = _Writer(root, path.name)
+    writer = _Writer(root, path.name, first_port)
     source = writer.source()
     return Translation(source, writer.layout())
