@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,14 @@ def command_of(plan: Plan) -> str:
     return shlex.join(words)
 
 
+def command_without(plan: Plan, lacking: Collection[tuple[str, str]]) -> str:
+    """The command that leaves out the tuples that set these parameters of these entities; "" where none does."""
+    by = {(target.entity, target.param): (a.entity, a.param, "") for a in plan.assignments for target in a.targets}
+    if not lacking or any(one not in by for one in lacking):
+        return ""
+    return command_of(replace(plan, left_out=(*plan.left_out, *sorted({by[one] for one in lacking}))))
+
+
 def from_here(path: Path | str) -> str:
     """A path, from this directory on where it is below."""
     with suppress(ValueError):
@@ -33,10 +43,12 @@ def from_here(path: Path | str) -> str:
 
 
 def statement(plan: Plan, results: Path, jobs: int) -> dict[str, Any]:
-    """For summary.json: "left_out" where there is any, and outside of the lab "testbed", "jobs" and "noise"."""
+    """For summary.json: "left_out", "dropped" where there are any; outside of the lab "testbed", "jobs" and "noise"."""
     said: dict[str, Any] = {}
     if plan.left_out:
         said["left_out"] = [list(one) for one in plan.left_out]
+    if plan.dropped:
+        said["dropped"] = list(plan.dropped)
     if plan.testbed != LAB:
         said |= {"testbed": plan.testbed, "jobs": jobs, "noise": noise.newest(results, plan.testbed)}
     return said

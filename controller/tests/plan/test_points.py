@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from testctl.plan import Plan, coverage, expand, summarise
+from testctl.plan import Plan, coverage, expand, load_plan, summarise
+from testctl.report import statement
 from testctl_agent.spec.errors import PlanError
 
 Load = Callable[..., Plan]
@@ -192,10 +193,24 @@ def test_set_may_take_away_what_conditions_name(plan_of: Load) -> None:
         expect: [{metric: jain, max: 1, when: {hosts.cc: a}}]
         """
     assert len(plan_of(expected, ["hosts.cc=b", "sender.tso=on,off"]).points) == 2
-    with pytest.raises(PlanError, match=r"than: the plan has no point hosts\.cc = a value that --set took away$"):
-        plan_of(
-            "tuples: [[hosts, cc, [a, b]]]\nexpect: [{metric: jain, at_least: 5, than: {hosts.cc: a}}]", ["hosts.cc=b"]
-        )
+
+
+def test_set_drops_the_expectations_that_compare_with_what_it_takes_away(plan_of: Load) -> None:
+    text = """\
+        tuples: [[hosts, cc, [a, b, c]]]
+        expect:
+          - {name: against a, metric: jain, at_least: 5, than: {hosts.cc: a}}
+          - {name: against b, metric: jain, at_least: 5, than: {hosts.cc: b}}
+          - {name: alone, metric: jain, min: 0.5}
+        """
+    whole = plan_of(text)
+    assert (len(whole.expectations), whole.dropped) == (3, ())
+    plan = plan_of(text, ["hosts.cc=b,c"])
+    assert [expectation.name for expectation in plan.expectations] == ["against b", "alone"]
+    assert plan.dropped == ("against a",)
+    assert list(statement.lines({"dropped": list(plan.dropped)})) == [
+        ("dropped", "expectation 'against a': it compares with a value that --set took away")
+    ]
 
 
 def test_summary(plan_of: Load) -> None:
@@ -214,3 +229,19 @@ def test_testbed_names(plan_of: Load) -> None:
     assert plan_of("tuples: [[hosts, rack_only, on]]", testbed="inventory/rack.yaml").points
     with pytest.raises(PlanError, match="testbed netns can't have it"):
         plan_of("tuples: [[hosts, rack_only, on]]", testbed="netns")
+
+
+def test_set_takes_a_value_with_a_comma_in_quotes() -> None:
+    """Commas outside of quotes part the values of a sweep."""
+    text = b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[switch, fate, drop data 1 of bulk]]\n"
+    one, other = "drop data 1-4 of bulk, first", "drop data 7 of bulk, first"
+    for word, texts in {
+        f'switch.fate="{one}"': (one,),
+        f"switch.fate='{one}'": (one,),
+        f'switch.fate="{one}", "{other}"': (one, other),
+        f'switch.fate=["{one}", "{other}"]': (one, other),
+    }.items():
+        (assignment,) = load_plan(text, metrics={}, overrides=[word]).assignments
+        assert assignment.texts == texts
+    with pytest.raises(PlanError, match=r"""a value with a comma wants quotes: --set 'switch\.fate="…, …"'"""):
+        load_plan(text, metrics={}, overrides=[f"switch.fate={one}"])

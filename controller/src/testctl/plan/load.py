@@ -110,7 +110,7 @@ def load_plan(
     points = expand(plan, max_points)
     check_distributed(assignments, plan.defaults, names, parameters, space_of(plan), problems)
     check_switches(assignments, points, names, problems)
-    plan = replace(plan, points=points)
+    plan = _without_comparisons(replace(plan, points=points))
     _check_expectations(plan, problems)
     for number, figure in enumerate(plan.figures, start=1):
         if not any(meets(point.levels, figure.condition) for point in points) and not overrides:
@@ -231,6 +231,13 @@ def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -
     return found
 
 
+def _without_comparisons(plan: Plan) -> Plan:
+    """Without the expectations that compare with a value that --set took away."""
+    gone = tuple(e for e in plan.expectations if -1 in e.bounds.than.values())
+    kept = tuple(e for e in plan.expectations if e not in gone)
+    return replace(plan, expectations=kept, dropped=tuple(e.name for e in gone))
+
+
 def _check_expectations(plan: Plan, problems: Problems) -> None:
     """Each is about some point, and what it compares with is there."""
     there = {point.levels for point in plan.points}
@@ -265,5 +272,5 @@ def _described(plan: Plan, levels: Mapping[int, int]) -> str:
     texts = []
     for index, level in levels.items():
         assignment = plan.assignments[index]
-        texts.append(f"{assignment.key} = {assignment.texts[level] if level >= 0 else 'a value that --set took away'}")
+        texts.append(f"{assignment.key} = {assignment.texts[level]}")
     return ", ".join(texts)

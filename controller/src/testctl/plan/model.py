@@ -201,6 +201,7 @@ class Plan:
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
     left_out   (entity, parameter, values) of the tuples that --without left out
+    dropped    names of the expectations that compare with a value that --set took away
     """
 
     name: str
@@ -222,6 +223,7 @@ class Plan:
     points: tuple[Point, ...] = ()
     figures: tuple[FigureSpec, ...] = ()
     left_out: tuple[tuple[str, str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -29,6 +29,8 @@ class Written:
     param: Scalar
     values: tuple[Node, ...]
     override: bool = False
+    split: bool = False
+    """Whether its values were one word with commas."""
 
 
 def read_tuples(
@@ -108,17 +110,16 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
 
 
 def _from_override(word: str, problems: Problems) -> Written | None:
-    """ENTITY.PARAM=VALUE; several values with commas between or as a YAML list."""
+    """ENTITY.PARAM=VALUE; several values with commas between or as a YAML list; a value with a comma in quotes."""
     place = Place(f"--set {show(word)}")
     key, equals, text = word.partition("=")
     entity, dot, param = key.strip().partition(".")
     if not equals or not dot or not entity or not param or not text.strip():
         problems.add(place, "want ENTITY.PARAM=VALUE")
         return None
-    if "," in text and not text.lstrip().startswith(("[", "'", '"')):
-        text = f"[{text}]"
+    split = "," in text and not text.lstrip().startswith(("[", "'", '"'))
     try:
-        value = parse(text, str(place))
+        value = _yaml(f"[{text}]" if split else text, place)
     except PlanError as error:
         problems.add(place, f"want a value or a list of values; {str(error).splitlines()[0].partition(': ')[2]}")
         return None
@@ -126,7 +127,17 @@ def _from_override(word: str, problems: Problems) -> Written | None:
     if not nodes:
         problems.add(place, "want at least one value; got an empty list")
         return None
-    return Written(place, Scalar(place, entity, True), Scalar(place, param, True), nodes, override=True)
+    return Written(place, Scalar(place, entity, True), Scalar(place, param, True), nodes, override=True, split=split)
+
+
+def _yaml(text: str, place: Place) -> Node:
+    """A value or a list of them; also of several in quotes with commas between."""
+    try:
+        return parse(text, str(place))
+    except PlanError:
+        if not text.lstrip().startswith(("'", '"')):
+            raise
+    return parse(f"[{text}]", str(place))
 
 
 def _move(node: Node, place: Place) -> Node:
@@ -174,7 +185,8 @@ def _levels(
         try:
             row = tuple(value_of(node, kind) for kind in types)
         except ValueError as error:
-            problems.add(node.place, f"{who}: {error}")
+            quoted = f"; a value with a comma wants quotes: --set '{_key_of(w)}=\"…, …\"'" if w.split else ""
+            problems.add(node.place, f"{who}: {error}{quoted}")
             bad = True
             continue
         text = printed(node.value) if isinstance(node, Scalar) else ""
@@ -186,6 +198,11 @@ def _levels(
     if bad:
         return (), {}
     return tuple(texts), dict(zip(types, zip(*rows, strict=True), strict=True))
+
+
+def _key_of(w: Written) -> str:
+    """ENTITY.PARAM, as --set takes it."""
+    return f"{w.entity.text}.{w.param.text}"
 
 
 def value_of(node: Node, kind: ValueType) -> Value:

@@ -17,6 +17,7 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         *_testbed(summary),
         *_left_out(summary),
+        *_dropped(summary),
         *_skipped(summary),
         *(("resumed", line) for line in resume.lines(summary)),
         *_noise(summary),
@@ -38,6 +39,11 @@ def _testbed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _left_out(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for entity, parameter, value in summary.get("left_out", []):
         yield "left out", f"{entity}, {parameter}, {value}: by --without {entity}.{parameter}, so it was not set"
+
+
+def _dropped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in summary.get("dropped", []):
+        yield "dropped", f"expectation {name!r}: it compares with a value that --set took away"
 
 
 def _skipped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
