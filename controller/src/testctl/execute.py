@@ -37,6 +37,8 @@ WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
 CLEAR_TRIES = 50
 MOST_TRACEBACK = 100_000
+SKIPPED = 4
+"""The exit code of a run in which nothing was measured."""
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
 
@@ -394,12 +396,14 @@ def _kernels(run: Path) -> dict[str, str]:
 
 
 def exit_code(run: Run) -> int:
-    """0 all passed or were skipped, 1 some expectation failed, 3 something is broken or invalid."""
+    """0 what was measured passed, 1 some expectation failed, 3 something is broken or invalid, 4 all was skipped."""
     verdicts = {point.verdict for point in run.points}
+    if verdicts == {"skip"}:
+        return SKIPPED
     verdicts |= {expectation["verdict"] for expectation in run.summary.get("expectations", [])}
     if verdicts & {"broken", "invalid"}:
         return 3
     return 1 if "fail" in verdicts else 0
 
 
-__all__ = ["Bed", "LocalPool", "Options", "Pool", "Progress", "Watch", "exit_code", "layout", "run_plan"]
+__all__ = ["SKIPPED", "Bed", "LocalPool", "Options", "Pool", "Progress", "Watch", "exit_code", "layout", "run_plan"]

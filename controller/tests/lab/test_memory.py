@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.lab import memory
+from testctl.lab import machine, memory
 from testctl.lab.memory import RING_KIB
 from testctl.plan import load_plan
 from testctl.testbeds.job import job, port_list
@@ -40,6 +40,15 @@ def test_more_than_was_measured(hosts: int, used_mb: int) -> None:
     assert used_mb < memory.needed_mb(star(hosts)) < 2 * used_mb + 128
 
 
+def test_the_traffic_begins_when_all_is_set_up() -> None:
+    """As ever where there is little to set up; else whole seconds later."""
+    for hosts in (2, 16, 33):
+        assert machine.t0_ns(star(hosts)) == machine.T0_NS
+    later_ns = machine.t0_ns(star(100)) - machine.T0_NS
+    assert later_ns % 10**9 == 0
+    assert 10 <= later_ns // 10**9 <= 20
+
+
 def test_many_captures_share_their_rings() -> None:
     for hosts in (33, 100):
         (ring,) = rings(star(hosts))
@@ -63,9 +72,9 @@ def test_whether_there_is_room(tmp_path: Path) -> None:
     assert memory.free_mb(tmp_path / "meminfo") == 4096
     assert memory.has_room(1024, 4, 4096) == ""
     assert memory.has_room(1024, 5, 4096) == (
-        "5 labs at once have up to 5 x 1024 MB of memory, and this machine has 4096 MB free: want --jobs 4"
+        "5 labs at once need about 5 x 1024 MB of memory, and this machine has 4096 MB free: want --jobs 4"
     )
-    assert memory.has_room(5000, 1, 4096) == "a lab has up to 5000 MB of memory, and this machine has 4096 MB free"
+    assert memory.has_room(5000, 1, 4096) == "a lab needs about 5000 MB of memory, and this machine has 4096 MB free"
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,13 @@ def estimate(point: Point) -> float:
     return BOOT_S + more_s + WALL_PER_VIRTUAL * point.duration_ns / 1e9
 
 
-def lab_mb(plan: Plan) -> int:
-    """The memory of the largest of the plan's labs; 0 on another testbed."""
+def lab_memory(plan: Plan) -> tuple[int, int]:
+    """What the largest of the plan's labs needs, and what it is given, in MB; 0 on another testbed."""
     from testctl.lab import memory
     from testctl.testbeds.job import job
 
-    return max((memory.lab_mb(job(point)) for point in plan.points), default=0) if plan.testbed == "lab" else 0
+    asked = [job(point) for point in plan.points] if plan.testbed == "lab" else []
+    return max(map(memory.needed_mb, asked), default=0), max(map(memory.lab_mb, asked), default=0)
 
 
 def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
@@ -39,17 +40,17 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the station of each entity, on a rack
     """
-    said, memory_mb = summarise(plan, estimate), lab_mb(plan)
+    said, (need_mb, given_mb) = summarise(plan, estimate), lab_memory(plan)
     if as_json:
         where: dict[str, Any] = {"placement": dict(places)} if places else {}
-        where |= {"lab_memory_mb": memory_mb} if memory_mb else {}
+        where |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
         print(json.dumps(said.to_json() | where | {"list": [point.to_json() for point in plan.points]}, indent=1))
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{said.name}: {said.about}" if said.about else said.name)
     wall_s = said.wall_s or 0.0
     console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(wall_s)} with one job")
-    console.print(f"{_memory(memory_mb)}\n" if memory_mb else "")
+    console.print(f"{_memory(need_mb, given_mb)}\n" if need_mb else "")
     table = Table("swept", "values", box=None)
     for factor in said.factors:
         table.add_row(factor.key, ", ".join(factor.values))
@@ -70,15 +71,17 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print(f"\non {plan.testbed}: " + ", ".join(f"{entity} is {name}" for entity, name in places.items()))
     if said.expectations:
         console.print("\nexpects: " + "; ".join(said.expectations))
+    if plan.dropped:
+        console.print("\ndropped, since --set took away what they compare with: " + "; ".join(plan.dropped))
 
 
-def _memory(lab: int) -> str:
-    """What a lab is given, and how many this machine has room for."""
+def _memory(need_mb: int, given_mb: int) -> str:
+    """What a lab needs and is given, and how many this machine has room for."""
     from testctl.lab import memory
 
     free = memory.free_mb()
-    room = memory.has_room(lab, 1, free) or f"this machine has {free} MB free, room for {free // lab} at once"
-    return f"a lab has up to {lab} MB of memory; {room}"
+    room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, room for {free // need_mb} at once"
+    return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {room}"
 
 
 def _clock(seconds: float) -> str:

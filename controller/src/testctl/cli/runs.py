@@ -19,9 +19,18 @@ from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, in
 
 if TYPE_CHECKING:
     from testctl.execute import Pool
+    from testctl.results import Run
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="replace or add a tuple")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ENTITY.PARAM=VALUE",
+        help="replace or add a tuple; commas part the values of a sweep, a value that has one wants quotes: "
+        "--set 'switch.fate=\"drop data 1-4 of bulk, first\"'",
+    ),
+]
 KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
 Without = Annotated[
     list[str] | None, typer.Option("--without", metavar="ENTITY.PARAM", help="leave a tuple out; the report says so")
@@ -97,7 +106,7 @@ def run(
     if cluster and testbed != "lab":
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
-    from testctl.execute import LocalPool, Options, exit_code, run_plan
+    from testctl.execute import SKIPPED, LocalPool, Options, exit_code, run_plan
     from testctl.report import Progress, print_summary
 
     interruptible()
@@ -119,15 +128,30 @@ def run(
         print(json.dumps(done.summary, indent=1))
     else:
         print_summary(done, Console())
-    sys.exit(exit_code(done))
+    code = exit_code(done)
+    if code == SKIPPED:
+        print(_nothing_measured(chosen, done), file=sys.stderr)
+    sys.exit(code)
+
+
+def _nothing_measured(chosen: Plan, done: Run) -> str:
+    """Said once of a run whose points were all skipped, with the command that leaves out what can't be had."""
+    from testctl.statement import command_without
+
+    reasons = list(dict.fromkeys(point.reason for point in done.points))
+    more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    lacking = {(entity, name) for point in done.points for entity, name in point.outcome.get("lacking", [])}
+    command = command_without(chosen, lacking)
+    mending = f"\nwithout what can't be had here:\n  {command}" if command else ""
+    return f"warning: nothing was measured, every point was skipped: {reasons[0]}{more}{mending}"
 
 
 def _no_room(chosen: Plan, jobs: int) -> str:
     """Why the labs of a plan may not have the memory that they need, or "".  Raises TestbedError when one has not."""
-    from testctl.cli.dry_run import lab_mb
+    from testctl.cli.dry_run import lab_memory
     from testctl.lab import memory
 
-    each_mb, there_mb = lab_mb(chosen), memory.free_mb()
+    (each_mb, _), there_mb = lab_memory(chosen), memory.free_mb()
     if alone := memory.has_room(each_mb, 1, there_mb):
         raise TestbedError(f"{chosen.file}: {alone}")
     return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)

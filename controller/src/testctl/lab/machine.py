@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -27,6 +28,9 @@ T0_NS = BOOT_NS + 20 * 10**9 + 333_333
 """The virtual time at which every point's traffic time starts: setting up takes less, and
 waiting for it costs nothing.  It lies between two ticks of the kernel: on one, whether a
 timer fires a nanosecond sooner or later depends on what came before."""
+
+CLIENT_S, AGENT_S, PROMPT_S = 0.2, 0.1, 15.0
+"""Setting up takes so long for each flow and each agent, in virtual time; up to PROMPT_S T0_NS leaves room for it."""
 
 OUT_OF_MEMORY = "compulsory panic_on_oom is enabled"
 """The kernel's last words when a lab's memory is full: init.py asks it to end then."""
@@ -72,6 +76,13 @@ def run_point(
         return result
 
 
+def t0_ns(point: dict[str, Any]) -> int:
+    """T0_NS, or whole seconds later where a hundred hosts and flows have to be set up before."""
+    agents = len(point["topology"]["hosts"]) + len(point["topology"]["switches"])
+    needs_s = CLIENT_S * len(point.get("flows", [])) + AGENT_S * agents
+    return T0_NS + math.ceil(max(0.0, needs_s - PROMPT_S)) * 10**9
+
+
 def _wall(home: Path) -> dict[str, float]:
     """When, by the wall clock, the lab was started, its traffic began, and it ended."""
     marks = {"started": "lab.json", "traffic": "traffic", "ended": "outcome.json"}
@@ -95,7 +106,7 @@ def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode:
         "mode": mode,
         "workdir": str(workdir),
         "outcome": str(outcome),
-        "t0_ns": T0_NS,
+        "t0_ns": t0_ns(point),
         "seed": point["seed"],
         "traffic": str(home / "traffic"),
         "writable": [str(path) for path in writable],

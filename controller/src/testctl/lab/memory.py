@@ -89,7 +89,7 @@ def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
     there = free_mb() if there_mb is None else there_mb
     if mb * jobs <= there:
         return ""
-    labs = f"{jobs} labs at once have up to {jobs} x {mb} MB" if jobs > 1 else f"a lab has up to {mb} MB"
+    labs = f"{jobs} labs at once need about {jobs} x {mb} MB" if jobs > 1 else f"a lab needs about {mb} MB"
     return f"{labs} of memory, and this machine has {there} MB free" + (
         f": want --jobs {there // mb}" if there >= mb and jobs > 1 else ""
     )

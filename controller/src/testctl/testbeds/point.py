@@ -159,6 +159,7 @@ class PointRun:
             for what in wanted[name]:
                 if what in missing:
                     lacking.setdefault(missing[what], []).append(", ".join(what))
+                    self.outcome.setdefault("lacking", []).append(list(what))
         if lacking:
             raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
