@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,29 @@ def test_the_last_user_takes_it_away(tmp_path: Path) -> None:
     assert shared.sweep(tmp_path) == ["dctcp_bug"]
     assert "dctcp_bug" not in available()
     assert [path.name for path in tmp_path.iterdir()] == ["gate"]
+
+
+def test_the_next_agent_takes_back_what_a_killed_one_had(in_namespace: Callable[..., str]) -> None:
+    said = in_namespace(Path(__file__).parents[1] / "engine" / "root_swept.py")
+    if said.startswith("somebody else"):
+        pytest.skip(said)
+    assert said == "taken back\n"
+
+
+def test_who_uses_it_is_seen_without_a_lock(tmp_path: Path) -> None:
+    if "dctcp_bug" in available():
+        pytest.skip("somebody has registered dctcp_bug")
+    with user(tmp_path) as one:
+        assert shared.in_use(tmp_path) == ["dctcp_bug"]
+        one.kill()
+        one.wait()
+    assert shared.in_use(tmp_path) == []
+    assert shared.sweep(tmp_path) == ["dctcp_bug"]
+
+
+def test_a_directory_that_is_closed_to_a_user_is_not_swept(tmp_path: Path) -> None:
+    assert shared.sweep(tmp_path / "nowhere") == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_there_is_no_program_of(tmp_path: Path) -> None:
