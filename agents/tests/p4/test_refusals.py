@@ -102,6 +102,29 @@ def test_tables() -> None:
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a loop of tables"
 
 
+def test_constructs_are_called_by_their_p4_names() -> None:
+    """And a place is the P4 line where p4c wrote one, else the place in the JSON."""
+    changed = document("l2")
+    changed["header_unions"] = [{"name": "address", "id": 0}]
+    assert refusal(changed) == "x.json: header_unions[0]: can't be translated: the header union address"
+    changed = document("l2")
+    changed["header_union_types"] = [{"name": "u_t", "id": 0, "headers": []}]
+    changed["headers"].append({"name": "u", "id": 9, "header_type": "u_t", "metadata": False})
+    assert refusal(changed) == "x.json: headers[3]: can't be translated: u, a header union (u_t)"
+    changed = document("l2")
+    changed["parsers"][0]["parse_states"][0]["transitions"] = [{"type": "parse_vset", "value": "v", "mask": None}]
+    assert refusal(changed).endswith("can't be translated: a parser value set")
+    changed = document("l2")
+    which = expression("dereference_header_stack", {"type": "header_stack", "value": "s"}, ADDRESS)
+    changed["pipelines"][0]["tables"][0]["key"][0]["target"] = which
+    why = "a key that is a field of a header at an index that the packet decides"
+    assert refusal(changed) == f"l2.p4:46: forward: can't be translated: {why}"
+    changed = document("l2")
+    valid = expression("b2d", None, expression("valid", None, which))
+    send(changed)["parameters"][1] = valid
+    assert refusal(changed) == f"{PLACE}isValid() of a header at an index that the packet decides"
+
+
 def test_payload() -> None:
     changed = document("router")
     changed["calculations"][0]["input"].append({"type": "payload"})

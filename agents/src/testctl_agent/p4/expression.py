@@ -344,6 +344,8 @@ class Scope:
             return f"(!{self.truth(node['right'])})"
         if op == "d2b":
             return f"({self.number(node['right']).text} != 0)"
+        if op == "valid" and unwrap(node["right"]).has("op"):
+            node.cannot("isValid() of a header at an index that the packet decides")
         if op == "valid":
             return f"({self._valid(self.program.header(unwrap(node['right'])['value']))} != 0)"
         if op == "?":

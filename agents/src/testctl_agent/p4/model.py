@@ -225,9 +225,12 @@ def _header_types(root: Node) -> dict[str, tuple[Node, list[tuple[str, int, bool
 def _headers(program: Program) -> dict[int, Header]:
     types = _header_types(program.root)
     by_id: dict[int, Header] = {}
+    unions = {one["name"].text() for one in program.root.section("header_union_types")}
     bit, members = 0, 0
     for one in program.root["headers"]:
         name, kind = one["name"].text(), one["header_type"].text()
+        if kind in unions:
+            one.cannot(f"{name}, a header union ({kind})")
         if kind not in types:
             one.fail(f"header {name}: no header type {kind!r}")
         metadata = one["metadata"].flag()
@@ -316,7 +319,7 @@ def declare(root: Node) -> Program:
     by_id = _headers(program)
     for key in ("header_union_stacks", "header_unions"):
         for one in root.section(key):
-            one.cannot("header unions")
+            one.cannot(f"the header union {one['name'].text()}")
     for one in root.section("header_stacks"):
         members = []
         for number in one["header_ids"]:

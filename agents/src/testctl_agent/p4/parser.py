@@ -216,7 +216,7 @@ class Parser:
 
     def _case(self, code: Code, state: _State, nexts: dict[str, int], case: Node, keys: list[tuple[str, int]]) -> None:
         if case.kind() != "hexstr":
-            case.cannot(f"a transition by {case.kind()}")
+            case.cannot("a parser value set" if case.kind() == "parse_vset" else f"a transition by {case.kind()}")
         value = case["value"].hexadecimal()
         mask = case["mask"].hexadecimal() if case.has("mask") else -1
         tests = []

@@ -32,8 +32,10 @@ def words_of(action: Action) -> int:
 
 def _target(program: Program, key: Node) -> tuple[Field | None, Header, int]:
     """The field of a key (None: the header's validity), its header and its width."""
-    if key["match_type"].text() == "valid":
+    if key["match_type"].text() == "valid" and not isinstance(key["target"].value, dict):
         return None, program.header(key["target"]), 1
+    if isinstance(key["target"].value, dict):
+        key.cannot("a key that is a field of a header at an index that the packet decides")
     owner, name = key["target"].pair()
     if name.text() == "$valid$":
         return None, program.header(owner), 1
