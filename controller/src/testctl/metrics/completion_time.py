@@ -45,9 +45,10 @@ def first_departure_ns(seen: FlowView) -> int | None:
 def last_new(arrived: Rows) -> int:
     """The position of the last packet with bytes that none before it had."""
     total = unique_bytes(arrived)
-    low, high = 0, len(arrived) - 1  # all has arrived with `high`
+    low, high, step = 0, len(arrived) - 1, 1  # all has arrived with `high`
     while low < high:
-        middle = (low + high) // 2
+        middle = max(high - step, (low + high) // 2)  # mostly the very last one is new
+        step *= 2
         if unique_bytes(Rows(arrived.records, arrived.index[: middle + 1])) == total:
             high = middle
         else:

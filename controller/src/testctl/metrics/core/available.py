@@ -9,6 +9,7 @@ from testctl.metrics.core.capacity import path
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
+from testctl.records.files import said_of
 
 
 def of_flow(records: Records, flow: str) -> frozenset[str]:
@@ -32,9 +33,14 @@ def _of_flow(seen: FlowView) -> frozenset[str]:
         "receiver": records.recorded(seen.receiver, "capture"),
         "telemetry": _telemetry(seen),
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
-        "tcp_events": records.recorded(seen.sender, "tcp_events"),
+        "tcp_events": records.recorded(seen.sender, "tcp_events") and not _events_lost(seen),
     }
     return frozenset(name for name, so in there.items() if so)
+
+
+def _events_lost(seen: FlowView) -> int:
+    """Events that the trace of the sender lacks: it is no count of anything then."""
+    return int(said_of(seen.records.outcome, seen.sender, "tcp_events").get("lost", 0))
 
 
 def _telemetry(seen: FlowView) -> bool:
