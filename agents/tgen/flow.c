@@ -198,6 +198,23 @@ static ssize_t read_some(struct conn *conn, void *to, size_t length, int flags)
 	return -1;
 }
 
+/* Why a sender was stopped before its end, as far as the kernel knows. */
+static void explain_stop(struct conn *conn)
+{
+	const struct tcp_info *info = &conn->info;
+	uintmax_t sent = conn->bytes_sent;
+
+	socket_inspect(conn);
+	if (info->tcpi_retransmits)
+		fail(conn->error,
+		     "stopped after %ju bytes were written, before the end: %u timeouts "
+		     "one after the other, the next %u ms after the last",
+		     sent, info->tcpi_retransmits, info->tcpi_rto / 1000);
+	else
+		fail(conn->error, "stopped after %ju bytes were written, before the end",
+		     sent);
+}
+
 static void read_end_of_file(struct conn *conn)
 {
 	char byte;
@@ -229,8 +246,7 @@ void flow_send(struct conn *conn)
 	read_end_of_file(conn);
 	conn->complete = conn->closed_ns != 0;
 	if (!conn->complete)
-		fail(conn->error, "stopped after %ju bytes were written, before the end",
-		     (uintmax_t)conn->bytes_sent);
+		explain_stop(conn);
 }
 
 /* Reading goes on after a wrong byte, so that the sender's result stays its own. */

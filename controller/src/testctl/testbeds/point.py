@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.spec import untrusted
+from testctl_agent.spec import fate, untrusted
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import results
@@ -286,7 +286,8 @@ class PointRun:
         if not status.ended:
             raise TestbedError(f"flow {flow['name']}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
         if not status.ok:
-            raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}")
+            why = dropped_again(self._point["state"], flow["name"]) if "timeouts" in status.error else ""
+            raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}{why}")
         self._tasks.remove((agent, task))
         self._fetch(agent, task, status.files)
         return result_of(f"{agent}, {task}", status.result, flow["generator"])
@@ -331,6 +332,15 @@ def result_of(who: str, text: str, name: str) -> Json:
     if why := results.odd(name, result):
         raise TestbedError(f"{who}: its result: {why}")
     return result
+
+
+def dropped_again(state: Mapping[str, Json], flow: str) -> str:
+    """What to say of fates that drop a flow's retransmissions too; "" when there are none."""
+    rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
+    found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
+    if not found:
+        return ""
+    return f"; the fate {fate.show(found)!r} drops what is sent again too, with ', first' at its end it would not"
 
 
 def late(flow: Json, t0_ns: int, client: Json) -> str:
