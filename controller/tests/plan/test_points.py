@@ -245,3 +245,12 @@ def test_set_takes_a_value_with_a_comma_in_quotes() -> None:
         assert assignment.texts == texts
     with pytest.raises(PlanError, match=r"""a value with a comma wants quotes: --set 'switch\.fate="…, …"'"""):
         load_plan(text, metrics={}, overrides=[f"switch.fate={one}"])
+
+
+def test_a_schedule_ends_after_its_last_write() -> None:
+    """Its bytes at 100 Mb/s, and a second more; with a duration, whichever ends first."""
+    text = b"topology: pair\nflows: {a: sender -> receiver}\ntuples: [[a, pattern, 'schedule 0s:20kB,5900ms:1MB']]\n"
+    (point,) = load_plan(text, metrics={}).points
+    assert point.duration_ns == 5_900_000_000 + 81_600_000 + 10**9
+    (point,) = load_plan(text, metrics={}, overrides=["a.duration=2s"]).points
+    assert point.duration_ns == 2 * 10**9

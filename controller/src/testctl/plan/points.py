@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.params.flow.pattern import schedule_of
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
@@ -130,13 +131,12 @@ def _ends_ns(options: Mapping[str, Value]) -> int:
     """When a flow should be over.
 
     One that ends with its bytes is taken to run at 100 Mb/s, and a second more, but never longer
-    than LONGEST_ESTIMATE_NS; so is one with a schedule, whose end is not worked out.
+    than LONGEST_ESTIMATE_NS; one with a schedule likewise, from its last write on.
     """
     start_ns = int(options.get("start") or 0)
-    count = int(options.get("bytes") or 0) * int(options.get("parallel") or 1)
+    written, from_ns = schedule_of(str(options.get("pattern", ""))) or (int(options.get("bytes") or 0), 0)
+    count = written * int(options.get("parallel") or 1)
     limits = [int(options["duration"])] if options.get("duration") else []
     if count:
-        limits.append(min(count * 8 * 10**9 // _ESTIMATE_BPS + _ESTIMATE_EXTRA_NS, LONGEST_ESTIMATE_NS))
-    elif str(options.get("pattern", "")).startswith("schedule"):
-        limits.append(LONGEST_ESTIMATE_NS)
+        limits.append(from_ns + min(count * 8 * 10**9 // _ESTIMATE_BPS + _ESTIMATE_EXTRA_NS, LONGEST_ESTIMATE_NS))
     return start_ns + min(limits, default=int(OTHERWISE))

@@ -93,6 +93,15 @@ def base_units(text: str) -> str:
     return _rewrite(text, _in_base_units)
 
 
+def schedule_of(text: str) -> tuple[int, int] | None:
+    """The bytes of a schedule, and when (ns) its last write is; None for another pattern."""
+    if not text.startswith("schedule "):
+        return None
+    rest = base_units(text).partition(" ")[2]
+    writes = [item.split(":") for item in rest.split(",")]
+    return sum(int(size.removesuffix("B")) for _, size in writes), int(writes[-1][0])
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A value that is a pattern, kept as text with one way to write each."""
