@@ -34,7 +34,8 @@ SPEC = ParamSpec(
     kind="switch",
     help=(
         "What becomes of chosen packets, counted on the wire: drop, mark (CE), echo (set ECE) or clear (CE) the data, "
-        "acks or bytes of a range, or every n-th, of a flow; lose: drop at a rate"
+        "acks or bytes of a range (1-4, or 20- to the end), or every n-th, of a flow; what is sent again counts as a "
+        "packet of its own, but with ', first' only first transmissions count; lose: drop at a rate"
     ),
     type=Fates(),
     after=("flows",),
