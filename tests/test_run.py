@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.execute import kill_workers, run_one, workers
+from testctl.execute import run_one
 from testctl.plan import load_plan
+from testctl.processes import kill_workers, workers
 from testctl.records.schema import FIN
 from testctl.results import load_run
 from testctl.testbeds.lab import LabTestbed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -97,6 +98,7 @@ def cut_runs(power: Disk, where: Path, cuts: int, chance: random.Random) -> None
             again = load_run(results / layout.LATEST)
             assert (again.complete, again.digest) == (True, undisturbed.digest)
             assert {point.verdict for point in again.points} == {"pass"}
+            shutil.rmtree(results)
             complete += 1
     print(f"{cuts} power cuts among {steps} steps of a run and its resumption; {complete} runs completed")
 

@@ -54,7 +54,7 @@ class Disk:
 
 
 @contextmanager
-def disk(where: Path, size: int = 64 << 20) -> Iterator[Disk]:
+def disk(where: Path, size: int = 512 << 20) -> Iterator[Disk]:
     """A fresh one, mounted.  Raises OSError where that can't be had."""
     image, place = where / "image", where / "disk"
     place.mkdir()
