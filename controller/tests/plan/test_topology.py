@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl.plan import load_topology, topology_dir, topology_names
+from testctl.plan import load_plan, load_topology, topology_dir, topology_names
 from testctl.plan.topology_file import read_topology
 from testctl_agent.spec.errors import PlanError
 
@@ -53,6 +53,15 @@ def test_where_topologies_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         topology_dir()
     (tmp_path / "topologies").mkdir()
     assert topology_dir() == tmp_path / "topologies"
+
+
+def test_a_topology_of_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "topologies").mkdir()
+    text = "nodes: {a: {kind: host}, b: {kind: host}, s: {kind: switch}}\nlinks: [{each: [a, s]}, {each: [b, s]}]\n"
+    (tmp_path / "topologies" / "mine.yaml").write_text(text)
+    monkeypatch.setenv("TESTCTL_LAB", str(tmp_path))
+    plan = load_plan(b"topology: mine\nflows: {f: a -> b}\ntuples: [[f, duration, 1s]]\n", metrics={})
+    assert list(plan.topology.hosts) == ["a", "b"]
 
 
 def test_unknown_topology_or_parameter() -> None:

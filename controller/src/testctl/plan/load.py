@@ -124,7 +124,7 @@ def load_topology(name: str, values: Mapping[str, int] | None = None, directory:
     where = directory or topology_dir()
     known = topology_names(where)
     if name not in known:
-        raise PlanError(f"no topology named {show(name)}{suggest(name, known) or '; there are ' + ', '.join(known)}")
+        raise PlanError(f"no topology named {show(name)}{_other_topologies(name, known)}")
     found = read_topology(where / f"{name}.yaml")
     for key, value in (values or {}).items():
         parameter = next((p for p in found.parameters if p.name == key), None)
@@ -164,8 +164,7 @@ def _topology(node: Node, directory: Path | None, problems: Problems) -> Topolog
         problems.add(node.place, f"topology: want a name or {{name: {{parameter: number}}}}; got {what(node)}")
         return None
     if name.text not in known:
-        hint = suggest(name.text, known) or f"; there are {', '.join(known)}"
-        problems.add(name.place, f"no topology named {show(name.text)}{hint}")
+        problems.add(name.place, f"no topology named {show(name.text)}{_other_topologies(name.text, known)}")
         return None
     found = read_topology(where / f"{name.text}.yaml")
     who = f"topology {name.text}"
@@ -180,6 +179,13 @@ def _topology(node: Node, directory: Path | None, problems: Problems) -> Topolog
             if p.name in fields.found:
                 filled[p.name] = integer(fields.found[p.name], f"{who}, {p.name}", p.least, p.most, problems, p.default)
     return found.resolve(filled)
+
+
+def _other_topologies(name: str, known: Sequence[str]) -> str:
+    """What there is instead, and how a user's own is found."""
+    return suggest(name, known) or (
+        f"; there are {', '.join(known)}; your own: DIR/topologies/NAME.yaml, with TESTCTL_LAB=DIR"
+    )
 
 
 def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, dict[str, Value]]:
