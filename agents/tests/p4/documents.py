@@ -63,15 +63,21 @@ def document(
     extracted: Sequence[str] | None = None,
     metadata: Sequence[str] = (),
 ) -> Document:
-    """types: header type → fields (name, bits[, signed]); headers: name → type; metadata: those that are not extracted.
+    """types: header type → fields (name, bits[, signed]), of a varbit minus its most; headers: name → type.
 
+    metadata   headers that are not extracted
     extracted  the headers that the parser extracts, if not all
     """
     made: Document = json.loads((HERE / "l2.json").read_text(encoding="utf-8"))
     standard = next(one for one in made["header_types"] if one["name"] == "standard_metadata")
     real = [name for name in headers if name not in metadata]
     made["header_types"] = [standard] + [
-        {"name": name, "id": at + 1, "fields": [[*one, *([False] if len(one) == 2 else [])] for one in fields]}
+        {
+            "name": name,
+            "id": at + 1,
+            "fields": [[one[0], "*"] if one[1] < 0 else [*one, *([False] if len(one) == 2 else [])] for one in fields],
+            "max_length": sum(abs(one[1]) for one in fields) // 8 if any(one[1] < 0 for one in fields) else None,
+        }
         for at, (name, fields) in enumerate(types.items())
     ]
     made["headers"] = [

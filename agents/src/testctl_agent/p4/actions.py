@@ -23,7 +23,6 @@ _WHY_NOT = {
     "truncate": "truncate()",
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
     "assign_union": "header unions",
-    "assign_VL": "fields of variable length",
 }
 
 
@@ -68,6 +67,7 @@ class Statements:
             "assign": (2, self.assign),
             "set": (2, self.assign),
             "assign_header": (2, self.assign_header),
+            "assign_VL": (2, self._assign_variable),
             "assign_header_stack": (2, self._assign_stack),
             "add_header": (1, self._add_header),
             "remove_header": (1, self._remove_header),
@@ -163,18 +163,30 @@ class Statements:
                 if (a.name, name) in self.program.used:
                     self.put(field, a, self.scope.read(b.fields[name], b).text)
             return
-        if a.metadata or b.metadata or a.bytes != b.bytes:
+        if a.metadata or b.metadata or (a.bytes, a.extra) != (b.bytes, b.extra):
             target.cannot("copying a header of another type")
         self._copy(a, b)
 
     def _copy(self, a: Header, b: Header) -> None:
-        words = range(0, (a.bytes + 7) // 8 * 8, 8)
-        self.code.add(*(f"head64(p, {a.base + at}) = head64(p, {b.base + at});" for at in words))
+        self.code.add(*(f"head64(p, {a.base + at}) = head64(p, {b.base + at});" for at in a.words))
+        if a.extra:
+            self.code.add(f"{a.length} = {b.length};")
         with self.code.block(f"if (p->valid & {b.mask})"):
             self.code.add(f"p->valid |= {a.mask};")
         with self.code.block("else"):
             self.code.add(f"p->valid &= ~{a.mask};")
         self.code.add(f"p->dirty |= {a.mask};", self._relayout())
+
+    def _assign_variable(self, target: Node, source: Node) -> None:
+        """A varbit with its length, to a header that is valid."""
+        both = [self.program.field(node["value"]) for node in (target, source) if node.kind() == "field"]
+        if len(both) != 2 or not all(one.variable for one in both) or both[0].width < both[1].width:
+            target.cannot("this assignment of a field of variable length")
+        a, b = (self.program.headers[one.header] for one in both)
+        with self.code.block(f"if (p->valid & {a.mask})"):
+            into, from_ = (f"p->head + {one.base + one.bytes}" for one in (a, b))
+            self.code.add(f"__builtin_memset({into}, 0, {a.extra});", f"__builtin_memcpy({into}, {from_}, {b.extra});")
+            self.code.add(f"{a.length} = {b.length};", f"p->dirty |= {a.mask};", self._relayout())
 
     def _assign_stack(self, target: Node, source: Node) -> None:
         a, b = self.program.stack(unwrap(target)["value"]), self.program.stack(unwrap(source)["value"])
@@ -184,7 +196,8 @@ class Statements:
             self._copy(mine, other)
 
     def _zero(self, header: Header) -> list[str]:
-        return [f"head64(p, {header.base + at}) = 0;" for at in range(0, (header.bytes + 7) // 8 * 8, 8)]
+        length = [f"{header.length} = 0;"] if header.extra else []
+        return [*(f"head64(p, {header.base + at}) = 0;" for at in header.words), *length]
 
     def _add_header(self, node: Node) -> None:
         header = self._whole_header(node)

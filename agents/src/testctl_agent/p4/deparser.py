@@ -31,11 +31,12 @@ class Deparser:
 
     def functions(self) -> str:
         """header_bytes() and deparse(): without a branch for a header but where its bytes are written."""
-        real = [header for header in self.order if header.bytes]
+        real = [header for header in self.order if header.bytes + header.extra]
         size = Code(1)
         size.add("u32 bytes = 0;", "")
         for header in real:
-            size.add(f"bytes += is_valid(p, {header.bit}) * {header.bytes};")
+            more = f" + {header.length}" if header.extra else ""
+            size.add(f"bytes += is_valid(p, {header.bit}) * {header.bytes}{more};")
         size.add("return bytes;")
         code = Code(1)
         code.add("u32 to = 0;", "")
@@ -45,18 +46,33 @@ class Deparser:
             code.add("p->headers = want;", "p->dirty = ~0ULL;")
         code.add("if (!p->dirty)", "\treturn 0;")
         for header in real:
+            if not header.bytes:
+                self._variable(code, header)
+                continue
             code.add(
                 f"if (is_valid(p, {header.bit}) && p->dirty & {header.mask} && "
                 f"bpf_skb_store_bytes(skb, to, p->head + {header.base}, {header.bytes}, BPF_F_RECOMPUTE_CSUM))",
                 "\treturn -1;",
                 f"to += is_valid(p, {header.bit}) * {header.bytes};",
             )
+            if header.extra:
+                self._variable(code, header)
         code.add("return 0;")
         return (
             "/* Bytes of all headers that will be emitted. */\n"
             f"static __noinline u32 header_bytes(struct packet *p)\n{{\n{size.text()}}}\n\n"
             "/* Write the headers into the packet; not 0: they don't fit, and the packet is lost. */\n"
             f"static __noinline int deparse(struct __sk_buff *skb, struct packet *p)\n{{\n{code.text()}}}\n\n"
+        )
+
+    def _variable(self, code: Code, header: Header) -> None:
+        """The varbit; it has no bytes where the header is not valid."""
+        store = (
+            f"bpf_skb_store_bytes(skb, to, p->head + {header.base + header.bytes}, "
+            f"at_most({header.length}, {header.room}), BPF_F_RECOMPUTE_CSUM)"
+        )
+        code.add(
+            f"if ({header.length} && p->dirty & {header.mask} && {store})", "\treturn -1;", f"to += {header.length};"
         )
 
     def checksums(self, code: Code, update: bool) -> None:

@@ -65,6 +65,8 @@ class Scope:
         kind = node.kind()
         if kind == "field":
             found = self.program.field(node["value"])
+            if found.variable:
+                node.cannot(f"the value of {found.header}.{found.name}, which has variable length")
             return found, self.program.headers[found.header]
         if kind == "stack_field":
             stack_node, name = node["value"].pair()
@@ -368,10 +370,11 @@ class Scope:
         if right.has("op") or right.kind() != "header":
             node.cannot("comparing a header with this")
         a, b = self.program.header(left["value"]), self.program.header(right["value"])
-        if a.bytes != b.bytes or a.metadata or b.metadata:
+        if (a.bytes, a.extra) != (b.bytes, b.extra) or a.metadata or b.metadata:
             node.cannot("comparing headers of two types")
-        words = range(0, (a.bytes + 7) // 8 * 8, 8)
-        same = [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in words]
+        same = [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in a.words]
+        if a.extra:
+            same.append(f"{a.length} == {b.length}")
         text = " && ".join([f"{self._valid(a)} && {self._valid(b)}", *same])
         return f"({text})" if op == "==" else f"(!({text}))"
 

@@ -67,6 +67,13 @@ def _inputs(scope: Scope, calculation: Node) -> list[_Input]:
         if kind == "header":
             header = program.header(one["value"])
             covered = [(field, header) for field in header.fields.values()]
+            if header.extra and algorithm(calculation) != "csum16":
+                one.cannot("a hash over a field of variable length")
+        elif kind == "field" and program.field(one["value"]).variable:
+            if algorithm(calculation) != "csum16":
+                one.cannot("a hash over a field of variable length")
+            variable = program.field(one["value"])
+            covered = [(variable, program.headers[variable.header])]
         elif (place := scope.place(one)) is not None:
             covered = [place]
         else:
@@ -131,6 +138,7 @@ class Hashes:
     def _sum(self, code: Code, groups: list[_Group], result: str) -> None:
         """RFC 1071; the words of headers are added as they lie, and swapped at the end (its section 2(B)).
 
+        What a varbit does not fill is zeros, and adds nothing if its bytes are even in number.
         A header of which an odd number of bytes is covered is taken to be valid whenever the others are.
         """
         whole = _Group(None, [one for group in groups for one in group.inputs])

@@ -39,6 +39,8 @@ class Field:
     header: str
     member: str
     """The C member of metadata."""
+    variable: bool = False
+    """A varbit of at most `width` bits, the header's last field."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,10 @@ class HeaderType:
 
 @dataclass(frozen=True)
 class Header:
-    """bit: its place in the word of valid headers (-1: metadata); base: its place in `head`, bytes."""
+    """bit: its place in the word of valid headers (-1: metadata); base: its place in `head`, bytes.
+
+    extra  bytes that its varbit can have, behind `bytes` of its other fields; how many it has is `length`
+    """
 
     name: str
     fields: Mapping[str, Field]
@@ -59,6 +64,22 @@ class Header:
     base: int
     bytes: int
     node: Node
+    extra: int = 0
+
+    @property
+    def words(self) -> range:
+        """Where its 8-byte words begin, from `base`."""
+        return range(0, (self.bytes + self.extra + 7) // 8 * 8, 8)
+
+    @property
+    def room(self) -> int:
+        """The power of two that the verifier is told `extra` is at most."""
+        return 1 << (self.extra - 1).bit_length() if self.extra else 0
+
+    @property
+    def length(self) -> str:
+        """C of the bytes of its varbit."""
+        return f"p->extra{self.bit}"
 
     @property
     def mask(self) -> str:
@@ -212,10 +233,16 @@ def _header_types(root: Node) -> dict[str, tuple[Node, list[tuple[str, int, bool
             parts = entry.items()
             if len(parts) not in (2, 3):
                 entry.fail("want [name, width] or [name, width, signed]")
-            if parts[1].value == "*":
-                one.cannot(f"header type {one['name'].text()} has a field of variable length")
+            if fields and fields[-1][1] <= 0:
+                one.cannot(f"header type {one['name'].text()} has a field behind one of variable length")
             signed = len(parts) == 3 and bool(parts[2].value)
-            fields.append((parts[0].text(), parts[1].number(1, _WIDEST_FIELD), signed))
+            if parts[1].value == "*":
+                width = one["max_length"].number(1, 1 << 16) * 8 - sum(width for _, width, _ in fields)
+                if width % 8 or not 0 < width <= _WIDEST_FIELD:
+                    one.cannot(f"{one['name'].text()}.{parts[0].text()} has up to {width} bits")
+                fields.append((parts[0].text(), -width, signed))
+            else:
+                fields.append((parts[0].text(), parts[1].number(1, _WIDEST_FIELD), signed))
         if len({name for name, _, _ in fields}) != len(fields):
             one.fail(f"header type {one['name'].text()} has two fields of one name")
         found[one["name"].text()] = (one, fields)
@@ -236,8 +263,12 @@ def _headers(program: Program) -> dict[int, Header]:
         metadata = one["metadata"].flag()
         declared, shape = types[kind]
         fields: dict[str, Field] = {}
-        offset = 0
+        offset = extra = 0
         for field_name, width, signed in shape:
+            if width < 0:
+                fields[field_name] = Field(field_name, -width, False, offset, name, "", variable=True)
+                extra = -width // 8
+                continue
             if width > 128 and not field_name.startswith("_padding"):
                 declared.cannot(f"{kind}.{field_name} has {width} bits; want at most 128")
             fields[field_name] = Field(
@@ -250,10 +281,12 @@ def _headers(program: Program) -> dict[int, Header]:
         size = 0 if metadata else offset // 8
         if name in program.headers:
             one.fail(f"two headers are called {name!r}")
-        header = Header(name, fields, metadata, -1 if metadata else bit, program.head_bytes, size, one)
+        header = Header(name, fields, metadata, -1 if metadata else bit, program.head_bytes, size, one, extra)
         if not metadata:
             bit += 1
-            program.head_bytes += (size + 7) // 8 * 8
+            program.head_bytes += (size + header.room + 7) // 8 * 8
+        elif extra:
+            one.cannot("metadata of variable length")
         program.headers[name] = header
         by_id[one["id"].number()] = header
     if bit > MOST_HEADERS:
@@ -330,6 +363,8 @@ def declare(root: Node) -> Program:
             h.bytes != members[0].bytes or list(h.fields) != list(members[0].fields) for h in members
         ):
             one.fail("want a stack of headers of one type")
+        if members[0].extra:
+            one.cannot("a stack of headers of variable length")
         if any(later.bit != first.bit + at for at, (first, later) in enumerate((members[0], m) for m in members)):
             one.cannot("a stack whose headers are not declared one after the other")
         program.stacks[one["name"].text()] = Stack(one["name"].text(), tuple(members))

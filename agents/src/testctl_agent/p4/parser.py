@@ -111,7 +111,7 @@ class Parser:
         op = node["op"].text()
         given = node["parameters"].items()
         statements = Statements(self.program, code, self.hashes, scope)
-        want = {"extract": 1, "set": 2, "verify": 2, "advance": 1, "shift": 1, "primitive": 1}
+        want = {"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "advance": 1, "shift": 1, "primitive": 1}
         if op not in want:
             node.cannot(f"the parser operation {op}")
         if len(given) != want[op]:
@@ -119,6 +119,8 @@ class Parser:
         statements.note(node)
         if op == "extract":
             return self._extract(code, nexts, given[0])
+        elif op == "extract_VL":
+            self._extract_variable(code, scope, given[0], given[1])
         elif op == "set":
             source = unwrap(given[1])
             if not source.has("op") and source.kind() == "lookahead":
@@ -162,6 +164,34 @@ class Parser:
         code.add(f"p->valid |= {header.mask};", f"at += {header.bytes};")
         self._extracted.append(header)
         return True
+
+    def _extract_variable(self, code: Code, scope: Scope, what: Node, bits: Node) -> None:
+        """A header whose varbit has `bits` bits; P4-16, section 12.8.2."""
+        if what.kind() != "regular":
+            what.cannot(f"extracting a {what.kind()} of variable length")
+        header = self.program.header(what["value"])
+        if not header.extra:
+            what.cannot(f"extracting {header.name} with a length: it has no field of variable length")
+        first = header.base + header.bytes
+        with code.block():
+            code.add(f"u64 more = {scope.low(bits, 32)};", "")
+            with code.block("if (more & 7)"):
+                self._fail(code, what, "ParserInvalidArgument")
+            with code.block(f"if (more > {header.extra * 8})"):
+                self._fail(code, what, "HeaderTooShort")
+            code.add("more /= 8;")
+            with code.block(f"if (at + {header.bytes} + more > skb->len)"):
+                self._fail(code, what, "PacketTooShort")
+            code.add(f"__builtin_memset(p->head + {first}, 0, {header.extra});")
+            if header.bytes:
+                with code.block(f"if (bpf_skb_load_bytes(skb, at, p->head + {header.base}, {header.bytes}))"):
+                    self._fail(code, what, "PacketTooShort")
+            load = f"bpf_skb_load_bytes(skb, at + {header.bytes}, p->head + {first}, at_most(more, {header.room}))"
+            with code.block(f"if (more && {load})"):
+                self._fail(code, what, "PacketTooShort")
+            code.add(f"{header.length} = more;", f"at += {header.bytes} + more;")
+        code.add(f"p->valid |= {header.mask};")
+        self._extracted.append(header)
 
     def _lookahead(self, code: Code, node: Node) -> str:
         """Load what lies ahead into the scratch behind the headers; C of its value."""

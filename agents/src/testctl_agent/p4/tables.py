@@ -40,6 +40,8 @@ def _target(program: Program, key: Node) -> tuple[Field | None, Header, int]:
     if name.text() == "$valid$":
         return None, program.header(owner), 1
     field = program.field(key["target"])
+    if field.variable:
+        key.cannot(f"a key of variable length, {field.header}.{field.name}")
     return field, program.headers[field.header], field.width
 
 

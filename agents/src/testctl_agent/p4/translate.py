@@ -143,6 +143,7 @@ class _Writer:
             f" *\t{one.base}: {comment(one.name)}\n" for one in self.program.headers.values() if not one.metadata
         )
         clone = ", clone, clone_list" if self.program.clones else ""
+        clone += "".join(f", extra{one.bit}" for one in self.program.headers.values() if one.extra)
         return (
             "struct meta {\n" + "\n".join(meta) + "\n};\n\n"
             f"/* Headers as on the wire; where each begins in `head`:\n{heads} */\n"
