@@ -34,12 +34,12 @@ class Dask:
         self.running.append(process)
         return process, log
 
-    def worker(self, **environment: str) -> subprocess.Popen[bytes]:
+    def worker(self, *more: str, **environment: str) -> subprocess.Popen[bytes]:
         """One more, of one thread and without a nanny, so that who kills it kills it for good."""
-        words = (self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
+        words = (self.address, *more, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
         local = self.where / f"worker-{len(self.running)}"
         process, log = self.start("worker", *words, "--local-directory", str(local), **environment)
-        said(process, log, r"Registered to:\s+(tcp://\S+)")
+        said(process, log, r"Registered to:\s+(t\w+://\S+)")
         return process
 
     def end(self) -> None:
@@ -59,14 +59,14 @@ def said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
 
 
 @contextmanager
-def dask(where: Path, workers: int = 1) -> Iterator[Dask]:
+def dask(where: Path, workers: int = 1, protocol: str = "tcp", **environment: str) -> Iterator[Dask]:
     found = Dask(where)
     try:
-        words = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        process, log = found.start("scheduler", *words)
-        found.address = said(process, log, r"Scheduler at:\s+(tcp://\S+)")
+        words = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--protocol", protocol)
+        process, log = found.start("scheduler", *words, **environment)
+        found.address = said(process, log, r"Scheduler at:\s+(t\w+://\S+)")
         for _ in range(workers):
-            found.worker()
+            found.worker(**environment)
         yield found
     finally:
         found.end()

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testctl.results import atomic
 from testctl.testbeds.channels import below, write_checked
 from testctl.testbeds.point import result_of
 from testctl_agent.spec.errors import TestbedError
@@ -66,3 +68,16 @@ def test_nor_when_the_stream_breaks(tmp_path: Path) -> None:
 def test_a_result_that_is_none(text: str) -> None:
     with pytest.raises(TestbedError, match="alpha, bulk-client: want a result "):
         result_of("alpha, bulk-client", text, "tgen")
+
+
+def test_a_file_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all but a little of the disk had to stay free: an endless stream is ended, and nothing of it is kept."""
+
+    def endless() -> Iterator[pb.Chunk]:
+        while True:
+            yield pb.Chunk(data=bytes(1 << 20))
+
+    monkeypatch.setattr(atomic, "KEPT_FREE", shutil.disk_usage(tmp_path).free - (200 << 20))
+    with pytest.raises(TestbedError, match=r"to stay free; what comes would leave"):
+        write_checked(endless(), tmp_path / "file", "host alpha")
+    assert not list(tmp_path.iterdir())

@@ -90,6 +90,9 @@ def run(
         str | None,
         typer.Option("--cluster", metavar="ADDRESS", help="run the points on a Dask scheduler's workers"),
     ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="take a scheduler of another machine without TLS")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")
     ] = None,
@@ -114,7 +117,7 @@ def run(
         print(f"warning: {why}", file=sys.stderr)
     bed = choose(testbed, chosen.points, wall_limit, jobs)
     progress = Progress(len(chosen.points), Console(stderr=True))
-    pool = _cluster(cluster) if cluster else LocalPool(jobs)
+    pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
     try:
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
         drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
@@ -157,10 +160,10 @@ def _no_room(chosen: Plan, jobs: int) -> str:
     return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)
 
 
-def _cluster(address: str) -> Pool:
+def _cluster(address: str, insecure: bool) -> Pool:
     from testctl.cluster import ClusterPool
 
-    return ClusterPool(address)
+    return ClusterPool(address, insecure=insecure)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -17,15 +17,30 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from testctl_agent import durable
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cluster.worker import Fitness, Parcel, drop, fitness, piece, sha256_of, unpack, work
+from testctl.cluster.inert import inert_pickles
+from testctl.cluster.worker import (
+    Fitness,
+    OddAnswer,
+    Parcel,
+    drop,
+    fitness,
+    fitness_bytes,
+    from_bytes,
+    piece,
+    sha256_of,
+    unpack,
+    work,
+)
 from testctl.execute import WORK, Bed, Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
-from testctl.results.atomic import told
+from testctl.results.atomic import check_room, told
+from testctl.serve.guard import is_loopback
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -50,9 +65,20 @@ class ClusterPool:
 
     address: str
     workerless_s: float = WORKERLESS_S
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises PlanError for an address of another machine without TLS, unless that is accepted."""
+        scheme, _, rest = self.address.rpartition("://")
+        host = (urlsplit(f"//{rest}").hostname or "") if scheme in ("", "tcp") else "localhost"
+        if not self.insecure and not is_loopback(host):
+            raise PlanError(
+                f"--cluster {self.address}: want tls://, since whoever reaches that scheduler can act as a worker and "
+                "read, change and make up results (docs/cluster.md); --insecure takes a network of your own as it is"
+            )
 
     def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
-        with _connected(self.address) as client:
+        with inert_pickles(), _connected(self.address) as client:
             _check_workers(client, self.address, testbed)
             yield from _Gathering(self, client, testbed, run, keep_captures).all(points)
 
@@ -132,29 +158,42 @@ class _Gathering:
             return
         if status == "finished":
             try:
-                parcel: Parcel = future.result(timeout=POLL_S)
+                parcel = from_bytes(Parcel, future.result(timeout=POLL_S))
             except TimeoutError:  # it was lost with its worker, and is made again when there is another
                 self._under_way[future] = task
                 return
-            if self._fetch(parcel, point):
-                yield point, parcel.verdict, parcel.wall_s
+            except (TestbedError, TypeError) as error:
+                yield self._broken(point, f"its worker's answer is none: {error}")
+                return
+            if parcel.error:
+                raise TestbedError(f"cluster {self._pool.address}: {parcel.error}")
+            try:
+                verdict = self._fetch(parcel, point)
+            except OddAnswer as error:
+                yield self._broken(point, f"its worker's answer is none: {error}")
+                return
+            if verdict:
+                yield point, verdict, parcel.wall_s
             elif attempt + 1 < MOST_FETCHES:
                 self._submit((point, attempt + 1))
             else:
                 yield self._broken(point, f"what it left on its worker could not be fetched, {MOST_FETCHES} times")
             return
-        error = future.exception()
-        if isinstance(error, KilledWorker):
-            yield self._broken(point, f"every worker that ran it was lost: {error}")
+        failure = future.exception()
+        if isinstance(failure, KilledWorker):
+            yield self._broken(point, f"every worker that ran it was lost: {failure}")
             return
-        raise TestbedError(f"cluster {self._pool.address}: {error}") from error
+        raise TestbedError(f"cluster {self._pool.address}: {failure}") from failure
 
     def _broken(self, point: Point, reason: str) -> Done:
         write_point(self._run, PointResult(point=point.to_json(), verdict="broken", reason=reason))
         return point, "broken", 0.0
 
-    def _fetch(self, parcel: Parcel, point: Point) -> bool:
-        """Bring a point's directory here; False when its worker has gone, or what came is not what it had."""
+    def _fetch(self, parcel: Parcel, point: Point) -> str:
+        """Bring a point's directory here; its verdict, "" when its worker has gone, or what came is not what it had.
+
+        Raises OddAnswer for what is not that point.
+        """
         final = layout.point_dir(self._run, point.id)
         fresh = final.with_name(f".{point.id}.{os.getpid()}.tmp")
         archive = self._run / WORK / f"{point.id}.zip"
@@ -162,22 +201,23 @@ class _Gathering:
             archive.parent.mkdir(exist_ok=True)
             try:
                 if not self._pieces(parcel, archive) or sha256_of(archive) != parcel.sha256:
-                    return False
+                    return ""
                 shutil.rmtree(fresh, ignore_errors=True)
-                unpack(archive, fresh)
+                verdict = unpack(archive, fresh, point.id)
                 durable.publish(fresh, final)
             finally:
                 archive.unlink(missing_ok=True)
                 shutil.rmtree(fresh, ignore_errors=True)
-        return True
+        return verdict
 
     def _pieces(self, parcel: Parcel, archive: Path) -> bool:
         """The archive's bytes, PIECE_BYTES in memory at most; False when the worker has gone."""
         with archive.open("wb") as file:
             for offset in range(0, parcel.size, PIECE_BYTES):
                 data = self._ask(parcel, piece, parcel.path, offset, PIECE_BYTES)
-                if not isinstance(data, bytes):
+                if not isinstance(data, bytes) or not 0 < len(data) <= PIECE_BYTES:
                     return False
+                check_room(archive, len(data))
                 file.write(data)
         self._ask(parcel, drop, parcel.path)
         return True
@@ -186,8 +226,7 @@ class _Gathering:
         """What a worker answers; None when it has gone."""
         if parcel.worker not in self._client.nthreads():
             return None
-        answers = self._client.run(what, *words, workers=[parcel.worker], on_error="return")
-        return answers.get(parcel.worker)
+        return _asked(self._client, what, *words, workers=[parcel.worker]).get(parcel.worker)
 
 
 def _connected(address: str) -> Client:
@@ -196,11 +235,21 @@ def _connected(address: str) -> Client:
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        return Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
+        return Client(address, timeout=CONNECT_S, set_as_default=False, deserializers=["msgpack", "error"])
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise TestbedError(
-            f"--cluster {address}: want the address of a Dask scheduler, such as tcp://10.0.0.1:8786; got: {error}"
+            f"--cluster {address}: want the address of a Dask scheduler, such as tls://10.0.0.1:8786, and for tls:// "
+            f"certificates in Dask's configuration (docs/cluster.md); got: {str(error) or type(error).__name__}"
         ) from error
+
+
+def _asked(client: Client, what: object, *words: object, workers: list[str] | None = None) -> dict[str, object]:
+    """What workers answer, by their addresses.  Raises OddAnswer for what can't be read without being run."""
+    try:
+        found: dict[str, object] = client.run(what, *words, workers=workers, on_error="return")
+    except (TypeError, ValueError, AssertionError, EOFError, AttributeError) as error:
+        raise OddAnswer(f"a worker's answer can't be read: {str(error).partition(chr(10))[0]}") from error
+    return found
 
 
 def _check_workers(client: Client, address: str, testbed: Bed) -> None:
@@ -214,12 +263,14 @@ def _check_workers(client: Client, address: str, testbed: Bed) -> None:
         raise TestbedError(f"--cluster {address}: no worker there; start one: dask worker {address}") from error
     mine = fitness()
     wrong = []
-    for worker, said in sorted(client.run(fitness, testbed, on_error="return").items()):
-        if isinstance(said, OSError):
+    for worker, answer in sorted(_asked(client, fitness_bytes, testbed).items()):
+        if isinstance(answer, OSError):
             continue  # it was lost just now, as it may be at any time
-        if not isinstance(said, Fitness):
-            wrong.append(f"{worker}: it can't import testctl: {said!r}")
-        elif (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):
+        if not isinstance(answer, bytes):
+            wrong.append(f"{worker}: it can't import testctl: {answer!r}")
+            continue
+        said = from_bytes(Fitness, answer)
+        if (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):
             wrong.append(f"{worker}: want {_words(mine)}; got {_words(said)}")
         elif said.problem:
             wrong.append(f"{worker}: {said.problem}")

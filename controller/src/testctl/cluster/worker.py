@@ -4,23 +4,31 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pickle
 import platform
 import shutil
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import testctl_agent
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec import untrusted
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 import testctl
 from testctl.execute import Bed, run_one
 from testctl.plan import Point
-from testctl.results import layout
+from testctl.results import layout, shapes
+from testctl.results.reader import read_json
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+Said = TypeVar("Said", "Parcel", "Fitness")
 
 HOME = "testctl"
 """Below the worker's own directory, which Dask removes."""
@@ -37,14 +45,15 @@ class Movable(Protocol):
 
 @dataclass(frozen=True)
 class Parcel:
-    """A finished point, packed, on the worker that ran it."""
+    """A finished point, packed, on the worker that ran it; or why there is none, as `error`."""
 
     worker: str
-    path: str
-    size: int
-    sha256: str
-    verdict: str
-    wall_s: float
+    path: str = ""
+    size: int = 0
+    sha256: str = ""
+    verdict: str = ""
+    wall_s: float = 0.0
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,27 @@ class Fitness:
     problem: str = ""
 
 
+class OddAnswer(TestbedError):
+    """What a worker answered is not what was asked for."""
+
+
+def to_bytes(said: Parcel | Fitness) -> bytes:
+    """What a worker answers with: nothing that has to be unpickled."""
+    return json.dumps(asdict(said)).encode()
+
+
+def from_bytes(kind: type[Said], data: object) -> Said:
+    """What a worker answered.  Raises OddAnswer when it is not that."""
+    try:
+        found: Any = untrusted.loads(data) if isinstance(data, bytes) else data
+    except ValueError as error:
+        raise OddAnswer(f"want a worker's {kind.__name__} as JSON; got {data!r:.100} ({error})") from error
+    types = {"int": int, "float": float, "str": str}
+    if why := untrusted.misfit(found, {one.name: types[str(one.type)] for one in fields(kind)}):
+        raise OddAnswer(f"want a worker's {kind.__name__}; {why}")
+    return kind(**{one.name: found[one.name] for one in fields(kind)})
+
+
 @cache
 def code_of() -> str:
     """Hash of the two packages' code as it lies on this machine."""
@@ -66,6 +96,11 @@ def code_of() -> str:
         for path in sorted(root.rglob("*.py")):
             digest.update(f"{package.__name__}/{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def fitness_bytes(bed: Bed) -> bytes:
+    """As fitness(), for a worker to answer."""
+    return to_bytes(fitness(bed))
 
 
 def fitness(bed: Bed | None = None) -> Fitness:
@@ -92,11 +127,18 @@ def _here(bed: Bed) -> Bed:
     return _MADE[key]
 
 
-def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
-    """Run one point here and pack its directory.  Raises TestbedError when this worker is not fit for it."""
+def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> bytes:
+    """Run one point here and pack its directory: a Parcel, with its `error` when this worker is not fit for it."""
     from distributed import get_worker
 
     worker = get_worker()
+    try:
+        return to_bytes(_worked(worker, bed, point, code_key, code, keep_captures))
+    except TestctlError as error:
+        return to_bytes(Parcel(worker.address, error=str(error)))
+
+
+def _worked(worker: Worker, bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
     local = _here(bed)
     for what, want, got in (("code", code, code_of()), ("code key", code_key, local.code_key(point))):
         if want != got:
@@ -122,10 +164,28 @@ def pack(directory: Path, archive: Path) -> str:
     return sha256_of(archive)
 
 
-def unpack(archive: Path, directory: Path) -> None:
-    """The other way; nothing is written outside of the directory."""
-    with zipfile.ZipFile(archive) as file:
-        file.extractall(directory)
+def unpack(archive: Path, directory: Path, point_id: str) -> str:
+    """The other way; the point's verdict.  Nothing is written outside of the directory, and no more than there is.
+
+    Raises OddAnswer when it is not the directory of that point.
+    """
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for one in file.infolist():
+                parts = one.filename.rstrip("/").split("/")
+                if one.compress_type != zipfile.ZIP_STORED or not all(map(layout.is_name, parts)) or len(parts) > 2:
+                    raise OddAnswer(f"want files of a point, not compressed; got {one.filename[:100]!r}")
+            file.extractall(directory)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+        raise OddAnswer(f"want an archive of a point: {error}") from error
+    try:
+        said = read_json(directory / layout.VERDICT, shapes.VERDICT)
+        asked = read_json(directory / layout.POINT, shapes.POINT)
+    except PlanError as error:
+        raise OddAnswer(str(error)) from error
+    if (said["id"], asked.get("id")) != (point_id, point_id) or said["verdict"] not in layout.VERDICTS:
+        raise OddAnswer(f"want point {point_id}; got {said['verdict']!r} of {said['id']!r} and {asked.get('id')!r}")
+    return str(said["verdict"])
 
 
 def sha256_of(path: Path) -> str:

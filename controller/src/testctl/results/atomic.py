@@ -50,6 +50,19 @@ def check_place(directory: Path, need: int) -> None:
         raise PlanError(f"{directory}: want {_size(need)} free for results; got {_size(free)} on {place}")
 
 
+KEPT_FREE = 500_000_000
+"""Bytes that stay free on the disk, whatever somebody elsewhere sends."""
+
+
+def check_room(path: Path, more: int) -> None:
+    """Raises TestbedError when so many bytes more would fill the disk of a file that comes from elsewhere."""
+    free = shutil.disk_usage(path.parent).free
+    if free - more < KEPT_FREE:
+        raise TestbedError(
+            f"{path}: want {_size(KEPT_FREE)} to stay free; what comes would leave {_size(free)} or less"
+        )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole, for good, or not at all.  Raises OSError, leaving no trace."""
     durable.write(path, text.encode())

@@ -12,7 +12,7 @@ import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.results.atomic import told
+from testctl.results.atomic import check_room, told
 from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.rack import KEY_FILES, Station
 
@@ -21,6 +21,8 @@ HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
 """What gRPC says, among other words, when TLS failed, and not the network."""
+CHECK_BYTES = 64 << 20
+"""Of a file that comes, the disk's room is looked at again after so many."""
 NO_METHOD = "Method not found!"
 """What gRPC says for an agent that is older than the call."""
 
@@ -99,7 +101,7 @@ def below(directory: Path, file: str, what: str) -> Path:
 def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
     """Write a stream of Chunk messages to a file, whole or not at all.
 
-    Raises TestbedError when its checksum is not theirs, or the file can't be written.
+    Raises TestbedError when its checksum is not theirs, the file can't be written, or it would fill the disk.
     """
     fresh = to.with_name(f".{to.name}.part")
     digest, wanted = hashlib.sha256(), ""
@@ -107,7 +109,11 @@ def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
             with fresh.open("wb") as file:
+                checked = 0
                 for chunk in chunks:
+                    if (checked := checked - len(chunk.data)) <= 0:
+                        check_room(fresh, CHECK_BYTES)
+                        checked = CHECK_BYTES
                     file.write(chunk.data)
                     digest.update(chunk.data)
                     wanted = chunk.sha256 or wanted
