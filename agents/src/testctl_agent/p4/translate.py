@@ -24,12 +24,13 @@ from testctl_agent.p4 import document, fields, layout, tables
 from testctl_agent.p4.actions import DROP_PORT, Statements
 from testctl_agent.p4.code import Code
 from testctl_agent.p4.copies import CHUNK, MOST_COPIES, Copies
+from testctl_agent.p4.declare import declare
 from testctl_agent.p4.deparser import Deparser
 from testctl_agent.p4.document import Node
 from testctl_agent.p4.expression import Scope
 from testctl_agent.p4.hashes import Hashes
 from testctl_agent.p4.layout import Layout, Tap
-from testctl_agent.p4.model import EGRESS_CLONE, INGRESS_CLONE, Program, comment, declare
+from testctl_agent.p4.model import EGRESS_CLONE, INGRESS_CLONE, Program, comment
 from testctl_agent.p4.parser import Parser
 from testctl_agent.p4.pipeline import Pipeline
 
