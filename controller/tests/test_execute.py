@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from rich.console import Console
 from testctl.execute import Bed, Finished, Options, run_one, run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
-from testctl.report import Progress
+from testctl.report import Progress, print_place, print_summary
 from testctl.results import Run
 
 LOSS = Path(__file__).parent / "metrics" / "fixtures" / "loss"
@@ -85,3 +85,26 @@ def test_a_point_taken_over_is_shown_as_this_plan_judges_it(tmp_path: Path) -> N
     said, run = go(tmp_path, "two", ALONE % "1000gbit", resume=True)
     assert all("reused_from" in point.said for point in run.points)
     assert said == [point.verdict for point in run.points] == ["fail", "fail"]
+
+
+def test_verdicts_are_there_before_the_report_is_drawn(tmp_path: Path) -> None:
+    plan = plan_of(ALONE % "1000gbit")
+    out = io.StringIO()
+    drawn: list[str] = []
+
+    def judged(run: Run) -> Callable[[str], None]:
+        assert not (run.path / "report.html").exists()
+        print_summary(run, Console(file=out))
+        return drawn.append
+
+    progress = Progress(len(plan.points), Console(quiet=True))
+    run = run_plan(plan, Recorded(), Options(tmp_path, tmp_path / "one"), progress, pool=Here(), judged=judged)
+    lines = out.getvalue().splitlines()
+    assert "2 fail  of 2" in lines[-2]
+    assert lines[-1] == f"digest  {run.digest}"
+    assert ".in-progress" not in out.getvalue()
+    assert drawn == [point.id for point in plan.points]
+    assert (run.path / "report.html").exists()
+    place = io.StringIO()
+    print_place(run, Console(file=place))
+    assert place.getvalue() == f"report  {run.path / 'report.html'}\n"

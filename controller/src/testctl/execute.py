@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import time
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
@@ -23,7 +23,7 @@ from testctl_agent.spec.untrusted import words
 from testctl import leftovers
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
 from testctl.processes import workers
-from testctl.report import write_report
+from testctl.report import run_so_far, write_report
 from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
 from testctl.results.atomic import told
 from testctl.results.point import set_verdict, write_point
@@ -66,6 +66,11 @@ class Progress(Protocol):
 Done = tuple[Point, str, float]
 """A point whose directory is in the run, its verdict so far, and the wall seconds that it took."""
 Finished = Generator[Done, None, None]
+
+
+Judged = Callable[[Run], Callable[[str], None]]
+"""Is given a run whose points are judged and whose report is still to be drawn; returns what is told of each point
+that is drawn."""
 
 
 class Pool(Protocol):
@@ -120,10 +125,12 @@ def run_plan(
     *,
     pool: Pool | None = None,
     watch: Watch | None = None,
+    judged: Judged | None = None,
 ) -> Run:
     """Run every point of a plan, or those that `watch` admits, and return the finished run.
 
-    pool  where the points are worked on; None: processes of this machine
+    pool    where the points are worked on; None: processes of this machine
+    judged  is called before the report is drawn, which can take minutes
 
     Raises PlanError before anything is started when the result directory can't be made; on
     Ctrl-C or a failure of the machine finished points are kept for --resume.
@@ -144,7 +151,7 @@ def run_plan(
         if watch is not None:
             plan = replace(plan, points=tuple(p for p in plan.points if layout.point_dir(writer.path, p.id).exists()))
         wall_s = time.monotonic() - clock
-        return complete(plan, writer, options, started, wall_s, watch, resume.summary() if resume else {})
+        return complete(plan, writer, options, started, wall_s, watch, resume.summary() if resume else {}, judged)
     except BaseException:
         _clear(writer.path / WORK)
         writer.discard()
@@ -159,6 +166,7 @@ def complete(
     wall_s: float,
     watch: Watch | None = None,
     more: Mapping[str, Any] | None = None,
+    judged: Judged | None = None,
 ) -> Run:
     """Judge the points of a run in progress, write its summary and its report, and give it its final name.
 
@@ -183,7 +191,8 @@ def complete(
     summary |= more or {}
     summary |= watch.summary(plan, writer.path.with_name(summary["run"])) if watch is not None else {}
     _clear(writer.path / WORK)
-    write_report(writer.path, specs=plan.figures, summary=summary, jobs=max(options.jobs, options.drawers))
+    tell = judged(run_so_far(writer.path, summary)) if judged is not None else None
+    write_report(writer.path, specs=plan.figures, summary=summary, jobs=max(options.jobs, options.drawers), tell=tell)
     return load_run(writer.finish(summary))
 
 

@@ -93,6 +93,36 @@ def test_a_point_is_called_pass_only_when_no_other_can_change_it(plan_of: Load, 
     assert verdict_alone(plan, first, results(plan, a, 1)[first.id]) == want
 
 
+MANY = "tuples: [[hosts, cc, [a, b, c]], [hosts, gro_flush, [1us, 2us, 3us]]]\n"
+
+
+def test_an_expectation_says_how_many_fail_what_they_share_and_the_worst(plan_of: Load) -> None:
+    plan = plan_of(MANY + "expect: [{name: fast, metric: throughput_bps, min: 100}]")
+    (said,) = evaluate(plan, results(plan, 200, 50, 200, 200, 3, 200, 20, 40, 90))[1]
+    assert said.detail == (
+        "5 of 9 points fail; all 3 with hosts.cc=c; all 3 with hosts.gro_flush=2us; "
+        "worst: throughput_bps of bulk: want at least 100; got 3 (hosts.cc=b hosts.gro_flush=2us); "
+        "also hosts.cc=c hosts.gro_flush=1us, hosts.cc=c hosts.gro_flush=2us, hosts.cc=a hosts.gro_flush=2us, "
+        "hosts.cc=c hosts.gro_flush=3us"
+    )
+    assert len(said.points) == 5
+    (said,) = evaluate(plan, results(plan, *[200] * 9))[1]
+    assert said.detail == "9 of 9 points pass"
+    (said,) = evaluate(plan, results(plan, *[50] * 9))[1]
+    assert said.detail.startswith("9 of 9 points fail; worst: throughput_bps of bulk: want at least 100; got 50 (")
+    assert said.detail.endswith(" and 4 more")
+    (said,) = evaluate(plan, results(plan, *["skip"] * 9))[1]
+    assert said.detail == "9 of 9 points were skipped"
+
+
+def test_what_can_not_be_judged_is_said_once_with_its_points(plan_of: Load) -> None:
+    plan = plan_of(TWO + "expect: [{name: fast, metric: throughput_bps, min: 1}]")
+    (said,) = evaluate(plan, results(plan, None, None))[1]
+    assert said.detail == (
+        "2 of 2 points can't be judged; throughput_bps of bulk has no value (hosts.cc=a); also hosts.cc=b"
+    )
+
+
 def test_text_metrics(plan_of: Load) -> None:
     plan = plan_of(TWO + "expect: [{metric: stall_cause, equals: delayed_ack}]")
     assert judged(plan, results(plan, "delayed_ack", "timeout", metric="stall_cause")) == ("pf", "f")
@@ -137,8 +167,9 @@ expect:
     assert expectations[0].to_json() == {
         "name": "fast",
         "verdict": "fail",
-        "detail": "1 of 2 points pass; fast: throughput_bps of bulk: want at least 1e+09; got 5e+08",
+        "detail": "1 of 2 points fail; throughput_bps of bulk: want at least 1e+09; got 5e+08 (hosts.cc=b)",
         "points": [b],
+        "metric": "throughput_bps",
     }
     assert expectations[0].points == (b,)
 

@@ -11,6 +11,7 @@ from typing import Literal
 from rich.console import Console
 from testctl.report import Progress, print_summary
 from testctl.report.metrics import one_number
+from testctl.report.page import render_report
 from testctl.report.terminal import MANY
 from testctl.results import Run
 
@@ -99,3 +100,28 @@ def test_a_point_of_many_flows_has_one_number(run: Run) -> None:
     lacking = dataclasses.replace(point, metrics={**flows, "*": wide, "c": {"latency_p99_us": None}})
     assert one_number(lacking, "stall_count") is None  # the sum of two of three is no number of the point
     assert one_number(lacking, "latency_p99_us") is None
+
+
+def test_a_metric_that_the_plan_expects_something_of_is_a_column(run: Run) -> None:
+    """Of one flow one number; of several, what each has; in the terminal, the report and the page of runs."""
+    wanted = [
+        {"name": "fair", "verdict": "pass", "metric": metric} for metric in ("jain", "goodput_bps", "throughput_bps")
+    ]
+    point = dataclasses.replace(
+        run.points[0],
+        metrics={
+            "*": {"jain": 0.875, "total_throughput_bps": 9e9},
+            "a": {"throughput_bps": 7e9, "goodput_bps": 6e9},
+            "b": {"throughput_bps": 3e9, "goodput_bps": 2e9},
+        },
+    )
+    fair = dataclasses.replace(run, points=(point,), summary={**run.summary, "expectations": wanted})
+    lines = shown(fair, terminal=False).splitlines()
+    for words in ("throughput", "jain", "goodput_bps", "throughput_bps, each"):
+        assert words in lines[0]
+    for words in ("9 Gb/s", "0.875", "2 Gb/s … 6 Gb/s", "3 Gb/s … 7 Gb/s"):
+        assert words in lines[1]
+    html = render_report(fair, {})
+    assert '<td class="number" data-sort="0.875">0.875</td>' in html
+    alone = dataclasses.replace(fair, points=(dataclasses.replace(point, metrics={"a": {"throughput_bps": 7e9}}),))
+    assert "each" not in shown(alone, terminal=False).splitlines()[0]

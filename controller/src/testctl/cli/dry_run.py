@@ -56,7 +56,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         table.add_row(factor.key, ", ".join(factor.values))
     if said.factors:
         console.print(table)
-    for found in said.coverage:
+    for found in (one for one in said.coverage if one.feasible):
         words = {1: "values", 2: "pairs of values", 3: "triples of values"}.get(
             found.strength, f"{found.strength}-tuples"
         )

@@ -18,6 +18,8 @@ from testctl.plan import Plan, load_plan
 from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, interrupted, places
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from testctl.execute import Pool
     from testctl.results import Run
 
@@ -51,7 +53,7 @@ def load(
     from testctl.metrics import metric_names
 
     check_name(testbed)
-    overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel else [])]
+    overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
     return load_plan(
         file,
         metrics=metric_names(),
@@ -110,7 +112,7 @@ def run(
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
     from testctl.execute import SKIPPED, LocalPool, Options, exit_code, run_plan
-    from testctl.report import Progress, print_summary
+    from testctl.report import Progress, print_place
 
     interruptible()
     if not cluster and (why := _no_room(chosen, jobs)):
@@ -122,7 +124,8 @@ def run(
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
         drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
         options = Options(results, out, jobs, resume, drawers=drawers)
-        done = run_plan(chosen, bed, options, progress, pool=pool)
+        judged = None if as_json else _judged
+        done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
@@ -130,7 +133,7 @@ def run(
     if as_json:
         print(json.dumps(done.summary, indent=1))
     else:
-        print_summary(done, Console())
+        print_place(done, Console())
     code = exit_code(done)
     if code == SKIPPED:
         print(_nothing_measured(chosen, done), file=sys.stderr)
@@ -147,6 +150,14 @@ def _nothing_measured(chosen: Plan, done: Run) -> str:
     command = command_without(chosen, lacking)
     mending = f"\nwithout what can't be had here:\n  {command}" if command else ""
     return f"warning: nothing was measured, every point was skipped: {reasons[0]}{more}{mending}"
+
+
+def _judged(run: Run) -> Callable[[str], None]:
+    """Print the verdicts, and then how the report comes on: that can take as long as the run did."""
+    from testctl.report import DRAWN, Drawing, most_telling, print_summary
+
+    print_summary(run, Console())
+    return Drawing(len(most_telling(run.points, DRAWN)), Console(stderr=True)).drawn
 
 
 def _no_room(chosen: Plan, jobs: int) -> str:

@@ -15,7 +15,7 @@ from testctl.statement import LAB
 
 def open_run(path: Path) -> Run:
     """A finished run.  Raises PlanError: none there, in progress, or of no plan."""
-    waiting = path.with_name(path.name + layout.IN_PROGRESS)
+    waiting = path.absolute().with_name(f"{path.absolute().name}{layout.IN_PROGRESS}")
     if not path.exists():
         if waiting.exists():
             raise PlanError(f"{path}: want a finished run; it is in progress ({waiting.name})")

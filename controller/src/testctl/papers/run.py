@@ -29,7 +29,7 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
         if file.stem in first:
             wrong.append(f"{file}: want plans of different names; {first[file.stem]} is named {file.stem} too")
         first.setdefault(file.stem, file)
-        overrides = [f"hosts.kernel='{kernel}'"] if kernel else []
+        overrides = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
         try:
             plans.append(load_plan(file, metrics=metric_names(), overrides=overrides, paper=True))
         except PlanError as error:

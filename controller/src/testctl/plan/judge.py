@@ -14,7 +14,8 @@ Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 POINT_WIDE = "*"
 MEASURED = "measured"
 """In place of a verdict: the point was measured, and whether it passes depends on points that are still missing."""
-_REASONS_SHOWN = 5
+_POINTS_SHOWN = 5
+"""Points that the detail of an expectation names."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,32 @@ class ExpectationVerdict:
     verdict: Verdict
     detail: str
     points: tuple[str, ...]
+    metric: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "verdict": self.verdict, "detail": self.detail, "points": list(self.points)}
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "detail": self.detail,
+            "points": list(self.points),
+            "metric": self.metric,
+        }
 
 
 @dataclass(frozen=True)
 class _Finding:
-    """One expectation at one point."""
+    """One expectation at one point.
+
+    text   why, for the point
+    worst  the same of the flow that is worst, without the expectation's name
+    gap    how far that flow is from what was wanted, relative to it
+    """
 
     point: str
     verdict: Verdict
     text: str
+    worst: str = ""
+    gap: float = 0.0
 
 
 def meets(levels: Levels, condition: Condition) -> bool:
@@ -84,7 +99,7 @@ def evaluate(
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
     points = [_of_point(point, judge.so_far(point.id), against.get(point.id, [])) for point in plan.points]
-    return points, [_of_expectation(expectation, found) for expectation, found in findings]
+    return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
 
 
 def verdict_alone(plan: Plan, point: Point, result: Mapping[str, Any]) -> str:
@@ -109,7 +124,7 @@ def _of_point(point: Point, so_far: tuple[Verdict, str], against: Sequence[_Find
     return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
 
 
-def _of_expectation(expectation: Expectation, found: Sequence[_Finding]) -> ExpectationVerdict:
+def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Finding]) -> ExpectationVerdict:
     """every: the worst of fail, invalid, pass; some: pass with one pass.  Skipped points don't count."""
     by: dict[str, list[_Finding]] = {}
     for finding in found:
@@ -119,12 +134,53 @@ def _of_expectation(expectation: Expectation, found: Sequence[_Finding]) -> Expe
     )
     verdict: Verdict = next((v for v in order if v in by), "skip")
     basis = by.get(verdict, [])
-    judged = f"{len(by.get('pass', []))} of {len(found)} points pass"
-    shown = [finding.text for finding in basis[:_REASONS_SHOWN] if finding.text and verdict != "pass"]
-    if len(basis) > _REASONS_SHOWN and shown:
-        shown.append(f"and {len(basis) - _REASONS_SHOWN} more")
-    detail = "no point to judge" if not found else "; ".join([judged, *shown])
-    return ExpectationVerdict(expectation.name, verdict, detail, tuple(finding.point for finding in basis))
+    if not found:
+        detail = "no point to judge"
+    elif verdict in ("pass", "skip"):
+        detail = f"{len(basis)} of {len(found)} points {_VERBS[verdict]}"
+    else:
+        detail = _detail(plan, verdict, basis, found)
+    return ExpectationVerdict(
+        expectation.name, verdict, detail, tuple(finding.point for finding in basis), expectation.metric
+    )
+
+
+_VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": "were skipped"}
+
+
+def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
+    """How many, what they share, the worst of them, and some others by name."""
+    points = {point.id: point for point in plan.points}
+    parts = [f"{len(basis)} of {len(found)} points {_VERBS[verdict]}"]
+    parts += _shared(plan, [points[one.point] for one in basis], [points[one.point] for one in found])
+    ranked = sorted(basis, key=lambda one: -one.gap)
+    worst, others = ranked[0], ranked[1:]
+    label = "worst: " if others and worst.gap else ""
+    name = in_words(plan, points[worst.point])
+    parts.append(f"{label}{worst.worst or worst.text}" + (f" ({name})" if name and name not in worst.text else ""))
+    if others:
+        named = ", ".join(in_words(plan, points[one.point]) or one.point for one in others[: _POINTS_SHOWN - 1])
+        more = len(others) - _POINTS_SHOWN + 1
+        parts.append(f"also {named}" + (f" and {more} more" if more > 0 else ""))
+    return "; ".join(parts)
+
+
+def _shared(plan: Plan, basis: Sequence[Point], found: Sequence[Point]) -> list[str]:
+    """Values whose points are all among `basis`, where other points are not."""
+    said: list[str] = []
+    for index, assignment in enumerate(plan.assignments if len(basis) < len(found) else ()):
+        for level, text in enumerate(assignment.texts):
+            mine = [point for point in basis if point.levels[index] == level]
+            there = sum(point.levels[index] == level for point in found)
+            if 1 < len(mine) == there < len(found):
+                said.append(f"all {there} with {assignment.key}={text}")
+    return said
+
+
+def in_words(plan: Plan, point: Point) -> str:
+    """What distinguishes a point from the others of its plan, such as "hosts.cc=cubic switch.delay=10ms"; may be ""."""
+    swept = [f"{a.key}={a.texts[point.levels[i]]}" for i, a in enumerate(plan.assignments) if len(a.texts) > 1]
+    return " ".join([*swept, *([f"#{point.repeat}"] if plan.repeat > 1 else [])])
 
 
 class Judge:
@@ -154,31 +210,36 @@ class Judge:
         if verdict not in ("pass", "fail"):
             return _Finding(point.id, verdict, f"point {point.id} is {verdict}" + (f": {reason}" if reason else ""))
         said = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
-        for worst in ("fail", "invalid"):
-            texts = [text for verdict, text in said if verdict == worst]
-            if texts:
-                return _Finding(
-                    point.id, "fail" if worst == "fail" else "invalid", f"{expectation.name}: {'; '.join(texts)}"
-                )
+        order: tuple[Verdict, ...] = ("fail", "invalid")
+        for verdict in order:
+            mine = [(text, gap) for of_flow, text, gap in said if of_flow == verdict]
+            if mine:
+                words, gap = max(mine, key=lambda one: one[1])
+                text = f"{expectation.name}: {'; '.join(text for text, _ in mine)}"
+                return _Finding(point.id, verdict, text, words, gap)
         return _Finding(point.id, "pass", "")
 
     def flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
         wide = self._results[point.id]["metrics"].get(POINT_WIDE, {})
         return (POINT_WIDE,) if expectation.metric in wide else expectation.flows
 
-    def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str]:
+    def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str, float]:
+        """(verdict, why, how far from what was wanted)."""
         bounds = expectation.bounds
         who = f"{expectation.metric} of {flow}" if flow != POINT_WIDE else expectation.metric
         try:
             value, base = self.values(expectation, point, flow)
         except ValueError as error:
-            return "invalid", str(error)
+            return "invalid", str(error), 0.0
         if isinstance(value, str) or base is None:
             wrong = _outside(value, bounds)
-            return ("fail", f"{who}: want {wrong}; got {_shown(value)}") if wrong else ("pass", "")
+            text = f"{who}: want {wrong}; got {_shown(value)}"
+            return ("fail", text, _gap(value, bounds, bounds.least, bounds.most)) if wrong else ("pass", "", 0.0)
         other = self._at[counterpart(point.levels, bounds.than), point.repeat]
         wrong = _apart(value, base, bounds)
-        return ("fail", f"{who}: want {wrong} at point {other.id}; got {_shown(value)}") if wrong else ("pass", "")
+        text = f"{who}: want {wrong} at point {other.id}; got {_shown(value)}"
+        low, high = (None if ratio is None else ratio * base for ratio in (bounds.at_least, bounds.at_most))
+        return ("fail", text, _gap(value, bounds, low, high)) if wrong else ("pass", "", 0.0)
 
     def values(self, expectation: Expectation, point: Point, flow: str) -> tuple[Number | str, Number | None]:
         """The metric, and the same at the point that `than` names (None without `than`; both are numbers with it).
@@ -236,6 +297,20 @@ def _apart(value: Number, base: Number, bounds: Bounds) -> str:
     if bounds.at_most is not None and value > bounds.at_most * base:
         return f"at most {_shown(bounds.at_most)} times {_shown(base)}"
     return ""
+
+
+def _gap(value: Number | str, bounds: Bounds, low: Number | None, high: Number | None) -> float:
+    """How far a value is outside of its bounds, relative to them; 0 for a text."""
+    if isinstance(value, str):
+        return 0.0
+    away: list[tuple[Number, Number]] = []
+    if low is not None:
+        away.append((low - value, low))
+    if high is not None:
+        away.append((value - high, high))
+    if isinstance(bounds.equals, int | float):
+        away.append((abs(value - bounds.equals), bounds.equals))
+    return max((distance / (abs(bound) or 1.0) for distance, bound in away), default=0.0)
 
 
 def _shown(value: Number | str) -> str:

@@ -2,14 +2,19 @@
 """Report of a run: one self-contained page, figures, and what the terminal shows."""
 
 from testctl.report.figures import paper_figures, point_figure
-from testctl.report.progress import Progress
-from testctl.report.terminal import print_summary
-from testctl.report.write import write_report
+from testctl.report.progress import Drawing, Progress
+from testctl.report.terminal import print_place, print_summary
+from testctl.report.write import DRAWN, most_telling, run_so_far, write_report
 
 __all__ = [
+    "DRAWN",
+    "Drawing",
     "Progress",
+    "most_telling",
     "paper_figures",
     "point_figure",
+    "print_place",
     "print_summary",
+    "run_so_far",
     "write_report",
 ]

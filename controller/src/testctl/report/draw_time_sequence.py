@@ -18,6 +18,9 @@ from testctl.report.time_sequence import Bars, Line, TimeSequence
 MOST = 8000
 """Bars of one kind; of more an envelope is drawn."""
 
+LEAST_PX = 2
+"""Height of a bar at least: a segment of megabytes would be less than a pixel."""
+
 _ROOM = 0.06
 
 
@@ -41,7 +44,7 @@ def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tup
         strict=True,
     ):
         if len(bars.time_ns):
-            _bars(axes, bars, time, size, colour, wide)
+            _bars(axes, bars, time, size, colour, wide, (high - low + 2 * room) * LEAST_PX)
             legend.append(Line2D([], [], color=colour, linewidth=2.5, label=label))
     steps: tuple[tuple[Line, str, str, Literal["-", "--", ":"]], ...] = (
         (una, UNA, "snd.una", "-"),
@@ -72,10 +75,13 @@ def limits(sent: list[Bars], una: Line) -> tuple[int, int]:
     return min(low, default=0), max(high, default=1)
 
 
-def _bars(axes: Axes, bars: Bars, time: Unit, size: Unit, colour: str, width: float) -> None:
+def _bars(axes: Axes, bars: Bars, time: Unit, size: Unit, colour: str, width: float, shown: float) -> None:
+    """shown: bytes of the axis times LEAST_PX; a bar is never shorter than LEAST_PX."""
     kept = envelope(bars.time_ns, bars.high, MOST)
-    x, low, high = bars.time_ns[kept] / time.size, bars.low[kept] / size.size, bars.high[kept] / size.size
-    axes.vlines(x, low, high, color=colour, linewidth=width)
+    low, high = bars.low[kept], bars.high[kept]
+    more = np.maximum(shown / axes.get_window_extent().height - (high - low), 0) / 2
+    x = bars.time_ns[kept] / time.size
+    axes.vlines(x, (low - more) / size.size, (high + more) / size.size, color=colour, linewidth=width)
 
 
 def _shade(axes: Axes, shown: TimeSequence, span_ns: tuple[float, float], time: Unit) -> list[Line2D | Patch]:

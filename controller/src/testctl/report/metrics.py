@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from testctl.metrics import POINT
+from testctl.report.style import show_metric
 from testctl.results import RunPoint
 
 KEY_METRICS = (
@@ -47,3 +52,50 @@ def meaning(metric: str) -> str:
     if metric in _TOGETHER:
         return f"{metric}; of several flows {_TOGETHER[metric]}, all bytes over all time"
     return f"{metric}, {'sum of' if metric in _SUMMED else 'greatest of'} all flows"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric in the tables of points: one number for all flows, or with `each` what each flow has."""
+
+    metric: str
+    heading: str
+    each: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """What the heading stands for."""
+        return f"{self.metric}, which the plan expects something of; each flow" if self.each else meaning(self.metric)
+
+    def is_of(self, point: RunPoint) -> bool:
+        """Whether the point has the metric at all."""
+        return any(self.metric in values for values in point.metrics.values())
+
+    def cell(self, point: RunPoint) -> tuple[float | None, str]:
+        """(the number by which a table is sorted, the text shown)."""
+        if not self.each:
+            value = one_number(point, self.metric)
+            return value, show_metric(self.metric, value)
+        wide = point.metrics.get(POINT, {})
+        flows = [wide] if self.metric in wide else [of for name, of in point.metrics.items() if name != POINT]
+        values = [of.get(self.metric) for of in flows]
+        numbers = sorted(float(value) for value in values if isinstance(value, int | float))
+        if numbers and len(numbers) == len(values):
+            ends = dict.fromkeys(show_metric(self.metric, value) for value in (numbers[0], numbers[-1]))
+            return numbers[0], " … ".join(ends)
+        return None, ", ".join(dict.fromkeys(show_metric(self.metric, value) for value in values))
+
+
+def columns(
+    points: Sequence[RunPoint], summary: Mapping[str, Any], keys: Sequence[tuple[str, str]] = KEY_METRICS
+) -> list[Column]:
+    """The columns of a table of points: the key metrics that these have, then all that the plan expects of."""
+    there = {metric for point in points for values in point.metrics.values() for metric in values}
+    found = [Column(metric, heading) for metric, heading in keys if metric in there]
+    shown = {column.metric for column in found}
+    several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
+    said = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
+    for metric in dict.fromkeys(str(item.get("metric", "")) for item in said if isinstance(item, Mapping)):
+        if metric in there and (several or metric not in shown):
+            found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
+    return found

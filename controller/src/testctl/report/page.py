@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from testctl.report.claims import claim_rows, claims_of
 from testctl.report.factors import Factor, describe, factors
-from testctl.report.metrics import KEY_METRICS, meaning, one_number
+from testctl.report.metrics import Column, columns
 from testctl.report.payload import as_script, payload
 from testctl.report.response import responses
 from testctl.report.series import Series, read_series
@@ -43,7 +43,7 @@ from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
-    varying, shown = factors(run.points), responses(run)
+    varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
     blocks = data if data is not None else {point.id: point_data(read_series(point)) for point in run.points}
     template = environment().get_template("report.html")
     return template.render(
@@ -57,14 +57,13 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         reproduce=run.summary.get("reproduce", "testctl run PLAN"),
         versions=flat(run.versions),
         looks=VERDICT_LOOKS,
-        columns=_columns(run.points),
-        meaning=meaning,
+        columns=table,
         varying=varying,
-        points=[_point(point, varying, blocks.get(point.id)) for point in run.points],
+        points=[_point(point, varying, table, blocks.get(point.id)) for point in run.points],
         plan_text=run.plan_text,
         figures=_figures(run),
         responses=len(shown),
-        index=Markup(as_script(_index(run, varying) | {"responses": [asdict(one) for one in shown]})),
+        index=Markup(as_script(_index(run, varying, table) | {"responses": [asdict(one) for one in shown]})),
         css=Markup(own_file("report.css")),
         script=Markup(own_file("report.js")),
         plotly=Markup(_plotly()),
@@ -121,12 +120,7 @@ def _expectations(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(points: Sequence[RunPoint]) -> list[tuple[str, str]]:
-    there = {metric for point in points for values in point.metrics.values() for metric in values}
-    return [(metric, heading) for metric, heading in KEY_METRICS if metric in there]
-
-
-def _point(point: RunPoint, varying: Sequence[Factor], data: str | None) -> dict[str, Any]:
+def _point(point: RunPoint, varying: Sequence[Factor], table: Sequence[Column], data: str | None) -> dict[str, Any]:
     return {
         "id": point.id,
         "name": describe(point, varying),
@@ -137,18 +131,13 @@ def _point(point: RunPoint, varying: Sequence[Factor], data: str | None) -> dict
         "virtual": show_time(point.virtual_s * 1e9),
         "tuples": point.tuples,
         "values": [factor.of[point.id] for factor in varying],
-        "cell": {metric: _cell(point, metric) for metric, _ in KEY_METRICS},
+        "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
         "metrics": _metric_table(point),
         "captures": sorted(point.captures()),
         "figure": (point.path.parents[1] / "figures" / f"{point.id}.png").exists(),
         "data": None if data is None else Markup(data),
         "recorded": point.has_records,
     }
-
-
-def _cell(point: RunPoint, metric: str) -> tuple[str, str]:
-    value = one_number(point, metric)
-    return ("" if value is None else repr(value), show_metric(metric, value))
 
 
 def _metric_table(point: RunPoint) -> dict[str, Any]:
@@ -159,7 +148,7 @@ def _metric_table(point: RunPoint) -> dict[str, Any]:
     return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
 
 
-def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
+def _index(run: Run, varying: Sequence[Factor], table: Sequence[Column]) -> dict[str, Any]:
     """What the matrix and the drawing code need to know of all points."""
     return {
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
@@ -169,14 +158,11 @@ def _index(run: Run, varying: Sequence[Factor]) -> dict[str, Any]:
                 "verdict": point.verdict,
                 "at": [factor.of[point.id] for factor in varying],
                 "text": describe(point, varying),
-                "metrics": {
-                    metric: [one_number(point, metric), show_metric(metric, one_number(point, metric))]
-                    for metric, _ in _columns([point])
-                },
+                "metrics": {column.heading: list(column.cell(point)) for column in table if column.is_of(point)},
             }
             for point in run.points
         ],
-        "metrics": [list(column) for column in _columns(run.points)],
+        "metrics": [[column.heading, column.heading] for column in table],
         "looks": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
         "colours": {
             "lanes": list(LANES),

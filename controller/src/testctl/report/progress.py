@@ -81,6 +81,27 @@ class Progress:
         return (self._clock() - self._start) / paid * (self.total - self.count)
 
 
+class Drawing:
+    """Progress of a report that is drawn: a line at the start, and a bar in a terminal."""
+
+    def __init__(self, total: int, console: Console) -> None:
+        self._bar: Bar | None = None
+        if total < 1:
+            return
+        console.print(Text(f"drawing the report: {total} point{'s' if total > 1 else ''}"), highlight=False)
+        if console.is_terminal:
+            self._bar = Bar(TextColumn("drawn"), BarColumn(), MofNCompleteColumn(), console=console, transient=True)
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def drawn(self, point: str) -> None:
+        """One more is drawn; the bar goes with the last."""
+        if self._bar is not None:
+            self._bar.advance(self._task)
+            if self._bar.finished:
+                self._bar.stop()
+
+
 def _clock(seconds: float) -> str:
     whole = round(seconds)
     hours, rest = divmod(whole, 3600)

@@ -161,7 +161,7 @@
       y.push(low, high, null);
       text.push(`${low}:${high}`, `${low}:${high}`, "");
     });
-    return { type: "scatter", mode: "lines", name, x, y, text, line: { color: colour, width }, visible: x.length ? true : "legendonly",
+    return { type: "scatter", mode: "lines", name, x, y, text, line: { color: colour, width, simplify: false }, visible: x.length ? true : "legendonly",
       hovertemplate: `${name} %{text} at %{x:.6f} s<extra></extra>` };
   };
   const step = (part, name, colour, dash) => ({ type: "scatter", mode: "lines", name, ...part, line: { color: colour, width: 1.3, shape: "hv", dash },

@@ -16,9 +16,9 @@ from testctl.report import statement
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
 from testctl.report.fates import lines
-from testctl.report.metrics import KEY_METRICS, one_number
+from testctl.report.metrics import KEY_METRICS, columns
 from testctl.report.response import Response, responses
-from testctl.report.style import VERDICT_LOOKS, show_metric, show_time
+from testctl.report.style import VERDICT_LOOKS, show_time
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import MEASURED, REPORT, verdict_shown
 from testctl.statement import from_here
@@ -28,10 +28,11 @@ MANY = 100
 """Points up to which all are listed."""
 _PLAIN_WIDTH = 160
 """Columns of a table that is not for a terminal."""
+_LONGEST_CELL = 24
 
 
 def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
-    """Print the points, the expectations, the counts, the digest and where the report is.
+    """Print the points, the expectations, the counts, the digest and, of a complete run, where the report is.
 
     as_json: summary.json instead, as it is.  Plain text when the console is not a terminal.
     every: of a run of more than MANY points, also those that passed
@@ -47,7 +48,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     if listed:
         console.print(_points(run, listed))
     if len(listed) < len(run.points):
-        rest = f"{len(run.points) - len(listed)} points that passed are not listed: testctl show {from_here(run.path)}"
+        place = from_here(run.path.with_name(run.name))
+        rest = f"{len(run.points) - len(listed)} points that passed are not listed: testctl show {place}"
         console.print(Text(rest, style="dim"), soft_wrap=True)
     for point in run.points:
         if point.reason and point.verdict != "pass":
@@ -69,9 +71,15 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         console.print(Text.assemble((f"{about:<9}", "bold"), sentence), soft_wrap=True)
     console.print(_counts(run), soft_wrap=True)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
+    if run.complete or not run.summary:
+        print_place(run, console)
+
+
+def print_place(run: Run, console: Console) -> None:
+    """Say where the report is, or the results of a run without."""
     report = run.path / REPORT
-    place = report if report.exists() else run.path
-    console.print(Text(f"report  {place}" if report.exists() else f"results  {place}"), soft_wrap=True)
+    place = f"report  {report}" if report.exists() else f"results  {run.path}"
+    plain_console(console).print(Text(place), soft_wrap=True)
 
 
 def plain_console(console: Console) -> Console:
@@ -86,20 +94,22 @@ def _points(run: Run, listed: Sequence[RunPoint]) -> Table:
     for factor in varying:
         table.add_column(factor.label, overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    headings = dict(KEY_METRICS)
-    there = {metric for point in run.points for values in point.metrics.values() for metric in values}
-    metrics = [metric for metric in _SHOWN if metric in there]
-    for metric in metrics:
-        table.add_column(headings[metric], justify="right", no_wrap=True)
+    shown = columns(run.points, run.summary, [(name, heading) for name, heading in KEY_METRICS if name in _SHOWN])
+    for column in shown:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     for point in listed:
         cells = [
             Text(point.id[:8], style="dim"),
             *(Text(factor.of[point.id]) for factor in varying),
             _verdict(point.verdict),
         ]
-        cells += [Text(show_metric(metric, one_number(point, metric))) for metric in metrics]
+        cells += [Text(_cut(column.cell(point)[1])) for column in shown]
         table.add_row(*cells)
     return table
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 
 def _response(shown: Response) -> Table:

@@ -42,11 +42,7 @@ def write_report(
     Of a run with more than DRAWN points only the most telling are drawn; all are in the tables.
     Records are read one point at a time.  Raises TestbedError, PlanError.
     """
-    run = load_run(run_dir)
-    if summary is not None:
-        order = {str(entry["id"]): index for index, entry in enumerate(summary["points"])}
-        points = sorted(run.points, key=lambda point: order.get(point.id, len(order)))
-        run = Run(run.path, summary, tuple(points))
+    run = load_run(run_dir) if summary is None else run_so_far(run_dir, summary)
     out = run.path / FIGURES
     if figures:
         with told(out, "the figures were not written; the results are kept"):
@@ -65,6 +61,14 @@ def write_report(
     if figures:
         paper_figures(run, out, specs)
     return write_page(run, data)
+
+
+def run_so_far(run_dir: Path, summary: Mapping[str, Any]) -> Run:
+    """A run whose points are judged and which has no summary.json yet, with its points in the summary's order."""
+    run = load_run(run_dir)
+    order = {str(entry["id"]): index for index, entry in enumerate(summary["points"])}
+    points = sorted(run.points, key=lambda point: order.get(point.id, len(order)))
+    return Run(run.path, summary, tuple(points))
 
 
 def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.report.factors import describe, factors
-from testctl.report.metrics import KEY_METRICS, meaning, one_number
+from testctl.report.metrics import columns, one_number
 from testctl.report.page import flat
 from testctl.report.style import show_metric
 from testctl.results import RunPoint, layout, shapes
@@ -236,7 +236,7 @@ def _page(found: Found) -> dict[str, Any]:
     varying = factors(found.points)
     names = sorted({metric for point in found.points for values in point.metrics.values() for metric in values})
     flows = list(dict.fromkeys(flow for point in found.points for flow in point.metrics if flow != "*"))
-    columns = [(metric, heading) for metric, heading in KEY_METRICS if metric in names]
+    shown = columns(found.points, found.summary)
     summary = found.summary
     versions = summary.get("versions")
     return {
@@ -255,7 +255,7 @@ def _page(found: Found) -> dict[str, Any]:
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": flows,
         "metrics": names,
-        "columns": [[metric, heading, meaning(metric)] for metric, heading in columns],
+        "columns": [[column.metric, column.heading, column.meaning] for column in shown],
         "points": [
             {
                 "id": point.id,
@@ -263,7 +263,7 @@ def _page(found: Found) -> dict[str, Any]:
                 "reason": point.reason,
                 "name": describe(point, varying),
                 "at": [factor.of[point.id] for factor in varying],
-                "cells": [show_metric(metric, one_number(point, metric)) for metric, _ in columns],
+                "cells": [column.cell(point)[1] for column in shown],
             }
             for point in found.points
         ],

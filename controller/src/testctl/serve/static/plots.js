@@ -88,7 +88,7 @@ const sequence = (data, view, axis, looks, unit) => {
         const words = `${line.y[i] - line.length[i]}:${line.y[i]}${detail(line, i)}`;
         x.push(at, at, null); y.push(scaled(line.y[i] - line.length[i]), scaled(line.y[i]), null); text.push(words, words, "");
       });
-      return { ...base, mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x, y, text, line: { color: colour, width: 2.2 }, marker: { size: 4, color: colour, symbol: "line-ew-open" },
+      return { ...base, mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x, y, text, line: { color: colour, width: 2.2, simplify: false }, marker: { size: 4, color: colour, symbol: "line-ew-open" },
         hovertemplate: `${line.name} %{text}<extra></extra>` };
     }
     if (line.name in symbols) {
