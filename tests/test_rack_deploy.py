@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +23,9 @@ from testctl_agent.wire import agent_pb2, agent_pb2_grpc
 
 ROOT = Path(__file__).parents[1]
 MANAGEMENT = "198.18.77.0/24"  # of those for tests of networks; not the default
+ATTACKER = ROOT / "tests" / "attacker.py"
+EXPECTED = ("/tmp/.testctl-ansible", "/run/testctl-ansible", "/tmp/.ansible/tmp")
+"""Directories that an attacker who knows Ansible makes before it does."""
 pytestmark = pytest.mark.root
 
 
@@ -59,9 +66,28 @@ class Rack:
 
     def inside(self, name: str, *words: str) -> Done:
         """A command over SSH on one host, as Ansible reaches it."""
+        return run(self.ssh(name, *words))
+
+    def ssh(self, name: str, *words: str) -> list[str]:
         ssh = self.state / "ssh"
-        return run(["ssh", "-F", "none", "-o", "IdentitiesOnly=yes", "-i", str(ssh / "id"), "-o",
-                    f"UserKnownHostsFile={ssh / 'known_hosts'}", f"root@{self.address(name)}", *words])  # fmt: skip
+        return ["ssh", "-F", "none", "-o", "IdentitiesOnly=yes", "-i", str(ssh / "id"), "-o",
+                f"UserKnownHostsFile={ssh / 'known_hosts'}", f"root@{self.address(name)}", *words]  # fmt: skip
+
+    @contextmanager
+    def attacked(self, name: str) -> Iterator[dict[str, list[str]]]:
+        """With an unprivileged user at work on a host; afterwards what it has seen and done."""
+        ssh = self.ssh(name, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-",
+                       "/run/attack-ends", *EXPECTED)  # fmt: skip
+        found: dict[str, list[str]] = {}
+        with ATTACKER.open() as program, subprocess.Popen(ssh, stdin=program, stdout=subprocess.PIPE, text=True) as one:
+            assert one.stdout is not None
+            assert one.stdout.readline() == "ready\n"
+            try:
+                yield found
+            finally:
+                self.inside(name, "touch", "/run/attack-ends")
+                found |= json.loads(one.stdout.read())
+                self.inside(name, "rm", "/run/attack-ends")
 
     def hosts(self) -> dict[str, dict[str, str]]:
         groups = yaml.safe_load((self.inventory / "hosts.yaml").read_text(encoding="utf-8"))
@@ -102,6 +128,34 @@ def changed(said: str) -> dict[str, int]:
     return {name: counts["changed"] for name, counts in recap(said).items()}
 
 
+@dataclass(frozen=True)
+class Deployed(Rack):
+    """With what an attacker on alpha saw and did during each of two deployments."""
+
+    attacks: Sequence[dict[str, list[str]]]
+
+
+OWN = "find /var/lib/testctl /var/log/testctl -maxdepth 1 -type d -user testctl -prune"
+REST = "find $folder -mindepth 1 -maxdepth 1 ! -name aside -exec mv -t $folder/aside {} +"
+LINKS = "for one in work journal.jsonl packages current; do ln -s /srv/victim $folder/$one; done"
+BACK = "find $folder -maxdepth 1 -type l -delete; mv $folder/aside/* $folder; rmdir $folder/aside"
+VICTIM = "stat --format='%A %U %G %N' /srv/victim /srv/victim/*; cat /srv/victim/*"
+
+
+def plant(rack: Rack, name: str) -> str:
+    """Links of an agent that was taken over, in all directories of its user; returns what they lead to."""
+    made = rack.inside(name, "install -d -m 700 /srv/victim && echo good > /srv/victim/file")
+    assert made.code == 0, made.said
+    as_user(rack, name, f"for folder in $({OWN}); do mkdir $folder/aside; {REST}; {LINKS}; done")
+    return rack.inside(name, VICTIM).said
+
+
+def as_user(rack: Rack, name: str, script: str) -> None:
+    user = ["setpriv", "--reuid=testctl", "--regid=testctl", "--clear-groups"]
+    done = rack.inside(name, "cd / && " + shlex.join([*user, "sh", "-euc", script]))
+    assert (done.code, done.said) == (0, "")
+
+
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     """A rack with nothing deployed; afterwards the machine has nothing of it."""
@@ -131,18 +185,23 @@ def before(fresh: Rack) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def rack(fresh: Rack, before: list[str]) -> Rack:
+def rack(fresh: Rack, before: list[str]) -> Deployed:
     """The rack with its agents deployed, twice; after check mode, which changed nothing."""
     trial = fresh.play("deploy", "--check")
     assert trial.code == 0, trial.said
     assert all(changed(trial.said)[name] > 0 for name in fresh.hosts()), "check mode says what would change"
     assert fresh.changes() == before
-    first = fresh.play("deploy")
+    with fresh.attacked("alpha") as attacks:
+        first = fresh.play("deploy")
     assert first.code == 0, first.said
-    second = fresh.play("deploy")
+    victim = plant(fresh, "beta")
+    with fresh.attacked("alpha") as again:
+        second = fresh.play("deploy")
     assert second.code == 0, second.said
     assert set(changed(second.said).values()) == {0}, second.said
-    return fresh
+    assert fresh.inside("beta", VICTIM).said == victim, "root followed a link of the agent's user"
+    as_user(fresh, "beta", f"for folder in $({OWN}); do {BACK}; done")
+    return Deployed(fresh.state, (attacks, again))
 
 
 def test_hosts_are_apart(fresh: Rack) -> None:
@@ -177,6 +236,20 @@ def test_a_wrong_inventory_is_refused_before_anything_changes(fresh: Rack, befor
     assert done.code == 2
     assert "alpha: want eth1 up with 10.20.9.9" in " ".join(done.said.split())
     assert fresh.changes() == before
+
+
+def test_an_attacker_on_the_host_takes_nothing_of_a_deployment(rack: Deployed) -> None:
+    for attack in rack.attacks:
+        assert attack["made"], "it was at work before Ansible was"
+        assert attack["seen"], "it saw what root did in /tmp"
+        assert attack["took"] == []
+    first, second = (set(attack["seen"]) for attack in rack.attacks)
+    assert not first & second, "a name that comes again can be there before"
+    for name, of in (("ca.crt", "ca.crt"), ("agent.crt", "alpha.crt"), ("agent.key", "alpha.key")):
+        want = hashlib.sha256((rack.state / "keys" / of).read_bytes()).hexdigest()
+        assert rack.inside("alpha", f"sha256sum < /etc/testctl/{name}").said.split()[0] == want
+    said = rack.inside("alpha", "grep -rlF 'written by an attacker' /etc /opt /usr/local /var/lib").said
+    assert said == ""
 
 
 def test_agents_answer_the_controller(rack: Rack) -> None:
@@ -249,8 +322,16 @@ def test_deploying_again_starts_what_was_stopped(rack: Rack) -> None:
 
 
 def test_teardown_leaves_every_host_as_it_was(rack: Rack, before: list[str]) -> None:
+    victim = plant(rack, "beta")
+    own = "/var/lib/testctl/agent"
+    as_user(rack, "beta", f"rm {own}/packages; echo testctl-planted > {own}/packages")
     done = rack.play("teardown")
     assert done.code == 0, done.said
+    purge = re.search(r"^TASK .*Remove the packages that deploy.yml installed.*\n((?:.+\n)*)", done.said, re.MULTILINE)
+    assert purge is not None
+    assert "skipping: [beta]" in purge[1], "deploy.yml installed none"
+    assert rack.inside("beta", VICTIM).said == victim, "root followed a link of the agent's user"
+    assert rack.inside("beta", "rm -r /srv/victim").code == 0
     assert rack.changes() == before
     again = rack.play("teardown")
     assert again.code == 0, again.said
