@@ -84,6 +84,17 @@ def test_the_service_manager_is_told(tmp_path: Path) -> None:
             assert manager.recv(100) == b"STOPPING=1"
 
 
+@pytest.mark.parametrize("lease", [True, False])
+def test_the_service_manager_hears_that_it_lives(tmp_path: Path, lease: bool) -> None:
+    address = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        with running(written(tmp_path, lease=lease), env={"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "200000"}):
+            heard = [manager.recv(100) for _ in range(6)]
+    assert heard.count(b"READY=1") == 1
+    assert heard.count(b"WATCHDOG=1") == 5
+
+
 def test_a_wrong_file_is_refused_with_2(tmp_path: Path) -> None:
     path = written(tmp_path, kind="router")
     want = f'testctl-agent: {path}: kind: want "host" or "switch"; got "router"\n'

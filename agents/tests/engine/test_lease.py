@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -158,6 +160,32 @@ def test_what_a_crash_left_unrestored_is_tried_again_first() -> None:
     leases = world.leases(dirty="it burned before")
     with pytest.raises(Refusal, match=r"^host alpha: no lease before all is restored: it burns$"):
         leases.acquire("ann", 1)
+
+
+def test_a_thread_that_is_stuck_does_not_say_that_it_lives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    heard = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "40000")
+
+        def stuck() -> tuple[()]:
+            while select.select([manager], [], [], 0)[0]:
+                manager.recv(100)
+            heard.append(select.select([manager], [], [], 0.3)[0])
+            return ()
+
+        leases = Leases("host alpha", stuck)
+        leases.acquire("first", 0.1)
+        thread = threading.Thread(target=leases.run)
+        thread.start()
+        manager.recv(100)
+        while not heard:
+            time.sleep(0.01)
+        assert manager.recv(100) == b"WATCHDOG=1", "it goes on"
+        leases.close()
+        thread.join()
+    assert heard == [[]]
 
 
 def test_a_token_is_in_no_text() -> None:

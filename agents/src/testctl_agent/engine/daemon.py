@@ -11,8 +11,6 @@ import fcntl
 import logging
 import os
 import signal
-import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from testctl_agent.engine import descriptors, leftovers, tls, workdir
 from testctl_agent.engine.assemble import prepare
 from testctl_agent.engine.config import THREADS, DaemonConfig
 from testctl_agent.engine.journal import this_boot
+from testctl_agent.engine.sd_notify import Watchdog, notify
 from testctl_agent.engine.server import Service, serve
 from testctl_agent.engine.state import AgentState
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
@@ -51,7 +50,7 @@ def run(config: DaemonConfig) -> None:
             raise
         _say_ready()
         os.read(asked, 1)
-        _notify("STOPPING=1")
+        notify("STOPPING=1")
         server.stop(None).wait()
         service.close()
         _log.info("%s: everything is restored", state.who)
@@ -121,6 +120,8 @@ def _started(config: DaemonConfig, state: AgentState, dirty: str) -> tuple[grpc.
     service = Service(state, config.limits)
     if config.lease:
         threading.Thread(target=service.lend(dirty).run, name="leases", daemon=True).start()
+    else:
+        threading.Thread(target=Watchdog().run, name="watchdog", daemon=True).start()
     names = frozenset(config.tls.controllers) if config.tls else None
     return serve(
         state,
@@ -135,16 +136,4 @@ def _started(config: DaemonConfig, state: AgentState, dirty: str) -> tuple[grpc.
 
 def _say_ready() -> None:
     print("ready", flush=True)
-    _notify("READY=1")
-
-
-def _notify(text: str) -> None:
-    """Tell the service manager that started this, if one did (sd_notify(3))."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-        try:
-            sock.sendto(text.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
-        except OSError as error:
-            print(f"NOTIFY_SOCKET {address}: {error.strerror}", file=sys.stderr)
+    notify("READY=1")

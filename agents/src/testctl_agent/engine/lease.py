@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.refusal import BadRequest, Held, Refusal
+from testctl_agent.engine.sd_notify import Watchdog
 from testctl_agent.spec.errors import TestctlError
 
 _log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Leases:
         self._retry_at = self._clock() + RETRY_S  # when to try again, while not all is restored
         self._busy = 0  # calls of the holder that change something now
         self._closed = False
+        self._watchdog = Watchdog()
 
     def acquire(self, holder: str, wanted_s: float) -> Grant:
         """A lease of at most MOST_S seconds (wanted 0 or less: of as much)."""
@@ -221,7 +223,7 @@ class Leases:
             try:
                 with self._change:
                     while not self._closed and (wait_s := self._wait_s()) != 0:
-                        self._change.wait(wait_s)
+                        self._change.wait(self._watchdog.turn(wait_s))
                     if self._closed:
                         return
                 if not self.expire():
