@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4 import simple_switch, thrift
+from testctl_agent.p4 import simple_switch, thrift, thrift_port
 from testctl_agent.spec.errors import DriverError, TestbedError
 
 
@@ -34,7 +35,7 @@ def test_where_it_is_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 def test_one_that_ends_at_once_is_quoted_and_leaves_nothing(stand_in: Path, tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match=r"simple_switch_grpc: it ended \(exit 3\): no device eth9"):
-        simple_switch.start({1: "eth9"}, tmp_path / "run")
+        simple_switch.start({}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -52,6 +53,24 @@ def test_one_left_behind_is_ended_and_a_stranger_with_its_number_is_not(tmp_path
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+def test_without_nftables_a_switch_of_devices_is_refused(
+    stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simple_switch, "missing", lambda: "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        TestbedError, match=r"BMv2: want nft \(nftables\) on PATH, to close BMv2's Thrift port; got none"
+    ):
+        simple_switch.start({1: "eth9"}, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(bool(thrift_port.missing()), reason=thrift_port.missing())
+def test_nobody_else_reaches_the_thrift_port(in_namespace: Callable[..., str]) -> None:
+    assert in_namespace(Path(__file__).with_name("root_thrift_port.py")).splitlines()[-1] == "closed"
 
 
 def test_no_thrift_server() -> None:

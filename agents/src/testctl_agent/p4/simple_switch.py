@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testctl_agent import run
+from testctl_agent.p4 import thrift_port
 from testctl_agent.p4.thrift import SimpleSwitch
 from testctl_agent.spec.errors import TestbedError
 
@@ -110,6 +111,10 @@ def _last_words(log: Path) -> str:
 
 
 def _forget(directory: Path) -> None:
+    closed = directory / "thrift"
+    if closed.exists():
+        thrift_port.forget(int(closed.read_text(encoding="ascii")))
+        closed.unlink()
     for name in ("pid", "grpc", "packets", "log"):
         (directory / name).unlink(missing_ok=True)
     if directory.exists():
@@ -135,6 +140,7 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
     ports      P4 port → network device
     directory  for its files, made here; what was there of an earlier one is ended first
     packets    instead of devices, serve the data plane over gRPC
+    With devices its Thrift port is closed to all but this host first; without, for tests alone, it is not.
     Raises TestbedError: not found, did not start, did not listen in time.
     """
     if reason := missing():
@@ -142,6 +148,9 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
     end_stale(directory)
     directory.mkdir(parents=True, mode=0o700)
     thrift = free_port()
+    if ports:
+        (directory / "thrift").write_text(str(thrift), encoding="ascii")
+        _closed(directory, thrift)
     argv = ["setpriv", "--pdeathsig", "KILL", "--", str(find()), "--no-p4", "--device-id", str(device)]
     argv += ["--thrift-port", str(thrift)]
     for number, name in ports.items():
@@ -160,6 +169,15 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
         switch.close()
         raise
     return replace(switch, thrift=client)
+
+
+def _closed(directory: Path, port: int) -> None:
+    try:
+        thrift_port.close(port)
+    except TestbedError:
+        (directory / "thrift").unlink()
+        _forget(directory)
+        raise
 
 
 def _listens(address: str | tuple[str, int]) -> bool:
