@@ -110,3 +110,15 @@ def test_a_place_that_can_not_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(TestbedError, match="file: "):
         keys.make(tmp_path / "file", ["alpha"])
+
+
+def test_an_agents_certificate_does_not_become_a_controllers(tmp_path: Path) -> None:
+    keys.make(tmp_path, ["alpha"], controllers=["second"])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for names, controllers in ((["second"], []), (["beta"], ["alpha"])):
+        with pytest.raises(PlanError, match=r"want the certificate of an? (agent|controller); got another's"):
+            keys.make(tmp_path, names, controllers=controllers)
+    with pytest.raises(PlanError, match="want other names for controllers than for agents; got gamma"):
+        keys.make(tmp_path, ["gamma"], controllers=["gamma"])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert keys.make(tmp_path, ["alpha"], controllers=["second"]) == []

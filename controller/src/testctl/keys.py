@@ -3,7 +3,8 @@
 
 A directory holds ca.crt, controller.crt and NAME.crt (X.509, PEM), and a key (EC P-256, mode 0600) beside each.
 An agent's certificate has its inventory name as common name and as DNS name; the controller's common name is
-"controller".  What is there and good for a while is kept; the authority is never replaced.
+"controller", other controllers' are names of their own.  What is there and good for a while is kept; the authority is
+never replaced.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ CONTROLLER = "controller"
 DAYS = 825
 AUTHORITY_DAYS = 3650
 _MARGIN_DAYS = 30
+_CALLS, _ANSWERS = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+_WORDS = {_CALLS: "a controller", _ANSWERS: "an agent"}
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -38,28 +41,32 @@ class _Pair:
     key: ec.EllipticCurvePrivateKey
 
 
-def make(directory: Path, names: Sequence[str], days: int = DAYS) -> list[Path]:
+def make(directory: Path, names: Sequence[str], days: int = DAYS, controllers: Sequence[str] = ()) -> list[Path]:
     """Make what is missing or ends soon, for the controller and the agents `names`; returns the new certificates.
+
+    controllers: more of them, which may call as the first may
 
     days: how long new ones hold, at most as long as the authority.  PlanError for a name that can't be, or an
     authority that ends soon; TestbedError for a file that can't be read or written.
     """
-    for name in names:
+    for name in (*names, *controllers):
         if not _NAME.fullmatch(name) or name in (AUTHORITY, CONTROLLER):
             raise PlanError(
-                f"keys {directory}: want names of agents, of letters, digits, '.', '_', '-', "
+                f"keys {directory}: want names of agents, or other controllers, of letters, digits, '.', '_', '-', "
                 f"not {AUTHORITY} or {CONTROLLER}; got {name!r}"
             )
+    if both := sorted(set(names) & set(controllers)):
+        raise PlanError(f"keys {directory}: want other names for controllers than for agents; got {', '.join(both)}")
     if days < 1:
         raise PlanError(f"keys {directory}: want --days of at least 1; got {days}")
     try:
         durable.make_directory(directory, 0o700)
-        return _make(directory, names, days)
+        return _make(directory, names, days, (CONTROLLER, *controllers))
     except OSError as error:
         raise TestbedError(f"{error.filename or directory}: {error.strerror}") from error
 
 
-def _make(directory: Path, names: Sequence[str], days: int) -> list[Path]:
+def _make(directory: Path, names: Sequence[str], days: int, controllers: Sequence[str]) -> list[Path]:
     made = []
     now = datetime.now(UTC)
     if not _path(directory, AUTHORITY, "crt").exists():
@@ -76,9 +83,15 @@ def _make(directory: Path, names: Sequence[str], days: int) -> list[Path]:
             "make new keys and deploy them to every agent"
         )
     margin = timedelta(days=min(_MARGIN_DAYS, days / 3))
-    for name in (CONTROLLER, *dict.fromkeys(names)):
-        if not _good(_read(directory, name), authority, now + margin):
-            _write(directory, name, _leaf(name, authority, now, min(now + timedelta(days=days), end)))
+    roles = dict.fromkeys(controllers, _CALLS) | dict.fromkeys(names, _ANSWERS)
+    found = {name: _read(directory, name) for name in roles}
+    for name, pair in found.items():
+        if pair is not None and not _is(pair, roles[name]):
+            path = _path(directory, name, "crt")
+            raise PlanError(f"{path}: want the certificate of {_WORDS[roles[name]]}; got another's")
+    for name, role in roles.items():
+        if not _good(found[name], authority, now + margin):
+            _write(directory, name, _leaf(name, role, authority, now, min(now + timedelta(days=days), end)))
             made.append(_path(directory, name, "crt"))
     return made
 
@@ -96,6 +109,14 @@ def _good(pair: _Pair | None, authority: _Pair, until: datetime) -> bool:
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
+
+
+def _is(pair: _Pair, role: x509.ObjectIdentifier) -> bool:
+    """Whether a certificate is for calling, or for answering."""
+    try:
+        return role in pair.certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True
 
 
 def _read(directory: Path, name: str) -> _Pair | None:
@@ -160,10 +181,9 @@ def _authority(now: datetime) -> _Pair:
     return _Pair(begun.add_extension(_usage(signs=True), critical=True).sign(key, hashes.SHA256()), key)
 
 
-def _leaf(name: str, authority: _Pair, now: datetime, end: datetime) -> _Pair:
+def _leaf(name: str, role: x509.ObjectIdentifier, authority: _Pair, now: datetime, end: datetime) -> _Pair:
     """The controller calls, agents answer: each may do only that."""
     key = ec.generate_private_key(ec.SECP256R1())
-    role = ExtendedKeyUsageOID.CLIENT_AUTH if name == CONTROLLER else ExtendedKeyUsageOID.SERVER_AUTH
     begun = _begun(name, authority.certificate.subject, key)
     begun = begun.not_valid_before(now - timedelta(hours=1)).not_valid_after(end)
     begun = begun.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -172,6 +192,6 @@ def _leaf(name: str, authority: _Pair, now: datetime, end: datetime) -> _Pair:
     begun = begun.add_extension(
         x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False
     )
-    if name != CONTROLLER:
+    if role == _ANSWERS:
         begun = begun.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
     return _Pair(begun.sign(authority.key, hashes.SHA256()), key)
