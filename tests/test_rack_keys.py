@@ -26,7 +26,7 @@ METHODS = sorted(requests())
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A rack's keys, and another rack's."""
     place = tmp_path_factory.mktemp("keys")
-    keys.make(place / "ours", ["alpha", "beta"])
+    keys.make(place / "ours", ["alpha", "beta"], controllers=["second", "third"])
     keys.make(place / "theirs", ["alpha", "beta"])
     return place
 
@@ -40,7 +40,7 @@ def listen(folder: Path) -> Iterator[str]:
         "authority": str(folder / "ours" / "ca.crt"),
         "certificate": str(folder / "ours" / "alpha.crt"),
         "key": str(folder / "ours" / "alpha.key"),
-        "controllers": [keys.CONTROLLER],
+        "controllers": [keys.CONTROLLER, "second"],
     }
     with running(written(folder, listen=address, tls=tls)):
         yield address
@@ -65,8 +65,14 @@ def test_an_agents_certificate_and_another_racks_are_refused(caller: Caller, met
     assert caller.refused(method)[0] == grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.mark.parametrize("caller", [("ours", "controller")], indirect=True)
-def test_the_controllers_is_not(caller: Caller) -> None:
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("caller", [("ours", "third")], indirect=True)
+def test_a_controller_that_the_agent_does_not_know_is_refused(caller: Caller, method: str) -> None:
+    assert caller.refused(method)[0] == grpc.StatusCode.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize("caller", [("ours", "controller"), ("ours", "second")], indirect=True)
+def test_the_controllers_are_not(caller: Caller) -> None:
     caller.acquire()
     caller.call("Renew")
     caller.call("Restore")
