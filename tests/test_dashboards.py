@@ -136,11 +136,17 @@ def test_influxd_takes_the_units_settings() -> None:
         pytest.skip(REASON)
     role = ROOT / "playbooks" / "roles" / "influxdb"
     known = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) | {"influxdb_port": 12345}
+    known |= {"influxdb_password": "secret"}
     unit = jinja2.Template((role / "templates" / "unit.conf.j2").read_text(encoding="utf-8")).render(known)
     said = dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.MULTILINE))
-    assert len(said) == 3
+    assert len(said) == 4
     done = subprocess.run([PROGRAM, "config"], capture_output=True, text=True, check=True, env=os.environ | said)
-    for words in ('bind-address = "127.0.0.1:12345"', 'index-version = "tsi1"', "reporting-enabled = false"):
+    for words in (
+        'bind-address = "127.0.0.1:12345"',
+        'index-version = "tsi1"',
+        "reporting-enabled = false",
+        "auth-enabled = true",
+    ):
         assert words in done.stdout
 
 
@@ -163,3 +169,33 @@ def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, ser
     assert played(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "1d"}])["changed"] == 1
     assert kept() == ["24h0m0s"]
     assert server.rows("SELECT * FROM m", "runs") != [], "what was there is there"
+
+
+@needs_ansible
+def test_strangers_do_not_use_a_database_that_has_a_password(tmp_path: Path) -> None:
+    words = {"influxdb_database": "runs", "influxdb_password": "a b%c#"}
+    with running(tmp_path, ("testctl", "a b%c#")) as server:
+        words |= {"influxdb_port": httpx.URL(server.url).port}
+        assert played(tmp_path, "influxdb", "database", [words, words])["changed"] == 2, "user and database, once"
+        assert server.write("m x=1", "runs").status_code == 204
+        for query in ("DROP DATABASE runs", "SELECT * FROM m"):
+            for auth in (None, ("testctl", "wrong")):
+                answer = httpx.post(f"{server.url}/query", params={"q": query, "db": "runs"}, auth=auth)
+                assert answer.status_code == 401
+        assert server.rows("SELECT * FROM m", "runs") != []
+
+
+@needs_ansible
+def test_a_database_for_the_network_wants_a_password(tmp_path: Path) -> None:
+    book = tmp_path / "try.yml"
+    role = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb"}}
+    words = {"ansible_python_interpreter": sys.executable, "influxdb_address": "192.0.2.1",
+             "ansible_facts": {"service_mgr": "systemd"}}  # fmt: skip
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [role], "vars": words}
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    environ = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8",
+                            "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles")}  # fmt: skip
+    argv = [str(PLAYBOOK), "-i", "localhost,", "--check", str(book)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    assert done.returncode == 2, done.stdout
+    assert "want influxdb_password" in done.stdout
