@@ -53,6 +53,7 @@ def test_the_unit_calls_the_command_as_it_is() -> None:
         " --resume --jobs 3"
     )
     assert "--jobs" not in rendered("unit.service.j2", nightly_checkout="/c")
+    assert "\nUser=testctl-nightly\n" in rendered("unit.service.j2", nightly_checkout="/c"), "the lab needs no root"
 
 
 @pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
@@ -74,11 +75,13 @@ def test_a_workflow_pins_its_actions_and_names_files_that_are_there(name: str) -
     (job,) = yaml.safe_load(text)["jobs"].values()
     used = [step["uses"] for step in job["steps"] if "uses" in step]
     assert used
-    assert all(re.fullmatch(r"actions/[a-z-]+(/[a-z]+)?@v\d+", one) for one in used)
+    assert all(re.fullmatch(r"actions/[a-z-]+(/[a-z]+)?@[0-9a-f]{40}", one) for one in used), "a tag can be moved"
+    said = re.findall(r"uses: (\S+)@\S+ # v\d+\.\d+\.\d+$", text, re.MULTILINE)
+    assert said == [one.partition("@")[0] for one in used], "the version, for who reads it"
     called = {
         word for step in job["steps"] for word in re.findall(r"(?:^|\s)((?:\.ci|tools)/\w+)", step.get("run", ""))
     }
-    assert called == {".ci/run"} if name == "ci" else called == {"tools/setup"}
+    assert called == ({".ci/run", "tools/audit"} if name == "ci" else {"tools/setup"})
     assert all((ROOT / path).is_file() for path in called)
 
 
