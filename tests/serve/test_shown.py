@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 from testctl.report import write_report
 from testctl.results import layout
 
@@ -41,6 +43,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
             values["bulk"]["recovery_sent_pattern"] = LONG
         path.write_text(json.dumps(metrics), encoding="utf-8")
     (run / layout.SUMMARY).write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    versions = {"testctl": "0.1.0", "commit": "0123456789abcdef" * 3, "kernels": {"6.12": "6.12.117"}}
+    (run / layout.VERSIONS).write_text(json.dumps(versions), encoding="utf-8")
     report = write_report(run, figures=False)
     with serving(results) as lines:
         yield Recorded(lines[1].split()[1], run.name, report.as_uri())
@@ -94,6 +98,32 @@ def test_each_metric_value_is_on_the_screen(show: Show, recorded: Recorded, open
     boxes = [cell.bounding_box() for cell in cells.all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 1400 for box in boxes)
     assert "6000 characters" in table.inner_text()
+
+
+@BOTH
+def test_a_narrow_page_does_not_overflow_with_all_opened(
+    show: Show, recorded: Recorded, opened: Callable[..., Any]
+) -> None:
+    page = opened(show, recorded, "loss", 390)
+    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+def test_a_table_that_goes_on_beyond_the_edge_has_a_shadow_there(show: Show, recorded: Recorded) -> None:
+    page = report_point(show, recorded, "loss", 390)
+    region = page.get_by_role("region", name="Table of points")
+    region.scroll_into_view_if_needed()
+    assert region.evaluate("element => element.scrollWidth > element.clientWidth + 20")
+    before = edge(region)
+    region.evaluate("element => { element.scrollLeft = element.scrollWidth; }")
+    assert before < edge(region) == 255
+
+
+def edge(region: Any) -> int:
+    """How light the darkest pixel of its right edge is, above the table's text."""
+    with Image.open(BytesIO(region.screenshot())) as picture:
+        grey = picture.convert("L")
+        return int(min(grey.getpixel((grey.width - 2, y)) for y in range(2, 6)))
 
 
 def test_the_time_axis_never_begins_before_the_point(show: Show, recorded: Recorded) -> None:
