@@ -231,3 +231,15 @@ def test_a_batch_that_was_damaged_on_disk_is_never_sent(tmp_path: Path) -> None:
     assert (done.written, done.replayed, done.waiting, len(done.refusals)) == (1, 1, 0, 2)
     assert "want the batch of this digest; got 0 bytes" in done.refusals[0]
     assert "upload its run again" in done.refusals[1]
+
+
+def test_a_proxy_of_the_environment_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted() as server, scripted() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.setenv("no_proxy", "")
+        options = Options(tmp_path / "spool", Bytes.parse("1MB"), Clock().patience(1))
+        done = upload(LINES, parse_target(server.url, api="1", database="testctl"), TOKEN, options)
+    assert (done.written, done.away) == (1, "")
+    assert server.taken == LINES
+    assert proxy.asked == []

@@ -308,3 +308,27 @@ def test_no_such_file(tmp_path: Path) -> None:
         load_plan(tmp_path / "none.yaml")
     with pytest.raises(PlanError, match="can't read the plan: Is a directory"):
         load_plan(tmp_path)
+
+
+@pytest.mark.parametrize("text", ['"\\e]0;mine\\a"', '"\\x9b2J"', '"\\u202etxt"'])
+def test_what_a_terminal_would_act_on(text: str) -> None:
+    plan = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, cubic]]\nabout: " + text
+    with pytest.raises(PlanError, match=r"<plan>:4:8: want text that can be shown, without control characters") as said:
+        load_plan(plan)
+    assert all(char.isprintable() or char == "\n" for char in str(said.value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tuples:\n  - [sender, mtu, [" + ",".join(f"{i}x" for i in range(20_000)) + "]]\n",
+        "tuples: [[hosts, cc, cubic]]\n" + "".join(f"x{i}: 1\n" for i in range(20_000)),
+        "tuples: [[hosts, cc, cubic]]\ngroups:\n" + "  a: [sender]\n" * 10_000,
+    ],
+)
+def test_of_many_problems_the_first_are_said(text: str) -> None:
+    with pytest.raises(PlanError) as said:
+        load_plan("topology: pair\nflows: {bulk: sender -> receiver}\n" + text)
+    lines = str(said.value).splitlines()
+    assert len(lines) == 21
+    assert lines[-1].startswith("… and ")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import ssl
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,7 +89,7 @@ def upload(
     done = Done()
     with (
         held(options.spool, target, options.limit, lambda: say("another upload is under way; waiting")) as spool,
-        httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client,
+        _client() as client,
     ):
         sender = _Sender(Server(client, target, credentials, options.patience), spool, done)
         sender.replay()
@@ -97,6 +99,16 @@ def upload(
             say(f"{done.lines} lines")
         done.waiting = len(spool.waiting())
     return done
+
+
+def _client() -> httpx.Client:
+    """Nobody but the server of the URL gets the credentials: no proxy of the environment, no other server's redirect.
+
+    SSL_CERT_FILE and SSL_CERT_DIR say whom to believe, as for other programs.
+    """
+    file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    verify = ssl.create_default_context(cafile=file, capath=directory) if file or directory else True
+    return httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, trust_env=False, verify=verify)
 
 
 class _Sender:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import yaml
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.untrusted import words
 
 from testctl.plan.place import Place, Problems, show
 
@@ -156,6 +157,8 @@ def _build(events: Iterator[yaml.Event], name: str) -> Node:
         _refuse_extras(event, place, again=root is not None)
         if isinstance(event, yaml.ScalarEvent):
             node = Scalar(place, event.value, event.style is None)
+            if words(event.value) != event.value:
+                problems.add(place, f"want text that can be shown, without control characters; got {show(event.value)}")
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(stack) >= MOST_DEPTH:
                 raise PlanError(f"{place}: want at most {MOST_DEPTH} levels of nesting")
