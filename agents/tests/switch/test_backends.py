@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 from testctl_agent import netlink, qdisc
+from testctl_agent.params import registry
 from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
+from testctl_agent.spec.types import Choice
 from testctl_agent.switch import backend, bmv2, netem
 from testctl_agent.switch.fake import FakeBackend
 from testctl_agent.switch.netem import Model, packet_limit
@@ -15,6 +17,7 @@ from testctl_agent.switch.netem import Model, packet_limit
 
 def test_are_found_by_the_name_of_their_file() -> None:
     assert backend.names() == ("bmv2", "ebpf", "fake", "netem", "tofino")
+    assert registry.specs()["switch"]["backend"].type == Choice(("bmv2", "ebpf", "netem", "tofino"))
     assert backend.load("netem", {"switch:a": "a"}, {}).name == "netem"
     with pytest.raises(TestbedError, match="switch back end 'tofu': want one of bmv2, ebpf, fake, netem, tofino"):
         backend.load("tofu", {}, {})

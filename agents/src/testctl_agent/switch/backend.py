@@ -66,12 +66,21 @@ class Backend(Protocol):
         ...
 
 
+DOUBLE = "fake"
+"""The back end that only tests start."""
+
+
 @functools.cache
 def names() -> tuple[str, ...]:
     """Every back end there is: the files beside this one that open one."""
     opens = re.compile(r"^def open_backend\(", re.MULTILINE)
     here = Path(__file__).parent
     return tuple(sorted(p.stem for p in here.glob("*.py") if opens.search(p.read_text(encoding="utf-8"))))
+
+
+def of_plans() -> tuple[str, ...]:
+    """Those that a plan can name: the test double is for an agent's configuration in tests."""
+    return tuple(name for name in names() if name != DOUBLE)
 
 
 def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Choice, Value
-from testctl_agent.switch.backend import names
+from testctl_agent.switch.backend import of_plans
 
 SPEC = ParamSpec(
     name="backend",
     kind="switch",
     help="What forwards: the P4 program, in the kernel (ebpf), on bmv2 or tofino; or the kernel with netem",
-    type=Choice(names()),
+    type=Choice(of_plans()),
     scope="testbed",
 )
 
