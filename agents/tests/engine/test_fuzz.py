@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from testctl_agent import collect, generators
 from testctl_agent.engine import limits
 from testctl_agent.engine.refusal import BadRequest
+from testctl_agent.engine.workdir import MARK
 from testctl_agent.generators import tgen
 from testctl_agent.params import registry
 from testctl_agent.wire import agent_pb2 as pb
@@ -74,7 +75,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Ca
         assert not (folder / "journal.jsonl").exists()
         assert not any(folder.parent.glob("*/passwd"))
         assert daemon.end() == 0
-        assert list((folder / "work").iterdir()) == []
+        assert [path.name for path in (folder / "work").iterdir()] == [MARK]
 
 
 def sent(caller: Caller, method: str, data: bytes, token: str) -> tuple[grpc.StatusCode, str]:
