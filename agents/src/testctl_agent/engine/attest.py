@@ -22,9 +22,11 @@ _LEFT_OUT = frozenset({
     "net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_allowed_congestion_control",
 })  # fmt: skip
 """Secrets; and lists of the whole machine, of which the first is the fact "congestion controls"."""
-_SECRET = "stable_secret"
-_OF_DEVICES = ("conf", "neigh")
+_SECRET = "/stable_secret"
+_OF_DEVICES = ("/conf", "/neigh")
 _ALWAYS = ("all", "default")
+_MOST_BYTES = 1 << 16
+"""Of a file of /proc/sys or /sys, which give it at once."""
 _QUEUE = ("gro_flush_timeout", "napi_defer_hard_irqs", "threaded")
 
 
@@ -59,18 +61,19 @@ def _congestion_controls(net: Path) -> Iterable[tuple[str, str]]:
 
 def _sysctls(root: Path, devices: Sequence[str]) -> Iterable[tuple[str, str]]:
     """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, of other devices than these none."""
+    whose, top = {*_ALWAYS, *devices}, f"{root}/"
     for tree in _TREES:
-        for path in _files(root / tree, {*_ALWAYS, *devices}):
-            name = path.relative_to(root)
-            if str(name) not in _LEFT_OUT and path.name != _SECRET and (text := _text(path)) is not None:
-                yield f"sysctl {'.'.join(name.parts)}", " ".join(text.split())
+        for file in _files(f"{top}{tree}", whose):
+            name = file.removeprefix(top)
+            if name not in _LEFT_OUT and not name.endswith(_SECRET) and (text := _text(file)) is not None:
+                yield f"sysctl {name.replace('/', '.')}", " ".join(text.split())
 
 
-def _files(folder: Path, whose: Collection[str]) -> Iterator[Path]:
+def _files(folder: str, whose: Collection[str]) -> Iterator[str]:
     for where, folders, files in os.walk(folder):
-        if Path(where).name in _OF_DEVICES:
+        if where.endswith(_OF_DEVICES):
             folders[:] = [name for name in folders if name in whose]
-        yield from (Path(where, file) for file in files)
+        yield from (f"{where}/{file}" for file in files)
 
 
 def _queues(device: str, folder: Path) -> Iterable[tuple[str, str]]:
@@ -84,9 +87,15 @@ def _queues(device: str, folder: Path) -> Iterable[tuple[str, str]]:
         yield f"link {device} queues processors", " ".join(set_ones) or "any"
 
 
-def _text(path: Path) -> str | None:
-    """A file's text; None when it is not there or may not be read."""
+def _text(path: Path | str) -> str | None:
+    """A file's text; None when it is not there or may not be read.  There are hundreds: no file object for each."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        return os.read(file, _MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return None
+    finally:
+        os.close(file)
