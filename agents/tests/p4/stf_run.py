@@ -136,15 +136,13 @@ class StfTest:
         if not kind:
             return
         driver = self.target.driver
-        direct = [table.direct for table in self.tables.values() if table.direct]
         if index.startswith("$"):
-            entry = self.entries[index[1:]]
-            count = driver.direct(entry)
+            count = driver.direct(self.entries[index[1:]])
         else:
             count = driver.counter(name, number(index))
         got = count.packets if kind.lower() == "packets" else count.bytes - count.packets * len(self.padding)
         if not _COMPARE[compare](got, number(value)):
-            raise Failed(f"line {one.line}: {name}({index}): want {kind} {compare} {value}; got {got} ({direct})")
+            raise Failed(f"line {one.line}: {name}({index}): want {kind} {compare} {value}; got {got}")
 
     def _mc_node_create(self, one: Statement) -> None:
         self.nodes.append((number(one.words[0]), [number(port) for port in one.words[1:]]))

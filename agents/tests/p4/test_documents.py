@@ -107,7 +107,7 @@ def test_an_empty_header_can_be_extracted_and_emitted(made: Make) -> None:
 
 
 @pytest.mark.parametrize("how", ["remove", "copy", "add"])
-@pytest.mark.parametrize("many", [24, 62])
+@pytest.mark.parametrize("many", [62])
 def test_many_headers_that_come_and_go(made: Make, how: str, many: int) -> None:
     """The verifier's work grows with the headers, not with the sets of them that can be valid."""
     names = [f"b{at}" for at in range(many)]
