@@ -136,10 +136,7 @@ class StfTest:
         if not kind:
             return
         driver = self.target.driver
-        if index.startswith("$"):
-            count = driver.direct(self.entries[index[1:]])
-        else:
-            count = driver.counter(name, number(index))
+        count = driver.direct(self.entries[index[1:]]) if index.startswith("$") else driver.counter(name, number(index))
         got = count.packets if kind.lower() == "packets" else count.bytes - count.packets * len(self.padding)
         if not _COMPARE[compare](got, number(value)):
             raise Failed(f"line {one.line}: {name}({index}): want {kind} {compare} {value}; got {got}")
