@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -84,6 +85,18 @@ def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: P
     done = planned(wider)
     assert done.returncode == 2
     assert "no room for the plan's topology" in done.stderr
+
+
+@needs_ansible
+def test_a_deployment_to_nobody_fails() -> None:
+    """Ansible alone would skip every play and end with 0."""
+    found = ansible("ansible-playbook")
+    assert found is not None
+    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
+    argv = [str(found), "-i", "localhost,", str(ROOT / "playbooks" / "deploy.yml")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 2, done.stdout
+    assert "want hosts in group testctl_hosts; got none: give an inventory, -i inventory/NAME" in done.stdout
 
 
 def test_what_differs_is_named_with_its_sign() -> None:
