@@ -89,6 +89,9 @@ def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
         ("x-c-p", ("another kernel",)),
         ("k-x-x", ("other agents, tgen or first process of the lab", "another program of the switch")),
         ("k-c", ("another program of the switch",)),
+        ("k-c-p+tcp_events", ()),
+        ("k-c-p-2048", ("another memory of the lab",)),
+        ("k-c--2048", ("another program of the switch", "another memory of the lab")),
     ],
 )
 def test_what_differs_from_the_run(run: Run, key: str, said: tuple[str, ...]) -> None:

@@ -19,10 +19,8 @@ from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.versions import collect_versions
 from testctl.shared_run import partial
 from testctl.shrink.case import plan_of, point_of
+from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.lab import LabTestbed
-
-KEY_PARTS = ("another kernel", "other agents, tgen or first process of the lab", "another program of the switch")
-"""What it means when a part of the code key differs, in its order."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,7 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
 
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     """What determines the records beside the point, and is not what the run had."""
-    theirs, ours = str(found.said.get("code_key", "")).split("-"), key.split("-")
-    said = [name for name, a, b in zip(KEY_PARTS, theirs, ours, strict=False) if a != b]
-    said += [KEY_PARTS[-1]] if len(theirs) != len(ours) else []
+    said = CodeKey.parse(str(found.said.get("code_key", ""))).differences(CodeKey.parse(key))
     if said:
         here, there = collect_versions(), run.versions
         said += [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import compileall
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,10 @@ from testctl.code_hash import closure, imports
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
+from testctl.lab.sysctls import check_sysctls
 from testctl.plan import Point
 from testctl.testbeds import job as job_module
+from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.job import backend_of, job, kernel_of
 
 WALL_S = 120.0
@@ -47,14 +50,16 @@ class LabTestbed:
         """Compiles the switch's program where a point runs it, and removes what labs that were killed left.
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
-        ProgramError.
+        PlanError when it has not a sysctl that they set; ProgramError.
         """
         leftovers.sweep_temporary()
         points = list(points)
         _compile()
         found = {}
         for name in sorted({kernel_of(point) for point in points}):
-            found[name] = kernel_for(name, ccs_of(point for point in points if kernel_of(point) == name))
+            on_it = [point for point in points if kernel_of(point) == name]
+            found[name] = kernel_for(name, ccs_of(on_it))
+            check_sysctls(on_it, found[name])
         runs = any(backend_of(point) == "ebpf" for point in points)
         return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
 
@@ -80,8 +85,8 @@ class LabTestbed:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
         program = ""
         if self.program is not None and backend_of(point) == "ebpf":
-            program = "-" + hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
-        return f"{self.kernels[kernel_of(point)].key}-{self.code}{program}"
+            program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
+        return str(CodeKey(self.kernels[kernel_of(point)].key, self.code, program, os.environ.get(memory.SET, "")))
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What besides a point determines its records in the lab, as it stands in verdict.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_UNLIKE = (
+    "another kernel",
+    "other agents, tgen or first process of the lab",
+    "another program of the switch",
+    "another memory of the lab",
+)
+"""What it means when a part differs, in their order."""
+
+
+@dataclass(frozen=True)
+class CodeKey:
+    """kernel   the built kernel's key
+    code        hash of the agents, tgen, the lab's first process and what starts it
+    program     hash of the switch's compiled program; "" where none runs
+    memory_mb   what every lab was given by the environment; "" where it was worked out, which the point determines
+    """
+
+    kernel: str
+    code: str
+    program: str = ""
+    memory_mb: str = ""
+
+    def __str__(self) -> str:
+        return "-".join(self._parts()).rstrip("-")
+
+    @classmethod
+    def parse(cls, text: str) -> CodeKey:
+        """What `str` wrote, without the instruments of a replay behind it; parts that are not there are ""."""
+        return cls(*[*text.partition("+")[0].split("-"), "", "", "", ""][: len(_UNLIKE)])
+
+    def differences(self, other: CodeKey) -> list[str]:
+        """What is not the same, in words."""
+        return [name for name, a, b in zip(_UNLIKE, self._parts(), other._parts(), strict=True) if a != b]
+
+    def _parts(self) -> tuple[str, str, str, str]:
+        return self.kernel, self.code, self.program, self.memory_mb
