@@ -129,7 +129,7 @@ def test_the_limiter_marks_data_on_any_kernel(tmp_path: Path) -> None:
 
 @root
 def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
-    one = run(write(tmp_path), "--set", f"hosts.kernel=['5.99', '{VERSION}']", "--set", "hosts.cc=nosuch")
+    one = run(write(tmp_path), "--set", f"hosts.kernel=['5.99', '{VERSION}']", "--set", "hosts.cc=nosuch", code=4)
     assert {point.verdict for point in one.points} == {"skip"}
     other, missing = sorted((point.reason for point in one.points), key=lambda reason: "nosuch" in reason)
     assert f"kernel: want 5.99; this testbed runs {VERSION} ({platform.release()})" in other
@@ -140,7 +140,7 @@ def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
 @pytest.mark.skipif(not qdisc.missing("fq") if os.geteuid() == 0 else True, reason="this kernel has fq")
 def test_a_tuple_that_can_not_be_had_is_left_out_by_choice(tmp_path: Path) -> None:
     file = write(tmp_path, "[switch, rate, 1gbit]", "[switch, delay, 5us]")
-    said = call(file, "--out", "skipped")
+    said = call(file, "--out", "skipped", code=4)
     assert "switch:sender, rate and switch:sender, delay" in said
     assert "this kernel has no fq qdisc" in said
     one = run(file, "--without", "switch.rate", "--without", "switch.delay")
