@@ -78,6 +78,7 @@ def test_what_it_refuses(options: dict[str, Value], reason: str, tmp_path: Path)
 def test_a_result_of_either_end() -> None:
     client = iperf3.parse((DATA / "iperf3_client.json").read_text(), "client")
     server = iperf3.parse((DATA / "iperf3_server.json").read_text(), "server")
+    assert [(end["role"], end["bytes"]) for end in (client, server)] == [("sender", 1250000), ("receiver", 1250000)]
     (sent,), (got,) = client["connections"], server["connections"]
     assert (sent["local_port"], sent["remote_port"], sent["bytes_sent"], sent["retransmits"]) == (
         41800,

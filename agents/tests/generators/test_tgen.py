@@ -114,6 +114,7 @@ def both_ends(tmp_path: Path, **options: Value) -> list[dict[str, object]]:
 def test_both_ends_as_tasks(tmp_path: Path) -> None:
     server, client = both_ends(tmp_path, server_port=18001, client_port=18100, bytes=10_000, verify=True, parallel=2)
     assert (server["side"], server["role"], client["role"]) == ("server", "receiver", "sender")
+    assert (server["bytes"], client["bytes"]) == (20_000, 20_000)
     assert json.dumps(server)
 
 

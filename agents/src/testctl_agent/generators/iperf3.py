@@ -152,7 +152,9 @@ def parse(text: str, side: Side) -> Result:
                 "error": None,
             }
         )
-    return {"generator": NAME, "side": side, "error": None, "connections": connections, "iperf3": said}
+    role = "sender" if sends else "receiver"
+    found: Result = {"generator": NAME, "side": side, "role": role, "error": None, "connections": connections}
+    return found | {"bytes": tgen.moved(found), "iperf3": said}
 
 
 def result(workdir: Path, side: Side) -> Result:

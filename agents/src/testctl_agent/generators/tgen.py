@@ -90,7 +90,13 @@ def result(workdir: Path, side: Side) -> Result:
         raise TestbedError(f"tgen {side}: no result: {error}") from error
     if found.get("error"):
         raise TestbedError(f"tgen {side}: {found['error']}")
-    return found
+    return found | {"bytes": moved(found)}
+
+
+def moved(result: Result) -> int:
+    """What the application of this end wrote, or read, by its `role`, over all its connections: a result's `bytes`."""
+    name = "bytes_sent" if result["role"] == "sender" else "bytes_received"
+    return sum(int(connection.get(name) or 0) for connection in result["connections"])
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:

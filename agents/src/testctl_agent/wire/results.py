@@ -22,6 +22,7 @@ CONNECTION = {
 SUM = {"bytes?": int}
 END = {
     "role?": str,
+    "bytes?": COUNT,
     "verified?": (bool, None),
     "bad_offset?": COUNT,
     "connections?": ([CONNECTION], int),

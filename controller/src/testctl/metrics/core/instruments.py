@@ -55,19 +55,8 @@ def _ends(result: Any) -> Iterator[Mapping[str, Any]]:
 
 def generator_bytes(result: Any) -> tuple[int | None, int | None]:
     """(bytes the sender's application wrote, bytes the receiver's read), None where not said."""
-    sent = received = None
-    for end in _ends(result):
-        connections = end.get("connections")
-        if isinstance(connections, list):  # tgen
-            if end.get("role") == "sender":
-                sent = sum(int(conn.get("bytes_sent") or 0) for conn in connections)
-            if end.get("role") == "receiver":
-                received = sum(int(conn.get("bytes_received") or 0) for conn in connections)
-        if isinstance(end.get("sum_sent"), Mapping):  # iperf3
-            sent = int(end["sum_sent"].get("bytes", 0))
-        if isinstance(end.get("sum_received"), Mapping):
-            received = int(end["sum_received"].get("bytes", 0))
-    return sent, received
+    ends = {end["role"]: end["bytes"] for end in _ends(result) if "role" in end and "bytes" in end}
+    return ends.get("sender"), ends.get("receiver")
 
 
 def _generator(seen: FlowView, result: Any) -> Iterator[str]:
