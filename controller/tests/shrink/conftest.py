@@ -85,6 +85,6 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
                 metrics={"bulk": {"stability_cv_10ms": cv, "packets_lost": 0}},
             )
             write_point(writer.path, result)
-        return complete(plan, writer, Options(tmp_path), (), datetime.now(UTC), 1.0)
+        return complete(plan, writer, Options(tmp_path), datetime.now(UTC), 1.0)
 
     return make

@@ -91,6 +91,19 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
     return ""
 
 
+def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> Mapping[str, Any]:
+    """What verdict.json of a point says, with the verdict that was measured; {} where it may not be used as it is.
+
+    code_key, analysis: of the code at hand, as in PointResult
+    """
+    kept = Kept(path, _said(path / layout.VERDICT))
+    if unusable(kept, code_key, analysis["records"]) or kept.said["analysis"] != analysis:
+        return {}
+    if difference(path, kept.said.get("files")):
+        return {}
+    return {**kept.said, **kept.said["measured"]}
+
+
 def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
     """Take a point into a run (hard links where possible), with the verdict that was measured.
 

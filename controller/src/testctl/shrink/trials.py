@@ -14,10 +14,12 @@ from typing import Any, Literal
 
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
+from testctl.assess import analysis_keys
 from testctl.execute import Bed, measure
 from testctl.plan import Point
 from testctl.results import layout, write_point
 from testctl.results.reader import read_json
+from testctl.results.reuse import as_measured
 from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
 
 CANDIDATES = "candidates"
@@ -112,14 +114,13 @@ class Trials:
         return Trial(tuples, answer, words, len(waiting), wall_s)
 
     def _finished(self, point: Point, code_key: str) -> Result | None:
-        """The point as the run has it, or an earlier search in this directory."""
+        """The point as the run or an earlier search in this directory has it, as it was written, by the code of now."""
         for place in (self.case.run.path, self.directory / CANDIDATES):
             path = layout.point_dir(place, point.id)
             if not (path / layout.VERDICT).exists():
                 continue
-            said = read_json(path / layout.VERDICT)
-            if said.get("code_key") == code_key and said.get("verdict") in ("pass", "fail"):
-                return {**said, "verdict": "pass", "metrics": read_json(path / layout.METRICS)}
+            if said := as_measured(path, code_key, analysis_keys()):
+                return {**said, "metrics": read_json(path / layout.METRICS)}
         return None
 
 
