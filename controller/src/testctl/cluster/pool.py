@@ -13,6 +13,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -234,9 +235,13 @@ def _connected(address: str) -> Client:
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    client: Client = Client.__new__(Client)  # to have one whose __init__ fails: it is closed here, not by the collector
     try:
-        return Client(address, timeout=CONNECT_S, set_as_default=False, deserializers=["msgpack", "error"])
+        client.__init__(address, timeout=CONNECT_S, set_as_default=False, deserializers=["msgpack", "error"])
+        return client
     except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        with suppress(Exception):
+            client.close(timeout=1)
         raise TestbedError(
             f"--cluster {address}: want the address of a Dask scheduler, such as tls://10.0.0.1:8786, and for tls:// "
             f"certificates in Dask's configuration (docs/cluster.md); got: {str(error) or type(error).__name__}"
