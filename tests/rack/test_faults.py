@@ -39,12 +39,12 @@ def whole_after(rack: Bed, *words: str, finished: int | None = None) -> None:
     kept = [path for path in (rack.where / "results").glob("2*/points/*") if said(path) == "pass"]
     if finished is not None:
         assert len(kept) == finished
-    rack.whole("--resume", *words, points=1 if set(ONE) <= set(words) else POINTS)
+    summary = rack.whole("--resume", *words, points=1 if set(ONE) <= set(words) else POINTS)
     newest = (rack.where / "results" / "latest").resolve()
     reused = [
         path.name for path in (newest / "points").iterdir() if "reused_from" in (path / "verdict.json").read_text()
     ]
-    assert sorted(reused) == sorted({path.name for path in kept})
+    assert sorted(reused) == sorted({path.name for path in kept}), summary["resumed"]
 
 
 def said(point: Path) -> str:

@@ -34,6 +34,8 @@ PACKETS = {"reno": 60, "cubic": 90}
 FEW, SOME, MANY = 1, 70, 1000
 """Packets that all points have, that only cubic has, and that none has."""
 LONG_NS = 100_000_000
+NO_SAMPLES = b"TGI1" + (320).to_bytes(4, "little")
+"""A file of tcp_info without a sample: an empty table, of hosts that have names."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Synthetic:
                 place = workdir / host / "capture"
                 place.mkdir(parents=True)
                 shutil.copy(Path(made) / "raw" / host / "capture.pcap", place)
+                (workdir / host / "tcp_info.bin").write_bytes(NO_SAMPLES)
         return asked, {
             "t0_ns": T0_NS,
             "end_ns": T0_NS + LONG_NS,

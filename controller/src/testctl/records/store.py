@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from testctl_agent.spec.untrusted import loads
 
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object, said_of
 from testctl.records.packets import read_packets
-from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, numbers_of
+from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, names_column, numbers_of
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import read_telemetry
@@ -26,6 +27,8 @@ from testctl.records.telemetry import read_telemetry
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _TRACED = "tcp_events"
 _DOCUMENTS = ("counters", "outcome", "point")
+_NAMES = "testctl.names"
+"""In the metadata of an empty table's file: {column: names}."""
 
 
 @dataclass
@@ -101,7 +104,8 @@ class Records:
         """Write packets.parquet, tcp_info.parquet, tcp_events.parquet if there are any (zstd) and records.json."""
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*(name for name, _ in _TABLES), *([_TRACED] if self.tcp_events is not None else [])):
-            pq.write_table(getattr(self, name), directory / f"{name}.parquet", compression="zstd", compression_level=1)
+            table = _with_names(getattr(self, name))
+            pq.write_table(table, directory / f"{name}.parquet", compression="zstd", compression_level=1)
         documents = {name: getattr(self, name) for name in (*_DOCUMENTS, "notes")}
         (directory / "records.json").write_text(json.dumps(documents, indent=1, sort_keys=True) + "\n")
 
@@ -140,6 +144,26 @@ def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
     return {entity: path for entity, path in found.items() if path is not None}
 
 
+def _with_names(table: pa.Table) -> pa.Table:
+    """A table without rows with the names of its dictionary columns beside it: its file has none, and the digest covers
+    them.  Any other as it is."""
+    if table.num_rows:
+        return table
+    names = {field.name: codes_of(table, field.name)[1] for field in table.schema if pa.types.is_dictionary(field.type)}
+    return table.replace_schema_metadata({_NAMES: json.dumps(names)})
+
+
+def _named_again(table: pa.Table) -> pa.Table:
+    """The table as it was before _with_names."""
+    kept = (table.schema.metadata or {}).get(_NAMES.encode())
+    if table.num_rows or kept is None:
+        return table
+    for name, names in loads(kept.decode()).items():
+        column = names_column(np.empty(0, np.int16), [str(one) for one in names])
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
     try:
         table = pq.read_table(path)
@@ -147,4 +171,7 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
     if table.schema.names != schema.names:
         raise RecordsError(path, f"want the columns {', '.join(schema.names)}; got {', '.join(table.schema.names)}")
-    return table.cast(schema).combine_chunks()
+    try:
+        return _named_again(table).cast(schema).combine_chunks()
+    except (ValueError, TypeError, AttributeError, IndexError, pa.ArrowException) as error:
+        raise RecordsError(path, f"want the names of an empty table's columns; got {error}") from error
