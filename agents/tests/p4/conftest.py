@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.tests.p4.documents import Document, Make, loaded
 from agents.tests.p4.harness import EbpfTarget
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -24,4 +25,18 @@ def target() -> Iterator[Callable[[str], EbpfTarget]]:
 
     yield make
     for one in made:
+        one.close()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Make]:
+    """made(document): the program of a document written by a test, loaded; it is gone after the test."""
+    found: list[EbpfTarget] = []
+
+    def make(one: Document) -> EbpfTarget:
+        found.append(loaded(tmp_path, one))
+        return found[-1]
+
+    yield make
+    for one in found:
         one.close()

@@ -11,7 +11,7 @@ by port 1.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from agents.tests.p4.harness import EbpfTarget
 
 Document = dict[str, Any]
 Json = dict[str, Any]
+Make = Callable[[Document], EbpfTarget]
 HERE = Path(__file__).parent / "programs"
 
 

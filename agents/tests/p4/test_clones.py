@@ -4,36 +4,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from testctl_agent.p4.translate import translate_text
 from testctl_agent.spec.errors import DriverError, ProgramError
 
-from agents.tests.p4.documents import Document, Json, apply, assign, document, field, header, loaded, number, statement
-from agents.tests.p4.harness import EbpfTarget
+from agents.tests.p4.documents import (
+    Document,
+    Json,
+    Make,
+    apply,
+    assign,
+    document,
+    field,
+    header,
+    number,
+    statement,
+)
 
 pytestmark = pytest.mark.root
 
-Make = Callable[[Document], EbpfTarget]
 REST = bytes(range(64))
 TYPES = {"x_t": [(name, 8) for name in "abcr"], "y_t": [("v", 32)], "meta_t": [("kept", 8), ("lost", 8)]}
 HEADERS = {"x": "x_t", "y": "y_t", "meta": "meta_t"}
 INGRESS, EGRESS = "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Make]:
-    found: list[EbpfTarget] = []
-
-    def make(one: Document) -> EbpfTarget:
-        found.append(loaded(tmp_path, one))
-        return found[-1]
-
-    yield make
-    for one in found:
-        one.close()
 
 
 def cloning(ingress: Sequence[Json], egress: Sequence[Json]) -> Document:

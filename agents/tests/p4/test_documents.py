@@ -3,45 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 from testctl_agent.spec.errors import DriverError
 
 from agents.tests.p4.documents import (
-    Document,
     Json,
+    Make,
     apply,
     assign,
     document,
     element,
     field,
     header,
-    loaded,
     number,
     statement,
 )
-from agents.tests.p4.harness import EbpfTarget
 
 pytestmark = pytest.mark.root
 
-Make = Callable[[Document], EbpfTarget]
 REST = bytes(range(64))
 BYTES = {"x_t": [(name, 8) for name in "abcr"]}
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Make]:
-    found: list[EbpfTarget] = []
-
-    def make(one: Document) -> EbpfTarget:
-        found.append(loaded(tmp_path, one))
-        return found[-1]
-
-    yield make
-    for one in found:
-        one.close()
 
 
 def saturated(op: str, a: str, b: str) -> Json:

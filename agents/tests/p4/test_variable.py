@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from testctl_agent.p4.translate import translate_text
 from testctl_agent.spec.errors import ProgramError
 
-from agents.tests.p4.documents import Document, Json, apply, assign, document, field, header, loaded, number, statement
-from agents.tests.p4.harness import EbpfTarget
+from agents.tests.p4.documents import (
+    Document,
+    Json,
+    Make,
+    apply,
+    assign,
+    document,
+    field,
+    header,
+    number,
+    statement,
+)
 from agents.tests.p4.packets import checksum
 
-Make = Callable[[Document], EbpfTarget]
 REST = bytes(range(100, 164))
 TYPES = {
     "x_t": [("words", 8), ("flag", 8), ("sum", 16)],
@@ -24,19 +32,6 @@ TYPES = {
 }
 HEADERS = {"x": "x_t", "o": "o_t", "t": "t_t", "other": "o_t"}
 OPTIONS = bytes(range(1, 41))
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Make]:
-    found: list[EbpfTarget] = []
-
-    def make(one: Document) -> EbpfTarget:
-        found.append(loaded(tmp_path, one))
-        return found[-1]
-
-    yield make
-    for one in found:
-        one.close()
 
 
 def program(*ingress: Json) -> Document:
