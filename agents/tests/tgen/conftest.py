@@ -19,7 +19,9 @@ from testctl_agent.generators import tgen
 
 Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
-_blocks = itertools.count(20000 + os.getpid() % 80 * 100, 4)
+PORTS = "TESTCTL_TEST_PORTS"
+"""In the environment: the first port of these tests, where they run beside themselves."""
+_blocks = itertools.count(int(os.environ.get(PORTS, 20000)) + os.getpid() % 80 * 100, 4)
 
 
 def free(port: int) -> bool:
