@@ -20,22 +20,18 @@ from typing import Any, Protocol
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import words
 
-from testctl import leftovers
 from testctl.plan import Claim, Plan, Point, evaluate, evaluate_claims, verdict_alone
 from testctl.processes import workers
 from testctl.report import run_so_far, write_report
 from testctl.results import PointResult, Run, RunPoint, RunWriter, layout, load_run
-from testctl.results.atomic import told
 from testctl.results.point import set_verdict, write_point
 from testctl.results.reader import load_point, load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions
+from testctl.results.work import WORK, begin_work, clear_work
 from testctl.resume import Resume
 from testctl.statement import LAB, command_of, statement
 
-WORK = ".work"
-"""In a run in progress: what the labs write, until it has been read."""
-CLEAR_TRIES = 50
 MOST_TRACEBACK = 100_000
 SKIPPED = 4
 """The exit code of a run in which nothing was measured."""
@@ -153,7 +149,7 @@ def run_plan(
         wall_s = time.monotonic() - clock
         return complete(plan, writer, options, started, wall_s, watch, resume.summary() if resume else {}, judged)
     except BaseException:
-        _clear(writer.path / WORK)
+        clear_work(writer.path / WORK)
         writer.discard()
         raise
 
@@ -190,7 +186,7 @@ def complete(
     summary |= statement(plan, options.results_dir, options.jobs)
     summary |= more or {}
     summary |= watch.summary(plan, writer.path.with_name(summary["run"])) if watch is not None else {}
-    _clear(writer.path / WORK)
+    clear_work(writer.path / WORK)
     tell = judged(run_so_far(writer.path, summary)) if judged is not None else None
     write_report(writer.path, specs=plan.figures, summary=summary, jobs=max(options.jobs, options.drawers), tell=tell)
     return load_run(writer.finish(summary))
@@ -259,28 +255,6 @@ def in_turns(plan: Plan) -> Sequence[Point]:
     A machine that slowly changes then does so for all of them; repetitions back to back would each see another one.
     """
     return plan.points if plan.testbed == LAB else sorted(plan.points, key=lambda point: point.repeat)
-
-
-def _clear(directory: Path) -> None:
-    """Remove a directory, though labs that are just being killed may still write into it."""
-    for _ in range(CLEAR_TRIES):
-        shutil.rmtree(directory, ignore_errors=True)
-        if not directory.exists():
-            break
-        time.sleep(0.1)
-    leftovers.release(directory)
-
-
-def begin_work(run: Path) -> None:
-    """Make the run's directory for raw files, which goes with this process, and remove those that killed ones left.
-
-    A run of theirs that has no finished point goes too.
-    """
-    for work in leftovers.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
-        RunWriter(work.parent, work.parent, None).discard()
-    with told(run, "nothing was run"):
-        (run / WORK).mkdir()
-        leftovers.hold(run / WORK)
 
 
 def _words(plan: Plan, point: Point) -> str:

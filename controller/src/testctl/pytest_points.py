@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.execute import WORK, Options, complete
+from testctl.execute import Options, complete
 from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
+from testctl.results.work import WORK
 from testctl.shared_run import SharedRun, partial
 from testctl.testbeds.choose import check_name, choose
 

@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from testctl.execute import WORK, Bed, run_one
+from testctl.execute import Bed, run_one
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
 from testctl.plan.judge import Judge, Verdict, counterpart, matching
 from testctl.results import RunPoint, layout, load_point
+from testctl.results.work import WORK
 
 
 class SharedRun:

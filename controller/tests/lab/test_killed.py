@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from testctl import leftovers, processes
-from testctl.execute import WORK, begin_work
 from testctl.results import RunWriter
+from testctl.results.work import WORK, begin_work
 
 ROOT = Path(__file__).parents[3]
 LONG_S = 120

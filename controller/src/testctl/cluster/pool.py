@@ -37,10 +37,11 @@ from testctl.cluster.worker import (
     unpack,
     work,
 )
-from testctl.execute import WORK, Bed, Done, Finished
+from testctl.execute import Bed, Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
 from testctl.results.atomic import check_room, told
+from testctl.results.work import WORK
 from testctl.serve.guard import is_loopback
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import WORK, Options, begin_work, complete, keep, measure
+from testctl.execute import Options, complete, keep, measure
 from testctl.plan import Plan, Point
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.versions import collect_versions
+from testctl.results.work import WORK, begin_work
 from testctl.shared_run import partial
 from testctl.shrink.case import plan_of, point_of
 from testctl.testbeds.code_key import CodeKey

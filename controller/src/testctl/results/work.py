@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The raw files of a run in progress: where they lie, and that they go with the process that made them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+from testctl import leftovers
+from testctl.results import layout
+from testctl.results.atomic import told
+from testctl.results.writer import RunWriter
+
+WORK = ".work"
+"""In a run in progress: what the labs write, until it has been read."""
+CLEAR_TRIES = 50
+
+
+def clear_work(directory: Path) -> None:
+    """Remove a directory, though labs that are just being killed may still write into it."""
+    for _ in range(CLEAR_TRIES):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            break
+        time.sleep(0.1)
+    leftovers.release(directory)
+
+
+def begin_work(run: Path) -> None:
+    """Make the run's directory for raw files, which goes with this process, and remove those that killed ones left.
+
+    A run of theirs that has no finished point goes too.
+    """
+    for work in leftovers.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
+        RunWriter(work.parent, work.parent, None).discard()
+    with told(run, "nothing was run"):
+        (run / WORK).mkdir()
+        leftovers.hold(run / WORK)
