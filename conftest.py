@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from testctl.lab.processor import own_processor
+from testctl.lab.cpu_pinning import own_processor
 
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, os.environ["TESTCTL_ROOT"] + "/lab/boot")
 
 import init
-from testctl.run import run
+from testctl.system.subprocesses import run
 from testctl.testbeds import network
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl.execute import SKIPPED
+from testctl.execution.run import SKIPPED
 
 
 @pytest.mark.lab

@@ -19,7 +19,7 @@ import yaml
 from testctl.grafana import dashboards
 from testctl.grafana.model import UNITS
 from testctl.metrics import metric_names
-from testctl.testbeds.rack import ansible
+from testctl.testbeds.inventory_file import ansible
 
 from controller.tests.influx.influxd import PROGRAM, REASON, Influxd, running
 from tests.grafana import board, panels, queries, variables

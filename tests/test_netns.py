@@ -19,8 +19,8 @@ from testctl.metrics import throughput_bins
 from testctl.records import Records
 from testctl.results import Run, load_run
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, owner_of
-from testctl_agent import qdisc
 from testctl_agent.cc.struct_ops import available, lacks
+from testctl_agent.network import qdisc
 
 root = pytest.mark.root
 VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from testctl.metrics import metric_names
 from testctl.plan import load_plan
-from testctl.testbeds.rack import ansible
+from testctl.testbeds.inventory_file import ansible
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "nightly"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl import paths
+from testctl.system import checkout
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(3600)]
 
@@ -49,14 +49,14 @@ def other(tmp_path: Path) -> Iterator[Path]:
     """The checkout with one line of AReno changed; the kernel that it gave is removed afterwards."""
     root = tmp_path / "other"
     (root / "lab").mkdir(parents=True)
-    for path in paths.root().iterdir():
+    for path in checkout.root().iterdir():
         if path.name not in ("lab", "results"):
             (root / path.name).symlink_to(path)
-    for path in paths.lab().iterdir():
+    for path in checkout.lab().iterdir():
         if path.name != "cc":
             (root / "lab" / path.name).symlink_to(path)
     (root / "lab" / "cc").mkdir()
-    for path in (paths.lab() / "cc").glob("*.[ch]"):
+    for path in (checkout.lab() / "cc").glob("*.[ch]"):
         text = path.read_text(encoding="utf-8")
         if path.name == "tcp_areno.c":
             assert text.count(LINE) == 1

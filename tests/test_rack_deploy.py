@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 import yaml
-from testctl import keys
+from testctl.testbeds import pki
 from testctl_agent.wire import agent_pb2, agent_pb2_grpc
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ class Rack:
         return self.state / "inventory"
 
     def tool(self, what: str, *words: str) -> Done:
-        return run([sys.executable, "-m", "testctl.rack", what, "--state", str(self.state), *words])
+        return run([sys.executable, "-m", "testctl.simulated_rack", what, "--state", str(self.state), *words])
 
     def play(self, name: str, *words: str) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")
@@ -281,7 +281,7 @@ def test_who_is_not_the_controller_is_refused(rack: Rack, caller: str) -> None:
 
 
 def test_another_authoritys_controller_is_refused(rack: Rack, tmp_path: Path) -> None:
-    keys.make(tmp_path, ["alpha"])
+    pki.make(tmp_path, ["alpha"])
     (tmp_path / "ca.crt").write_bytes((rack.state / "keys" / "ca.crt").read_bytes())
     with pytest.raises(grpc.RpcError) as error:
         rack.describe("alpha", tmp_path)

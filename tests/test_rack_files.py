@@ -15,11 +15,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl import wheelhouse
-from testctl.rack import inventory, leftovers
-from testctl.rack.__main__ import down
-from testctl.rack.plan import plan
-from testctl.testbeds.rack import ansible
+from testctl.simulated_rack import inventory, leftovers
+from testctl.simulated_rack.__main__ import down
+from testctl.simulated_rack.plan import plan
+from testctl.testbeds import wheelhouse
+from testctl.testbeds.inventory_file import ansible
 from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import grpc
 import pytest
-from testctl import keys
+from testctl.testbeds import pki
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.channels import open_channel, read_keys
-from testctl.testbeds.rack import Station
-from testctl_agent.engine.guard import requests
+from testctl.testbeds.inventory_file import Station
+from testctl.testbeds.mtls import open_channel, read_keys
+from testctl_agent.engine.auth import requests
 from testctl_agent.wire import agent_pb2 as pb
 
 from agents.tests.engine.daemons import Caller, calling, running, written
@@ -26,8 +26,8 @@ METHODS = sorted(requests())
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A rack's keys, and another rack's."""
     place = tmp_path_factory.mktemp("keys")
-    keys.make(place / "ours", ["alpha", "beta"], controllers=["second", "third"])
-    keys.make(place / "theirs", ["alpha", "beta"])
+    pki.make(place / "ours", ["alpha", "beta"], controllers=["second", "third"])
+    pki.make(place / "theirs", ["alpha", "beta"])
     return place
 
 
@@ -40,7 +40,7 @@ def listen(folder: Path) -> Iterator[str]:
         "authority": str(folder / "ours" / "ca.crt"),
         "certificate": str(folder / "ours" / "alpha.crt"),
         "key": str(folder / "ours" / "alpha.key"),
-        "controllers": [keys.CONTROLLER, "second"],
+        "controllers": [pki.CONTROLLER, "second"],
     }
     with running(written(folder, listen=address, tls=tls)):
         yield address

@@ -11,10 +11,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from testctl import keys
-from testctl.testbeds import remote
+from testctl.testbeds import leased_agents, pki
+from testctl.testbeds.inventory_file import Rack, Station
 from testctl.testbeds.placement import Placement
-from testctl.testbeds.rack import Rack, Station
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
@@ -26,13 +25,13 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 @pytest.fixture
 def agents(tmp_path: Path) -> Iterator[tuple[Rack, dict[str, Daemon]]]:
     """Four hosts on the loopback."""
-    keys.make(tmp_path, NAMES)
+    pki.make(tmp_path, NAMES)
     stations, daemons = {}, {}
     with ExitStack() as stack:
         for name in NAMES:
             with closing(socket.create_server(("127.0.0.1", 0))) as sock:
                 listen = f"127.0.0.1:{sock.getsockname()[1]}"
-            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [keys.CONTROLLER]}
+            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [pki.CONTROLLER]}
             tls |= {"certificate": str(tmp_path / f"{name}.crt"), "key": str(tmp_path / f"{name}.key")}
             folder = tmp_path / name
             folder.mkdir()
@@ -47,8 +46,8 @@ def test_a_lease_does_not_wait_for_hosts_that_are_dead(
 ) -> None:
     """Asked one after the other, three dead hosts would take longer than the fourth's lease lasts."""
     rack, daemons = agents
-    monkeypatch.setenv(remote.LEASE, "3")
-    with remote.RemoteAgents(rack, Placement(rack.stations), "a test") as held:
+    monkeypatch.setenv(leased_agents.LEASE, "3")
+    with leased_agents.RemoteAgents(rack, Placement(rack.stations), "a test") as held:
         for name in NAMES[:3]:
             daemons[name].process.send_signal(signal.SIGSTOP)
         time.sleep(8)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.execute import run_one
+from testctl.execution.run import run_one
+from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import load_plan
-from testctl.processes import kill_workers, workers
 from testctl.records.schema import FIN
 from testctl.results import load_run
 from testctl.testbeds.lab import LabTestbed

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from testctl.plan import load_plan
-from testctl.testbeds.job import job
-from testctl_agent.p4 import testbed_object
+from testctl.testbeds.point_spec import job
+from testctl_agent.switch import testbed_object
 
 PLAN = """
 topology: pair

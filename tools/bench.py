@@ -96,8 +96,8 @@ def analysis(where: Path) -> None:
     """Packets a second from captures to metrics."""
     from testctl.metrics import analyse
     from testctl.records import load_raw
-    from testctl.testbeds.job import job
     from testctl.testbeds.lab import LabTestbed
+    from testctl.testbeds.point_spec import job
 
     plan = where / "analysis.yaml"
     plan.write_text(FLOW.format(**DEFAULTS), encoding="utf-8")

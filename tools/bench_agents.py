@@ -17,14 +17,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from testctl.rack import inventory, network
-from testctl.rack.plan import Rack, Room, plan
-from testctl.run import run
+from testctl.simulated_rack import inventory, network
+from testctl.simulated_rack.plan import Rack, Room, plan
+from testctl.system.subprocesses import run
+from testctl.testbeds.inventory_file import read_rack
+from testctl.testbeds.leased_agents import CALLS, RemoteAgents
 from testctl.testbeds.placement import Placement
-from testctl.testbeds.rack import read_rack
-from testctl.testbeds.remote import CALLS, RemoteAgents
-from testctl_agent import namespace
 from testctl_agent.spec.types import Value
+from testctl_agent.system import namespace
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import to_wire
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl.cluster import ClusterPool
-from testctl.execute import Bed, LocalPool, Pool
+from testctl.execution.run import Bed, LocalPool, Pool
 from testctl.plan import Point, load_plan
 from testctl.testbeds.lab import LabTestbed
 

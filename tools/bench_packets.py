@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from testctl_agent import netlink
 from testctl_agent.bpf import load
+from testctl_agent.network import netlink
 
 XDP, SCHED_CLS = 6, 3
 PASS = bytes.fromhex("b700000002000000 9500000000000000")

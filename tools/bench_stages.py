@@ -10,8 +10,8 @@ from pathlib import Path
 
 import bench_packets as packets
 from bench_switch import HOSTS, PORT, SINK, SOURCE, SWITCH, network
-from testctl_agent import netlink
 from testctl_agent.bpf import load
+from testctl_agent.network import netlink
 from testctl_agent.switch import ebpf
 from testctl_agent.switch.ebpf_ports import attached
 

@@ -23,9 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import bench_packets as packets
-from testctl_agent import qdisc
 from testctl_agent.bpf import load
 from testctl_agent.generators import tgen
+from testctl_agent.network import qdisc
 from testctl_agent.switch import backend as backends
 
 SOURCE, SWITCH, SINK = "testctl-bench-source", "testctl-bench-switch", "testctl-bench-sink"

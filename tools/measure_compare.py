@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from testctl.compare.changes import change_points, jumpavg_changes
-from testctl.compare.opened import deterministic, open_run
+from testctl.compare.comparability import deterministic, open_run
 from testctl.compare.samples import Cell, cells_of, metrics_of
-from testctl.compare.statistics import LEVEL, adjusted, compare_samples
+from testctl.compare.stats.change_points import change_points, jumpavg_changes
+from testctl.compare.stats.two_samples import LEVEL, adjusted, compare_samples
 
 Floats = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]

@@ -3,9 +3,9 @@
  * Writes what lies in a BPF ring buffer to a file: records of one size, one after
  * another.
  *
- * The kernel's side decides when to wake this process (p4/runtime/telemetry.h: when the
- * ring is half full); what is in it at the end is taken when SIGTERM comes.  No clock is
- * read.
+ * The kernel's side decides when to wake this process (p4c_ebpf/runtime/telemetry.h: when
+ * the ring is half full); what is in it at the end is taken when SIGTERM comes.  No clock
+ * is read.
  *
  * Sources: Documentation/bpf/ringbuf.rst; include/uapi/linux/bpf.h: one page with the
  * consumer's position, one with the producer's, then the data, mapped twice in a row; a

@@ -24,12 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from testctl.run import interact, run
-from testctl.testbeds import network, point
+from testctl.system.subprocesses import interact, run
+from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
-from testctl_agent.engine.assemble import AgentConfig
-from testctl_agent.namespace import check, enter, forked_agent, mount
+from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.system.namespace import check, enter, forked_agent, mount
 
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")
@@ -99,7 +99,9 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
 
 def run_point(spec: dict[str, Any], addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-    return point.outcome_of(point.PointRun(spec["point"], Agents(addresses), t0_ns=spec["t0_ns"], hold=hold))
+    return point_runner.outcome_of(
+        point_runner.PointRun(spec["point"], Agents(addresses), t0_ns=spec["t0_ns"], hold=hold)
+    )
 
 
 class Controller:
@@ -124,7 +126,7 @@ class Controller:
                 os.write(asked, b"h")
                 os.read(go, 1)
 
-            point.write_outcome(run_point(spec, addresses, hold), Path(spec["outcome"]))
+            point_runner.write_outcome(run_point(spec, addresses, hold), Path(spec["outcome"]))
             os._exit(0)
         os.close(asked)
 
@@ -152,7 +154,7 @@ class Controller:
         Path(self._spec["traffic"]).touch()
         flows = self._spec["point"]["flows"]
         limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
-        wait_for(running, t0_ns + limit_ns + point.GRACE_NS)
+        wait_for(running, t0_ns + limit_ns + point_runner.GRACE_NS)
         self._drain(time.time_ns())
 
     def _drain(self, now_ns: int) -> None:

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from testctl.rack import inventory, network
-from testctl.rack.plan import Rack, Room, plan
+from testctl.simulated_rack import inventory, network
+from testctl.simulated_rack.plan import Rack, Room, plan
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.channels import Keys, open_channel, read_keys
-from testctl.testbeds.inventory import check
-from testctl.testbeds.rack import read_rack
+from testctl.testbeds.inventory_file import read_rack
+from testctl.testbeds.mtls import Keys, open_channel, read_keys
+from testctl.testbeds.rack import check
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from testctl.testbeds.point import drift
+from testctl.testbeds.point_runner import drift
 from testctl_agent.spec.errors import TestbedError
 
 from tests.rack.bed import Bed, bed

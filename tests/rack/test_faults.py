@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.testbeds.point import drift
+from testctl.testbeds.point_runner import drift
 
 from tests.rack.bed import PLAN, POINTS, Bed, eventually
 from tests.rack.faked import faked, needs_faketime

@@ -15,7 +15,7 @@ import pytest
 from testctl_agent.cc.host import replay
 from testctl_agent.cc.interface import Operation, Record
 from testctl_agent.cc.struct_ops import lacks
-from testctl_agent.p4 import testbed_object
+from testctl_agent.switch import testbed_object
 
 from agents.tests.cc.one_experiment import DROPPED
 from agents.tests.cc.sources import algorithm

@@ -63,7 +63,7 @@ SCRIPT = """
     from pathlib import Path
     from testctl_agent.collect import capture, counters, tcp_info
     from testctl_agent.generators import tgen
-    from testctl_agent.run import run, start
+    from testctl_agent.system.subprocesses import run, start
 
     base = Path(sys.argv[1])
     run(["mount", "-t", "sysfs", "sysfs", "/sys"])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl_agent.collect import _clock_state, clock
 from testctl_agent.collect._clock_estimate import Exchange, estimate, quickest_of_parts
-from testctl_agent.engine.assemble import new_task
+from testctl_agent.engine.factory import new_task
 from testctl_agent.spec.errors import TestbedError
 
 HERE = "127.0.0.1"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from testctl_agent.engine import config, tls
-from testctl_agent.engine.assemble import prepare
+from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.server import Service, serve
 
 from agents.tests.engine.daemons import Caller, calling, written

@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.spec.types import Value
 
 from agents.tests.engine.snapshot import differ

@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
-from testctl_agent import qdisc  # noqa: E402
+from testctl_agent.network import qdisc  # noqa: E402
 from testctl_agent.wire import agent_pb2 as pb  # noqa: E402
 
 from agents.tests.engine.daemons import Caller, Daemon, calling, written  # noqa: E402 -- this file is a program

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from testctl_agent import ethtool, netlink
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.assemble import AgentConfig, prepare
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.factory import AgentConfig, prepare
 from testctl_agent.engine.journal import this_boot
 from testctl_agent.engine.lease import MOST_RETRY_S, Leases
+from testctl_agent.network import ethtool, netlink
 from testctl_agent.spec.types import Value
 
 from agents.tests.engine.snapshot import differ

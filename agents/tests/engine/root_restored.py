@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.cc.struct_ops import lacks
 from testctl_agent.engine.apply import Engine, Setting
-from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.types import Value

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from testctl_agent import netlink
 from testctl_agent.bpf import load
 from testctl_agent.engine.apply import Engine, Setting
-from testctl_agent.engine.assemble import AgentConfig, assemble
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.factory import AgentConfig, assemble
+from testctl_agent.network import netlink
 from testctl_agent.spec.types import Value
 
 VALUES: dict[str, Value] = {

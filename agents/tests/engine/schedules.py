@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testctl_agent.engine.apply import Setting
+from testctl_agent.engine.grpc_errors import Refusal
 from testctl_agent.engine.lease import MOST_RETRY_S, MOST_S, Leases
-from testctl_agent.engine.refusal import Refusal
 from testctl_agent.spec.errors import ApplyError
 
 HOLDERS, STEPS = 4, 150

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent import qdisc
 from testctl_agent.engine import attest_link, attest_nic
 from testctl_agent.engine.attest import attest
+from testctl_agent.network import qdisc
 
 DATA = Path(__file__).parent / "data"
 

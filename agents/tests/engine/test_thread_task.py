@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.task import Result
-from testctl_agent.thread_task import Running, ThreadTask
+from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.thread_task import Running, ThreadTask
 
 
 def until_stopped(running: Running) -> Result:

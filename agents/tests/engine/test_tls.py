@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from testctl_agent.engine import config, tls
-from testctl_agent.engine.guard import requests
+from testctl_agent.engine.auth import requests
 from testctl_agent.engine.server import Service
 from testctl_agent.spec.errors import TestbedError
 

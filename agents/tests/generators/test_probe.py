@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent.engine.assemble import new_task
+from testctl_agent.engine.factory import new_task
 from testctl_agent.generators import probe
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value

@@ -150,7 +150,7 @@ def test_a_task_that_is_stopped(tmp_path: Path) -> None:
 def accepted(tmp_path: Path, word: str) -> bool:
     """Whether tgen takes a word: without an address it then complains of that."""
     (tmp_path / "stderr.txt").unlink(missing_ok=True)
-    from testctl_agent.run import start
+    from testctl_agent.system.subprocesses import start
 
     start([tgen.binary(), "send", word], stderr=tmp_path / "stderr.txt").wait()
     return (tmp_path / "stderr.txt").read_text() == "tgen send: address: is missing\n"

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from testctl_agent.p4 import p4info, schema, simple_switch
-from testctl_agent.p4.p4runtime import P4RuntimeDriver
+from testctl_agent.switch.drivers import p4info, schema, simple_switch
+from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
 
 _STREAM_S = 60.0
 _MOST_AT_ONCE = 32
@@ -61,7 +61,7 @@ def _messages() -> tuple[Any, Any]:
 class Bmv2Target:
     """One BMv2 with one program; a context manager.
 
-    driver  fills its tables (testctl_agent/p4/driver.py)
+    driver  fills its tables (testctl_agent/switch/drivers/driver.py)
     """
 
     name = "bmv2"

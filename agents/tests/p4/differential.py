@@ -20,9 +20,9 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from testctl_agent.p4 import p4info
-from testctl_agent.p4.driver import Driver, Entry
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers import p4info
+from testctl_agent.switch.drivers.driver import Driver, Entry
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # as a script, too
 from agents.tests.p4.bmv2_target import Bmv2Target, missing

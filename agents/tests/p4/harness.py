@@ -15,9 +15,9 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from testctl_agent.p4 import libbpf
-from testctl_agent.p4.compile import Compiled, compiled
-from testctl_agent.p4.ebpf_driver import EbpfDriver
+from testctl_agent.bpf import libbpf
+from testctl_agent.p4c_ebpf.compile import Compiled, compiled
+from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
 
 _PORT = struct.Struct("=2I11Q")
 """struct port of runtime/port_model.h, the spin lock first."""

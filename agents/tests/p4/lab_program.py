@@ -12,9 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
-from testctl_agent.p4.compile import Compiled
-from testctl_agent.p4.driver import Entry, Exact
-from testctl_agent.p4.layout import from_json
+from testctl_agent.p4c_ebpf.compile import Compiled
+from testctl_agent.p4c_ebpf.layout import from_json
+from testctl_agent.switch.drivers.driver import Entry, Exact
 
 from agents.tests.p4.harness import EbpfTarget
 

@@ -11,12 +11,12 @@ import struct
 import subprocess
 from pathlib import Path
 
-from testctl_agent import netlink
-from testctl_agent.p4.compile import compiled
-from testctl_agent.p4.driver import Entry, Exact
-from testctl_agent.p4.ebpf_driver import EbpfDriver
-from testctl_agent.p4.libbpf import Object
+from testctl_agent.bpf.libbpf import Object
+from testctl_agent.network import netlink
+from testctl_agent.p4c_ebpf.compile import compiled
 from testctl_agent.switch import ebpf_ports, ingress
+from testctl_agent.switch.drivers.driver import Entry, Exact
+from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
 
 MACS = [0x020000000000 + number for number in range(5)]
 EVERYONE = 2**48 - 1

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent.p4.compile import compiled
+from testctl_agent.p4c_ebpf.compile import compiled
 from testctl_agent.spec.errors import DriverError, ProgramError, TestbedError
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # as a script, too

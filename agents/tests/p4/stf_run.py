@@ -11,9 +11,9 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from testctl_agent.p4.compile import Compiled
-from testctl_agent.p4.driver import Entry, Exact, Key, Lpm, Rates, Ternary
-from testctl_agent.p4.layout import Table
+from testctl_agent.p4c_ebpf.compile import Compiled
+from testctl_agent.p4c_ebpf.layout import Table
+from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Rates, Ternary
 
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.stf_grammar import Statement, number

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from testctl_agent.p4.driver import Count, Entry, Exact, Key, Range, Ternary
-from testctl_agent.p4.testbed_tables import built
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Key, Range, Ternary
+from testctl_agent.switch.testbed_tables import built
 
 from agents.tests.p4.bmv2_target import Bmv2Target, missing
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl_agent import toolchain
-from testctl_agent.p4 import compile as compiler
-from testctl_agent.p4 import libbpf
-from testctl_agent.run import run
+from testctl_agent.bpf import libbpf
+from testctl_agent.p4c_ebpf import compile as compiler
 from testctl_agent.spec.errors import ProgramError, TestbedError, Unavailable
+from testctl_agent.system import toolchain
+from testctl_agent.system.subprocesses import run
 
 PROGRAMS = Path(__file__).parent / "programs"
 REFUSED = """

@@ -7,7 +7,7 @@ import json
 from random import Random
 
 import pytest
-from testctl_agent.p4 import p4info, schema
+from testctl_agent.switch.drivers import p4info, schema
 
 from agents.tests.p4 import bmv2_target
 from agents.tests.p4.program_files import Program, programs

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from testctl_agent.p4.driver import Count, Entry, Exact, Lpm, Range, Ternary
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Lpm, Range, Ternary
 
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import IPV4, IPV6, PAYLOAD, A, B, ethernet, ipv4, ipv6, ports

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4.compile import compiled
+from testctl_agent.p4c_ebpf.compile import compiled
 
 HERE = Path(__file__).parent
 TESTBED = HERE.parents[2] / "p4" / "build" / "testbed.json"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl_agent.p4 import runtime
-from testctl_agent.p4.driver import Entry, Exact, Rates
+from testctl_agent.p4c_ebpf import runtime
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Entry, Exact, Rates
 
 from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.documents import apply, assign, document, field, number, statement

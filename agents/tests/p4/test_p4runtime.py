@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl_agent.p4 import bmv2_units, p4info, schema
-from testctl_agent.p4.driver import Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_agent.p4.p4runtime_key import number, table_entry
 from testctl_agent.spec.errors import DriverError, ProgramError
+from testctl_agent.switch.drivers import bmv2_units, p4info, schema
+from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
+from testctl_agent.switch.drivers.p4runtime_key import number, table_entry
 
 pytestmark = pytest.mark.skipif(bool(schema.missing()), reason=schema.missing())
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl_agent.p4.driver import Entry, Exact
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Entry, Exact
 
 from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.harness import EbpfTarget

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from testctl_agent.p4.translate import translate_text
+from testctl_agent.p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import ProgramError
 
 from agents.tests.p4.documents import Document, assign, document, field, loaded

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl_agent.p4.__main__ import main
-from testctl_agent.p4.translate import translate, translate_text
+from testctl_agent.p4c_ebpf.__main__ import main
+from testctl_agent.p4c_ebpf.translate import translate, translate_text
 from testctl_agent.spec.errors import ProgramError
 
 PROGRAMS = Path(__file__).parent / "programs"

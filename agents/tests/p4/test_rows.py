@@ -7,11 +7,11 @@ import itertools
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4.driver import Entry, Exact, Lpm, Range, Ternary, find
-from testctl_agent.p4.layout import Layout, Table, from_json
-from testctl_agent.p4.rows import packed, row_of
-from testctl_agent.p4.translate import translate
+from testctl_agent.p4c_ebpf.layout import Layout, Table, from_json
+from testctl_agent.p4c_ebpf.translate import translate
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Entry, Exact, Lpm, Range, Ternary, find
+from testctl_agent.switch.drivers.rows import packed, row_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 

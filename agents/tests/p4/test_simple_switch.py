@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4 import simple_switch, thrift, thrift_port
 from testctl_agent.spec.errors import DriverError, TestbedError
+from testctl_agent.switch.drivers import simple_switch, thrift, thrift_port
 
 
 @pytest.fixture

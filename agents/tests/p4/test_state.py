@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from testctl_agent.p4.driver import Count, Entry, Exact
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Count, Entry, Exact
 
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import IPV4, PAYLOAD, A, B, checksum, ethernet, ipv4, ports

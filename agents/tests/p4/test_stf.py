@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4.compile import compiled
+from testctl_agent.p4c_ebpf.compile import compiled
 
 from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.stf import WRONG, results, table

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4.translate import translate_text
+from testctl_agent.p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import ProgramError
 
 from agents.tests.p4.documents import (

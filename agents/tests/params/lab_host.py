@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from testctl_agent import qdisc
 from testctl_agent.bpf import htb_mark
+from testctl_agent.network import qdisc
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Value

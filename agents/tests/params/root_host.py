@@ -13,8 +13,8 @@ import sys
 import time
 
 import pytest
-from testctl_agent import qdisc
 from testctl_agent.bpf import htb_mark
+from testctl_agent.network import qdisc
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host_htb import Htb, read_state

@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from testctl_agent import ethtool_netlink
 from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.journal import Journal
+from testctl_agent.network import ethtool_netlink
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl_agent import ethtool, netlink
+from testctl_agent.network import ethtool, netlink
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import gro_flush, initcwnd, tso
 from testctl_agent.params.port import buffer

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent import ethtool, ethtool_netlink
-from testctl_agent import netlink as nl
-from testctl_agent.ethtool_netlink import CHANNELS, COALESCE, PAUSE, RINGS, Feature, Group
+from testctl_agent.network import ethtool, ethtool_netlink
+from testctl_agent.network import netlink as nl
+from testctl_agent.network.ethtool_netlink import CHANNELS, COALESCE, PAUSE, RINGS, Feature, Group
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import coalesce_rx, pause_rx, queues, ring_rx

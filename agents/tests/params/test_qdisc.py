@@ -8,7 +8,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent import netlink, qdisc
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.params.host_htb import DEFAULT_BUFFER, Htb, class_options, default_burst
 
 BURST_NOTE = 1 << 30

@@ -17,8 +17,8 @@ import pytest
 
 sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
-from testctl_agent import qdisc
 from testctl_agent.collect import telemetry
+from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET, Backend

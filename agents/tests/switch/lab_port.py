@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from testctl_agent import qdisc
+from testctl_agent.network import qdisc
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET
 

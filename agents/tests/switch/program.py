@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing
 from typing import Any
 
 import pytest
-from testctl_agent.p4.testbed_tables import TestbedTables, built
+from testctl_agent.switch.testbed_tables import TestbedTables, built
 
 from agents.tests.switch.packets import ECE, Segment, mac, read
 

@@ -13,7 +13,7 @@ import sys
 import time
 
 import pytest
-from testctl_agent import qdisc
+from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import Backend

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from testctl_agent import netlink, qdisc
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
 from testctl_agent.spec.types import Choice

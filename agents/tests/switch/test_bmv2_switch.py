@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4 import schema, simple_switch
+from testctl_agent.switch.drivers import schema, simple_switch
 
 MISSING = simple_switch.missing() or schema.missing()
 

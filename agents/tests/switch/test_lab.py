@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl_agent.p4 import testbed_object
+from testctl_agent.switch import testbed_object
 
 
 @pytest.mark.lab

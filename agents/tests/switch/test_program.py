@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from testctl_agent.p4.driver import Entry, Exact, Ternary
+from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 
 from agents.tests.switch.packets import ACK, CE, ECT0, FIN, PSH, RST, SYN, UDP, Segment, ethernet, mac, with_ecn
 from agents.tests.switch.program import BACKWARD, FORWARD, ProgramSwitch, stream, syn

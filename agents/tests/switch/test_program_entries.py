@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from testctl_agent.p4.driver import Entry, Exact, Range, Ternary
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate, parse
 from testctl_agent.spec.flows import Connection
 from testctl_agent.spec.loss import loss
 from testctl_agent.switch import testbed_program as program
+from testctl_agent.switch.drivers.driver import Entry, Exact, Range, Ternary
 
 ONE = Connection("bulk", 0, "10.0.0.1", 40000, "10.0.0.2", 5201)
 TWO = Connection("bulk", 1, "10.0.0.1", 40001, "10.0.0.2", 5201)

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from testctl.cluster import ClusterPool, pool
 from testctl.cluster.worker import Parcel
-from testctl.execute import LocalPool, Options, Pool, run_plan
+from testctl.execution.run import LocalPool, Options, Pool, run_plan
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import Run

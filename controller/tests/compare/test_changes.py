@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from testctl.compare import change_points
-from testctl.compare.changes import ALPHA, ENOUGH, jumpavg_changes
-from testctl.compare.energy import energies, ranks_of
-from testctl.compare.modes import two_modes
+from testctl.compare.stats.change_points import ALPHA, ENOUGH, jumpavg_changes
+from testctl.compare.stats.energy import energies, ranks_of
+from testctl.compare.stats.modes import two_modes
 
 from tools.measure_compare import NOISES, alarms, found
 

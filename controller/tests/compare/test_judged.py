@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 from testctl.compare import judge_runs, print_statistical
-from testctl.compare.judged import Statistical
-from testctl.execute import in_turns
+from testctl.compare.statistical import Statistical
+from testctl.execution.run import in_turns
 from testctl.plan import load_plan
 from testctl.results import Run
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from testctl.compare.statistics import (
+from testctl.compare.stats.two_samples import (
     LEVEL,
     adjusted,
     cliffs_delta,

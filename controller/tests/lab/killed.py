@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from testctl import leftovers
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.execute import LocalPool, Options, run_plan
-from testctl.lab.sessions import end, starting
+from testctl.execution.run import LocalPool, Options, run_plan
+from testctl.lab.process_groups import end, starting
 from testctl.plan import Point, load_plan
 from testctl.report import Progress, write_report
-from testctl.run import start
+from testctl.system import temporary
+from testctl.system.subprocesses import start
 
 PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, [cubic, reno]]]\nrepeat: 3\n"
 
@@ -31,7 +31,7 @@ class Sleeping:
         return "sleeping"
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        with leftovers.temporary(leftovers.LABS) as home:
+        with temporary.temporary(temporary.LABS) as home:
             (workdir / "raw").write_text("raw")
             with starting() as sessions:
                 argv = ["setpriv", "--pdeathsig", "KILL", "sleep", "600"]
@@ -51,7 +51,7 @@ def main() -> None:
     print("ready", flush=True)
     try:
         if what == "run":
-            leftovers.sweep_temporary()
+            temporary.sweep_temporary()
             run_plan(load_plan(PLAN), Sleeping(), Options(where), Progress(6, Console(quiet=True)), pool=LocalPool(2))
         else:
             write_report(where, jobs=2)

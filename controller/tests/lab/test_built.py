@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testctl import paths
 from testctl.lab import cc, kernel, source
 from testctl.lab.built import built, kernel_for
 from testctl.lab.inputs import Inputs, needed
 from testctl.plan import load_plan
+from testctl.system import checkout
 from testctl.testbeds.lab import ccs_of
 from testctl_agent.spec.errors import TestbedError
 
@@ -22,7 +22,7 @@ NAME = "6.12"
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for what in ("lab", "agents/tests/cc"):
         shutil.copytree(ROOT / what, tmp_path / what, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "src").mkdir()
@@ -30,9 +30,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(source, "DEBIAN_SOURCES", tmp_path / "src")
     monkeypatch.setenv("TESTCTL_ROOT", str(tmp_path))
     monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
-    paths.root.cache_clear()
+    checkout.root.cache_clear()
     yield tmp_path
-    paths.root.cache_clear()
+    checkout.root.cache_clear()
 
 
 def build(name: str = NAME) -> kernel.Kernel:
@@ -49,7 +49,7 @@ def change(path: Path) -> None:
     path.write_text(path.read_text() + "\n/* changed */\n")
 
 
-def test_a_new_congestion_control_leaves_other_plans_their_kernel(checkout: Path) -> None:
+def test_a_new_congestion_control_leaves_other_plans_their_kernel(copied: Path) -> None:
     made = build()
     cc.create("mine")
     assert kernel_for(NAME, {"cubic", "areno"}) == made
@@ -61,60 +61,60 @@ def test_a_new_congestion_control_leaves_other_plans_their_kernel(checkout: Path
     assert kernel_for(NAME, {"mine"}) == kernel_for(NAME, {"cubic"}) == again
 
 
-def test_a_changed_congestion_control_is_built_for_those_who_use_it(checkout: Path) -> None:
+def test_a_changed_congestion_control_is_built_for_those_who_use_it(copied: Path) -> None:
     made = build()
-    change(checkout / "lab/cc/tcp_areno.c")
+    change(copied / "lab/cc/tcp_areno.c")
     assert kernel_for(NAME, {"dctcp_bug"}) == made
     with pytest.raises(TestbedError, match=r"lab/cc/tcp_areno\.c changed"):
         kernel_for(NAME, {"areno"})
-    (checkout / "lab/cc/tcp_areno.c").unlink()
+    (copied / "lab/cc/tcp_areno.c").unlink()
     with pytest.raises(TestbedError, match=r"lab/cc/tcp_areno\.c is gone"):
         kernel_for(NAME, {"areno"})
 
 
-def test_what_a_congestion_control_includes_is_part_of_it(checkout: Path) -> None:
+def test_what_a_congestion_control_includes_is_part_of_it(copied: Path) -> None:
     made = build()
-    change(checkout / "lab/cc/growth_cubic.h")
+    change(copied / "lab/cc/growth_cubic.h")
     assert kernel_for(NAME, {"reno_prr"}) == made
     with pytest.raises(TestbedError, match=r"lab/cc/growth_cubic\.h changed"):
         kernel_for(NAME, {"cubic_prr"})
 
 
 @pytest.mark.parametrize("file", ["lab/kernel/lab_random.c", "lab/kernel/fragment.config", "lab/cc/testctl_cc.h"])
-def test_what_all_kernels_are_built_from_is_everybodys(checkout: Path, file: str) -> None:
+def test_what_all_kernels_are_built_from_is_everybodys(copied: Path, file: str) -> None:
     build()
-    change(checkout / file)
+    change(copied / file)
     with pytest.raises(TestbedError, match=rf"{re.escape(file)} changed"):
         kernel_for(NAME, {"cubic"})
 
 
-def test_other_sources_are_another_kernel(checkout: Path) -> None:
+def test_other_sources_are_another_kernel(copied: Path) -> None:
     build()
-    (checkout / "src" / f"linux-source-{NAME}.tar.xz").write_bytes(b"newer sources")
+    (copied / "src" / f"linux-source-{NAME}.tar.xz").write_bytes(b"newer sources")
     with pytest.raises(TestbedError, match="the kernel's sources are others"):
         kernel_for(NAME)
     assert built(NAME) is None
 
 
-def test_none_is_built(checkout: Path) -> None:
-    words = f"kernel 6.12 is not built: there is none in {checkout}/cache/kernels; build it with: testctl lab build"
+def test_none_is_built(copied: Path) -> None:
+    words = f"kernel 6.12 is not built: there is none in {copied}/cache/kernels; build it with: testctl lab build"
     with pytest.raises(TestbedError, match=re.escape(words)):
         kernel_for(NAME)
 
 
-def test_an_unknown_kernel_is_answered_with_those_there_are(checkout: Path) -> None:
+def test_an_unknown_kernel_is_answered_with_those_there_are(copied: Path) -> None:
     build()
     with pytest.raises(TestbedError, match=r"kernel nosuch: no source at .*; built are: 6\.12 \(in .*/cache/kernels\)"):
         kernel_for("nosuch")
 
 
-def test_a_kernel_of_the_users_is_asked_for_its_congestion_controls_alone(checkout: Path) -> None:
+def test_a_kernel_of_the_users_is_asked_for_its_congestion_controls_alone(copied: Path) -> None:
     made = build()
     named = made.directory.with_name(f"theirs-{made.key}")
     made.directory.rename(named)
     kernel.remember(kernel.Kernel("theirs", made.key, named))
     cc.create("mine")
-    change(checkout / "lab/kernel/lab_random.c")
+    change(copied / "lab/kernel/lab_random.c")
     assert kernel_for("theirs", {"areno"}).directory == named
     with pytest.raises(TestbedError, match=r"tcp_mine\.c is new; build it with: testctl lab build theirs --source DIR"):
         kernel_for("theirs", {"mine"})

@@ -11,30 +11,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testctl import paths
 from testctl.lab import cc
+from testctl.system import checkout
 from testctl_agent.spec.errors import PlanError, ProgramError
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for what in ("lab/cc", "lab/kernel", "agents/tests/cc"):
         shutil.copytree(ROOT / what, tmp_path / what, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setenv("TESTCTL_ROOT", str(tmp_path))
-    paths.root.cache_clear()
+    checkout.root.cache_clear()
     yield tmp_path
-    paths.root.cache_clear()
+    checkout.root.cache_clear()
 
 
-def test_new_compiles_and_its_test_passes(checkout: Path) -> None:
+def test_new_compiles_and_its_test_passes(copied: Path) -> None:
     source, test = cc.create("my_own")
-    assert source == checkout / "lab/cc/tcp_my_own.c"
+    assert source == copied / "lab/cc/tcp_my_own.c"
     said = list(cc.check("my_own"))
     assert said[:2] == ["my_own: compiles for this machine", "my_own: compiles as BPF"]
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", str(test)]
-    done = subprocess.run(argv, cwd=checkout, env={**os.environ, "PYTHONPATH": f"{checkout}:{ROOT}/agents/src"},
+    done = subprocess.run(argv, cwd=copied, env={**os.environ, "PYTHONPATH": f"{copied}:{ROOT}/agents/src"},
                           capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -49,21 +49,21 @@ def test_new_compiles_and_its_test_passes(checkout: Path) -> None:
         ("areno", r"tcp_areno\.c is there already"),
     ],
 )
-def test_refused_names(checkout: Path, name: str, words: str) -> None:
-    before = sorted(checkout.rglob("*"))
+def test_refused_names(copied: Path, name: str, words: str) -> None:
+    before = sorted(copied.rglob("*"))
     with pytest.raises(PlanError, match=words):
         cc.create(name)
-    assert sorted(checkout.rglob("*")) == before
+    assert sorted(copied.rglob("*")) == before
 
 
-def test_check_says_what_the_compiler_says(checkout: Path) -> None:
+def test_check_says_what_the_compiler_says(copied: Path) -> None:
     source, _ = cc.create("my_own")
     source.write_text(source.read_text().replace("w->cwnd++;", "w->cwmd++;"))
     with pytest.raises(ProgramError, match=r"tcp_my_own\.c: does not compile for this machine: .*cwmd"):
         list(cc.check("my_own"))
 
 
-def test_check_of_what_is_not_there(checkout: Path) -> None:
+def test_check_of_what_is_not_there(copied: Path) -> None:
     with pytest.raises(PlanError, match="there are areno, "):
         list(cc.check("none"))
     with pytest.raises(PlanError, match="it can only be built into a kernel"):

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testctl import leftovers, processes
+from testctl.execution import worker_pool
 from testctl.results import RunWriter
 from testctl.results.work import WORK, begin_work
+from testctl.system import temporary
 
 ROOT = Path(__file__).parents[3]
 LONG_S = 120
@@ -62,7 +63,7 @@ def gone(where: Path) -> bool:
 
 
 def labs(where: Path) -> list[Path]:
-    return list((where / "tmp").glob(f"{leftovers.LABS}*"))
+    return list((where / "tmp").glob(f"{temporary.LABS}*"))
 
 
 def semaphores(pid: int) -> list[Path]:
@@ -78,7 +79,7 @@ def test_killed_at_any_moment(where: Path, what: str, seed: int, drawn_run: Path
         process.kill()
         process.wait()
         assert gone(where)
-    processes.sweep_semaphores()
+    worker_pool.sweep_semaphores()
     assert semaphores(process.pid) == []
     with begin(where, "run", results) as again:
         assert again.stdout is not None
@@ -100,23 +101,23 @@ def drawn_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_in_use_stays(tmp_path: Path) -> None:
-    there = tmp_path / f"{leftovers.LABS}1"
+    there = tmp_path / f"{temporary.LABS}1"
     there.mkdir()
-    assert leftovers.sweep([there]) == []
-    leftovers.hold(there)
-    assert leftovers.sweep([there]) == []
-    leftovers.release(there)
-    assert leftovers.sweep([there]) == [there]
+    assert temporary.sweep([there]) == []
+    temporary.hold(there)
+    assert temporary.sweep([there]) == []
+    temporary.release(there)
+    assert temporary.sweep([there]) == [there]
     assert not there.exists()
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
-    (mine / leftovers.HELD).touch()
-    link = tmp_path / f"{leftovers.LABS}x"
+    (mine / temporary.HELD).touch()
+    link = tmp_path / f"{temporary.LABS}x"
     link.symlink_to(mine)
-    assert leftovers.sweep([link]) == []
+    assert temporary.sweep([link]) == []
     assert mine.exists()
 
 
@@ -124,10 +125,10 @@ def test_a_killed_runs_raw_files_go_and_its_points_stay(tmp_path: Path) -> None:
     empty, some, running = (RunWriter.create_at(tmp_path / name, need=0).path for name in ("empty", "some", "running"))
     for path in (empty, some, running):
         (path / WORK / "raw").mkdir(parents=True)
-        leftovers.hold(path / WORK)
+        temporary.hold(path / WORK)
     (some / "points" / "cafe").mkdir()
-    leftovers.release(empty / WORK)
-    leftovers.release(some / WORK)
+    temporary.release(empty / WORK)
+    temporary.release(some / WORK)
     new = RunWriter.create_at(tmp_path / "new", need=0).path
     begin_work(new)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{n}.in-progress" for n in ("new", "running", "some")]
@@ -136,11 +137,11 @@ def test_a_killed_runs_raw_files_go_and_its_points_stay(tmp_path: Path) -> None:
 
 
 def test_semaphores_of_the_living_stay() -> None:
-    with processes.workers(1) as pool:
+    with worker_pool.workers(1) as pool:
         assert pool.submit(os.getpid).result() != os.getpid()
         there = semaphores(os.getpid())
         assert there
-        processes.sweep_semaphores()
+        worker_pool.sweep_semaphores()
         assert semaphores(os.getpid()) == there
 
 

@@ -10,7 +10,7 @@ import pytest
 from testctl.lab import machine, memory
 from testctl.lab.memory import RING_KIB
 from testctl.plan import load_plan
-from testctl.testbeds.job import job, port_list
+from testctl.testbeds.point_spec import job, port_list
 from testctl_agent.collect import capture
 from testctl_agent.spec.errors import PlanError
 

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl.lab.processor import own_processor, spread
+from testctl.lab.cpu_pinning import own_processor, spread
 
 SOME = [10_000 + 2 * os.getpid(), 10_001 + 2 * os.getpid()]
 """Nobody's: no other test takes them, and whether there are such processors is not asked."""
 HOLD = f"""
-from testctl.lab.processor import own_processor
+from testctl.lab.cpu_pinning import own_processor
 with own_processor({SOME[:1]}) as cpu:
     print(cpu, flush=True)
     input()

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl.plan import load_plan
-from testctl.plan.value import by_value, gaps
+from testctl.plan.prioritise import by_value, gaps
 
 PLAN = """
 topology: pair

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from testctl.plan.document import MOST_BYTES, Mapping, Scalar, Sequence, parse
+from testctl.plan.yaml_reader import MOST_BYTES, Mapping, Scalar, Sequence, parse
 from testctl_agent.spec.errors import PlanError
 
 BAD: dict[bytes | str, str] = {

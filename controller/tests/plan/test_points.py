@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from testctl.plan import Plan, coverage, expand, load_plan, summarise
-from testctl.report import statement
+from testctl.report import provenance
 from testctl_agent.spec.errors import PlanError
 
 Load = Callable[..., Plan]
@@ -208,7 +208,7 @@ def test_set_drops_the_expectations_that_compare_with_what_it_takes_away(plan_of
     plan = plan_of(text, ["hosts.cc=b,c"])
     assert [expectation.name for expectation in plan.expectations] == ["against b", "alone"]
     assert plan.dropped == ("against a",)
-    assert list(statement.lines({"dropped": list(plan.dropped)})) == [
+    assert list(provenance.lines({"dropped": list(plan.dropped)})) == [
         ("dropped", "expectation 'against a': it compares with a value that --set took away")
     ]
 

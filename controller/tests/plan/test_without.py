@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl import paths
+from testctl.execution.provenance import command_of
 from testctl.plan import load_plan
-from testctl.report.statement import lines
-from testctl.statement import command_of
+from testctl.report.provenance import lines
+from testctl.system import checkout
 from testctl.testbeds.choose import choose
 from testctl_agent.spec.errors import PlanError
 
@@ -72,10 +72,12 @@ def test_a_rack_runs_one_at_once(tmp_path: Path) -> None:
 
 
 def test_the_command_that_does_it_again_is_given_where_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(paths.root())
+    monkeypatch.chdir(checkout.root())
     file = Path("plans/one_flow.yaml")
     assert command_of(load_plan(file)) == "testctl run plans/one_flow.yaml"
     smaller = load_plan(file.absolute(), overrides=["switch:receiver.buffer=250kB"])
     assert command_of(smaller) == "testctl run plans/one_flow.yaml --set switch:receiver.buffer=250kB"
     monkeypatch.chdir(tmp_path)
-    assert command_of(smaller) == f"testctl run {paths.root()}/plans/one_flow.yaml --set switch:receiver.buffer=250kB"
+    assert (
+        command_of(smaller) == f"testctl run {checkout.root()}/plans/one_flow.yaml --set switch:receiver.buffer=250kB"
+    )

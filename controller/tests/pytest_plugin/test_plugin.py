@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from testctl import paths
 from testctl.results import load_run
+from testctl.system import checkout
 
 pytest_plugins = ["pytester"]
 
@@ -28,7 +28,7 @@ expect:
   - {name: cubic is no slower, metric: throughput_bps, at_least: 0.5, than: {hosts.cc: reno}}
   - {name: one of them flies, metric: saturation, min: 3, quantifier: some}
 """
-CACHE = paths.cache_dir()
+CACHE = checkout.cache_dir()
 """With the kernels; pytester gives its sessions another home."""
 WORDS = ("-p", "testctl.pytest_plugin", "-p", "no:cacheprovider")
 
@@ -54,7 +54,7 @@ def test_without_a_plan_it_loads_nothing(pytester: pytest.Pytester) -> None:
         import sys
 
         def test_inert():
-            heavy = {"testctl.execute", "testctl.plan", "pyarrow", "numpy", "typer"}
+            heavy = {"testctl.execution.run", "testctl.plan", "pyarrow", "numpy", "typer"}
             assert not heavy & set(sys.modules)
         """
     )
@@ -148,7 +148,7 @@ def test_points_are_tests(pytester: pytest.Pytester) -> None:
 @pytest.mark.lab
 def test_the_smallest_plan_from_another_directory(pytester: pytest.Pytester) -> None:
     """plans/one_flow.yaml by its path; one that can't be judged is an error; what is not selected is not run."""
-    shutil.copy(paths.root() / "plans" / "one_flow.yaml", pytester.path / "flow.yaml")
+    shutil.copy(checkout.root() / "plans" / "one_flow.yaml", pytester.path / "flow.yaml")
     text = (pytester.path / "flow.yaml").read_text().replace("3s", "[100ms, 101ms]").replace("0.9", "0.1")
     text += "  - {name: timeouts are long, metric: timeout_length_mean_ms, min: 1, when: {bulk.duration: 101ms}}\n"
     (pytester.path / "flow.yaml").write_text(text)

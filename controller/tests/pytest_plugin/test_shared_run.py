@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import pytest
 from testctl.plan import Plan, Point, load_plan
+from testctl.pytest_plugin.lazy_run import SharedRun, partial
 from testctl.results import RunWriter
-from testctl.shared_run import SharedRun, partial
 from testctl_agent.spec.errors import TestbedError
 
 PLAN = """

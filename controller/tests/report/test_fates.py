@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from testctl.fates import check_fates
 from testctl.metrics import analyse
+from testctl.packet_actions import check_fates
 from testctl.records import load_raw
 from testctl.records.schema import Array
 from testctl.records.synthetic import bulk, write_point

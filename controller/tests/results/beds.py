@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from testctl.execute import Finished, Options, run_one, run_plan
+from testctl.execution.run import Finished, Options, run_one, run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.records.synthetic import T0_NS, bulk, write_point
 from testctl.report import Progress
 from testctl.results import Run
-from testctl.testbeds.job import job
+from testctl.testbeds.point_spec import job
 
 PLAN = """
 about: made-up captures
@@ -70,7 +70,7 @@ class Synthetic:
 
 
 class Here:
-    """A pool that is this process (testctl.execute.Pool)."""
+    """A pool that is this process (testctl.execution.run.Pool)."""
 
     def work(self, testbed: Synthetic, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         for point in points:

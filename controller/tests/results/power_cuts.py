@@ -15,15 +15,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from testctl import keys
 from testctl.influx.spool import held
 from testctl.influx.target import Target
 from testctl.lab import kernel
 from testctl.results import layout, load_run
 from testctl.results.atomic import write_json
 from testctl.results.manifest import difference
-from testctl_agent import durable
+from testctl.testbeds import pki
 from testctl_agent.spec.units import Bytes
+from testctl_agent.system import durable
 
 from controller.tests.results.beds import go, plan
 from controller.tests.results.powercut import CUT, ENDED, Disk, disk, in_child
@@ -112,7 +112,7 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
             with claims.open("a", encoding="ascii") as file:
                 file.write(f"{what}\n")
 
-        keys.make(home / "keys", ["alpha"])
+        pki.make(home / "keys", ["alpha"])
         claim("keys")
         with held(home / "spool", Target("http://127.0.0.1:1"), Bytes(10**6), lambda: None) as spool:
             for number in range(3):
@@ -138,7 +138,7 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
         cut_at(power, at, pause_s, lambda home=home: write(home), where / "log")
         said = claims.read_text(encoding="ascii").splitlines()
         if "keys" in said:
-            assert keys.make(home / "keys", ["alpha"]) == [], "what was made is good"
+            assert pki.make(home / "keys", ["alpha"]) == [], "what was made is good"
         batches = sorted(home.glob("spool/*/*.lp.gz"))
         assert len(batches) >= sum(one.startswith("batch") for one in said)
         for batch in batches:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from testctl.assess import Assessment, assess
+from testctl.execution.assess import Assessment, assess
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunPoint, RunWriter, build_summary, load_point, set_verdict, write_point
 from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from testctl.serve.app import make_app
-from testctl.serve.guard import Guard
+from testctl.serve.auth import Guard
 
 from controller.tests.testbeds.test_odd_answers import mutated
 

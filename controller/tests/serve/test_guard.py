@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from testctl.serve.app import make_app
-from testctl.serve.guard import Guard, is_loopback
+from testctl.serve.auth import Guard, is_loopback
 from testctl.serve.server import read_token
 from testctl_agent.spec.errors import PlanError
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from testctl.execute import Options, complete
+from testctl.execution.run import Options, complete
 from testctl.metrics import metric_names
 from testctl.plan import Point, load_plan
 from testctl.results import PointResult, Run, RunWriter, write_point

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from testctl import paths
 from testctl.plan import load_plan
 from testctl.results import load_run
+from testctl.system import checkout
 
 pytestmark = pytest.mark.lab
 
@@ -39,7 +39,7 @@ def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run of one point in which the bug shows and is held against a steady throughput; its id."""
     where = tmp_path_factory.mktemp("bug")
-    text = (paths.root() / "plans" / "dctcp_htb.yaml").read_text(encoding="utf-8")
+    text = (checkout.root() / "plans" / "dctcp_htb.yaml").read_text(encoding="utf-8")
     (where / "bug.yaml").write_text(text.partition("expect:")[0] + EXPECT, encoding="utf-8")
     words = [word for tuple_ in LEFT_OUT for word in ("--without", tuple_)]
     words += [word for value in SET for word in ("--set", value)]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.plan.document import parse
-from testctl.plan.plain import plain
+from testctl.plan.located import plain
+from testctl.plan.yaml_reader import parse
 from testctl.shrink.values import Numbers, Words, choices, shown
 from testctl.shrink.yaml import block
 from testctl_agent.params.types import OrNone

@@ -10,10 +10,10 @@ import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.testbeds.channels import CONNECT_S, can_not, explain, read_keys, write_checked
-from testctl.testbeds.inventory import lacking_device
-from testctl.testbeds.rack import Station
-from testctl.testbeds.remote import LEASE_S, _offset, lease_s
+from testctl.testbeds.inventory_file import Station
+from testctl.testbeds.leased_agents import LEASE_S, _offset, lease_s
+from testctl.testbeds.mtls import CONNECT_S, can_not, explain, read_keys, write_checked
+from testctl.testbeds.rack import lacking_device
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from testctl.testbeds.agents import Agents
-from testctl.testbeds.point import LEAD_NS, PointRun, Skip
-from testctl_agent.engine.assemble import AgentConfig, assemble
+from testctl.testbeds.point_runner import LEAD_NS, PointRun, Skip
+from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events
 from testctl_agent.spec.errors import Unavailable

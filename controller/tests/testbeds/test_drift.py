@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is not as it was."""
 
-from testctl.testbeds.point import drift
+from testctl.testbeds.point_runner import drift
 
 
 def test_drift_names_who_what_was_and_is() -> None:

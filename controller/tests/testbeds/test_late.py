@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from testctl.testbeds.point import LATE_NS, late
+from testctl.testbeds.point_runner import LATE_NS, late
 
 FLOW = {"name": "bulk", "start_ns": 10_000_000}
 T0_NS = 10**18

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.execute import LocalPool, Options, measure, run_plan
-from testctl.fates import check_fates
+from testctl.execution.run import LocalPool, Options, measure, run_plan
 from testctl.metrics import instruments_agree
+from testctl.packet_actions import check_fates
 from testctl.plan import Point, load_plan
 from testctl.records import load_raw
 from testctl.records.counters import read_counters
 from testctl.report import Progress
 from testctl.testbeds.clocks import clocks_of
-from testctl.testbeds.point import result_of
+from testctl.testbeds.point_runner import result_of
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 from testctl_agent.wire.results import COMPARED, PROBED
@@ -179,7 +179,7 @@ class Here(LocalPool):
         super().__init__(1)
 
     def work(self, testbed: Any, points: Iterator[Point], run: Path, keep_captures: bool) -> Any:
-        from testctl.execute import run_one
+        from testctl.execution.run import run_one
 
         for point in points:
             yield point, *run_one(testbed, point, run, keep_captures)
@@ -189,7 +189,7 @@ def test_what_can_not_be_written_is_one_points_matter(tmp_path: Path) -> None:
     """An outcome that passed every check, and holds what no file can."""
     point = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, cubic]]\n").points[0]
     result = measure(Odd(point.id, {"skip": "half a character: \ud800"}), point, tmp_path / "work", False)
-    from testctl.execute import keep
+    from testctl.execution.run import keep
 
     (tmp_path / "run" / "points").mkdir(parents=True)
     kept = keep(tmp_path / "run", point, result)

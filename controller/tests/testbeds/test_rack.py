@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from testctl.plan import load_topology
+from testctl.testbeds.inventory_file import Rack, Station, rack_of, read_rack
 from testctl.testbeds.placement import place
-from testctl.testbeds.rack import Rack, Station, rack_of, read_rack
 from testctl_agent.spec.errors import PlanError
 
 VARS: dict[str, dict[str, Any]] = {

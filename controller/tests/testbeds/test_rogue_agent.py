@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl.results import atomic
-from testctl.testbeds.channels import below, write_checked
-from testctl.testbeds.point import result_of
+from testctl.testbeds.mtls import below, write_checked
+from testctl.testbeds.point_runner import result_of
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from testctl_agent import netlink, qdisc
 from testctl_agent.bpf import load
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import TestbedError
 
 UNSET = 2**64 - 1

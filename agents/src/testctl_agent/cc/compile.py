@@ -13,9 +13,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import durable, toolchain
-from testctl_agent.run import run
 from testctl_agent.spec.errors import ProgramError, TestbedError
+from testctl_agent.system import durable, toolchain
+from testctl_agent.system.subprocesses import run
 
 _WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 

@@ -23,11 +23,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from testctl_agent.bpf.libbpf import unregister_struct_ops
 from testctl_agent.cc.compile import BPF, compiled
 from testctl_agent.cc.struct_ops import available, register
-from testctl_agent.namespace import join
-from testctl_agent.p4.libbpf import unregister_struct_ops
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
+from testctl_agent.system.namespace import join
 
 STATE = Path("/run/testctl/cc")
 SOURCES = "TESTCTL_CC"

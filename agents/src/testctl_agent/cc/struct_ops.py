@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from testctl_agent.bpf.libbpf import Object, Ring, unregister_struct_ops
 from testctl_agent.cc.compile import BPF, compiled, name_of
 from testctl_agent.cc.interface import Record
-from testctl_agent.p4.libbpf import Object, Ring, unregister_struct_ops
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.toolchain import KERNEL_TYPES, kernel_types
+from testctl_agent.system.toolchain import KERNEL_TYPES, kernel_types
 
 _AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
 

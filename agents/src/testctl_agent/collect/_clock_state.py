@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from testctl_agent.run import run
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system.subprocesses import run
 
 _TIMEOUT_S = 5.0
 _TRACKING_FIELDS = 14

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Announcement, ProgramTask, Result
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "capture"
 FILE = "capture.pcap"

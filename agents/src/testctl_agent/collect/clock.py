@@ -26,8 +26,8 @@ from testctl_agent.generators._datagrams import bound, token_of
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Result
-from testctl_agent.thread_task import Running, ThreadTask
+from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.thread_task import Running, ThreadTask
 
 NAME = "clock"
 PORT = 7408

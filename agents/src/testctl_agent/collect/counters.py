@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testctl_agent import qdisc
+from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports
-from testctl_agent.task import Result, Task
+from testctl_agent.tasks.task import Result, Task
 
 NAME = "counters"
 BEFORE, AFTER = "counters_before.json", "counters_after.json"

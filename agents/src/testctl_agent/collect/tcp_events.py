@@ -18,7 +18,7 @@ from testctl_agent.generators import tgen
 from testctl_agent.params.host.tcp_events import missing
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Announcement, ProgramTask, Result, Task
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
 from testctl_agent.tcp_trace.bpf import BpfTrace
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAB_FILE, LAYOUT, Counts, LabTrace
 

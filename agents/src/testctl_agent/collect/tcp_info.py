@@ -10,7 +10,7 @@ from testctl_agent.generators import tgen
 from testctl_agent.params.host.tcp_info import SPEC
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Announcement, ProgramTask, Result
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tcp_info"
 FILE = "tcp_info.bin"

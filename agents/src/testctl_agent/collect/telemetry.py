@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every packet of a switch, as its program records them (p4/runtime/telemetry.h), by `tgen drain`.
+"""Every packet of a switch, as its program records them (p4c_ebpf/runtime/telemetry.h), by `tgen drain`.
 
 The program is found by its filter on the switch's devices, so this needs nothing of the back end
 that attached it but what it says of a record.
@@ -16,11 +16,10 @@ from pathlib import Path
 
 from testctl_agent.bpf import load
 from testctl_agent.generators import tgen
-from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_ports
-from testctl_agent.task import Announcement, ProgramTask, Result
+from testctl_agent.switch import ebpf_ports, testbed_object
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "telemetry"
 FILE = "telemetry.bin"

@@ -14,7 +14,7 @@ import socket
 import struct
 from collections.abc import Callable, Mapping
 
-from testctl_agent import netlink as nl
+from testctl_agent.network import netlink as nl
 
 _IFADDR, _RTMSG = struct.Struct("=4BI"), struct.Struct("=8BI")
 _RTM_GETADDR = 22

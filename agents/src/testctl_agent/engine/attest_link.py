@@ -9,10 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from testctl_agent import ethtool, qdisc
-from testctl_agent import netlink as nl
 from testctl_agent.engine import attest_ip, attest_nic
 from testctl_agent.engine.attest_ip import digest
+from testctl_agent.network import ethtool, qdisc
+from testctl_agent.network import netlink as nl
 
 _IFINFO = struct.Struct("=BxHiII")
 _ADDRESS, _MTU, _TXQLEN, _PROMISCUITY, _XDP = 1, 4, 13, 30, 43

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from testctl_agent import ethtool_netlink as nic
+from testctl_agent.network import ethtool_netlink as nic
 
 _ADAPTS = {"adaptive_rx": ("rx_usecs", "rx_frames"), "adaptive_tx": ("tx_usecs", "tx_frames")}
 """What the device changes by itself while that is on."""

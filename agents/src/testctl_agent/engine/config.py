@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
 
-from testctl_agent.engine.assemble import AgentConfig
+from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.limits import MESSAGE_BYTES, Limits
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import backend as backends

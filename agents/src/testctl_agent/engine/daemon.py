@@ -20,8 +20,8 @@ import grpc
 
 from testctl_agent.cc import shared
 from testctl_agent.engine import descriptors, leftovers, tls, workdir
-from testctl_agent.engine.assemble import prepare
 from testctl_agent.engine.config import THREADS, DaemonConfig
+from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.journal import this_boot
 from testctl_agent.engine.sd_notify import Watchdog, notify
 from testctl_agent.engine.server import Service, serve

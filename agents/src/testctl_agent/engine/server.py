@@ -16,16 +16,16 @@ import grpc
 from testctl_agent.engine import limits, messages
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
+from testctl_agent.engine.auth import Guard, token_of
 from testctl_agent.engine.descriptors import Reserve
-from testctl_agent.engine.guard import Guard, token_of
+from testctl_agent.engine.grpc_errors import Full, NotHere
 from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.limits import Limits
-from testctl_agent.engine.refusal import Full, NotHere
 from testctl_agent.engine.state import AgentState
 from testctl_agent.engine.tasks import Tasks
-from testctl_agent.identity import version
 from testctl_agent.spec.errors import TestbedError, TestctlError
-from testctl_agent.task import Task
+from testctl_agent.system.identity import version
+from testctl_agent.tasks.task import Task
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.values import from_wire, options_from_wire

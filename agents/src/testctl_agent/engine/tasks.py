@@ -12,11 +12,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from testctl_agent.engine import limits
+from testctl_agent.engine.grpc_errors import BadRequest, Full
 from testctl_agent.engine.limits import Limits
-from testctl_agent.engine.refusal import BadRequest, Full
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Task
+from testctl_agent.tasks.task import Task
 
 _log = logging.getLogger(__name__)
 _STOPPERS = 8

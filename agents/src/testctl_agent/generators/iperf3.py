@@ -17,10 +17,10 @@ from typing import Any
 from testctl_agent.generators import tgen
 from testctl_agent.generators._options import asked, duration_ns, need, with_defaults
 from testctl_agent.generators.tgen import Side
-from testctl_agent.run import Process
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import ProgramTask, Result, wait_for
+from testctl_agent.system.subprocesses import Process
+from testctl_agent.tasks.task import ProgramTask, Result, wait_for
 
 NAME = "iperf3"
 BINARY = "iperf3"

@@ -22,8 +22,8 @@ from testctl_agent.generators._datagrams import HEADERS, bound, never_fragment, 
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Result
-from testctl_agent.thread_task import Running, ThreadTask
+from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.thread_task import Running, ThreadTask
 
 NAME = "probe"
 PORT = 7407

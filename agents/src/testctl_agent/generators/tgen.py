@@ -15,7 +15,7 @@ from testctl_agent.params.flow.pattern import base_units
 from testctl_agent.params.flow.write_size import MOST_TOGETHER
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Announcement, ProgramTask, Result
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tgen"
 BINARY = "tgen"

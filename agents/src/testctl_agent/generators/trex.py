@@ -32,8 +32,8 @@ from testctl_agent.generators._trex_rpc import missing as rpc_missing
 from testctl_agent.params.flow.duration import OTHERWISE
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.task import Result
-from testctl_agent.thread_task import Running, ThreadTask
+from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.thread_task import Running, ThreadTask
 
 NAME = "trex"
 KINDS = ("stl", "astf")

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from testctl_agent import qdisc
+from testctl_agent.network import qdisc
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value

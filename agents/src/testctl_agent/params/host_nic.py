@@ -14,7 +14,7 @@ from testctl_agent.spec.types import Value
 
 def lacks(device: str, what: str) -> str:
     """The words of `needs` for a device that has not got something: "device eth1 (veth) has no rings"."""
-    from testctl_agent import ethtool
+    from testctl_agent.network import ethtool
 
     try:
         shown = f"{device} ({ethtool.driver(device)})"
@@ -39,7 +39,7 @@ class NicSetting:
     scale: int = 1
 
     def _all(self, device: str) -> dict[str, int]:
-        from testctl_agent import ethtool_netlink
+        from testctl_agent.network import ethtool_netlink
 
         return ethtool_netlink.get(device, getattr(ethtool_netlink, self.group))
 
@@ -50,7 +50,7 @@ class NicSetting:
         return found[self.field] * self.scale if self.scale else bool(found[self.field])
 
     def _apply(self, device: str, value: Value) -> None:
-        from testctl_agent import ethtool_netlink
+        from testctl_agent.network import ethtool_netlink
 
         number = int(value) // self.scale if self.scale else int(bool(value))
         ethtool_netlink.put(device, getattr(ethtool_netlink, self.group), {self.field: number})
@@ -62,7 +62,7 @@ class NicSetting:
         spread(entity, name, value, self._apply)
 
     def needs(self, entity: Entity, name: str) -> str:
-        from testctl_agent import ethtool_netlink
+        from testctl_agent.network import ethtool_netlink
 
         for device in entity.devices:
             try:

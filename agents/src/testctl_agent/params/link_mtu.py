@@ -25,13 +25,13 @@ HELP = "Largest IP packet, the same on every entity of a path"
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent import netlink
+    from testctl_agent.network import netlink
 
     return gather(entity, netlink.mtu)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent import netlink
+    from testctl_agent.network import netlink
 
     spread(entity, name, value, lambda device, mtu: netlink.set_mtu(device, int(mtu)))
 
@@ -42,7 +42,7 @@ def needs(entity: Entity, name: str) -> str:
 
 def lasting(entity: Entity, name: str, value: Value) -> str:
     """Why the MTU can't be brought back with all that changes with it; "" when it can."""
-    from testctl_agent import netlink
+    from testctl_agent.network import netlink
 
     for device in entity.devices:
         if netlink.mtu(device) != value and (reason := _lasting(entity, device, int(value))):
@@ -51,7 +51,7 @@ def lasting(entity: Entity, name: str, value: Value) -> str:
 
 
 def _lasting(entity: Entity, device: str, wanted: int) -> str:
-    from testctl_agent import netlink
+    from testctl_agent.network import netlink
 
     now = netlink.mtu(device)
     for upper in sorted((entity.sys / "class/net" / device).glob("upper_*")):
@@ -82,7 +82,7 @@ def _number(path: Path) -> int | None:
 
 def _ipv6_routes_with_mtu(device: str) -> int:
     """How many have that metric, not locked."""
-    from testctl_agent import netlink as nl
+    from testctl_agent.network import netlink as nl
 
     index = struct.pack("=I", nl.index(device))
     with nl.Netlink() as netlink:

@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from testctl_agent import netlink, qdisc
 from testctl_agent.bpf import load
-from testctl_agent.p4 import bmv2_units, p4info, simple_switch
-from testctl_agent.p4.driver import Count
-from testctl_agent.p4.p4runtime import P4RuntimeDriver
-from testctl_agent.p4.schema import missing as schema_missing
-from testctl_agent.p4.testbed_tables import TestbedTables, built
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
 from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.drivers import bmv2_units, p4info, simple_switch
+from testctl_agent.switch.drivers.driver import Count
+from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
+from testctl_agent.switch.drivers.schema import missing as schema_missing
 from testctl_agent.switch.netem import NetemBackend
+from testctl_agent.switch.testbed_tables import TestbedTables, built
 
 _FILTER = "testctl_bmv2"
 _DROP = bytes.fromhex("b700000002000000 9500000000000000")

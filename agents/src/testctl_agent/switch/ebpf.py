@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed's P4 program in the kernel: one tc program at the clsact ingress of every port does it all.
 
-It parses, decides, models the egress port as an ideal link (p4/runtime/port_model.h) and hands the
+It parses, decides, models the egress port as an ideal link (p4c_ebpf/runtime/port_model.h) and hands the
 packet to that port's device, whose fq lets it go at the nanosecond.  fq is there only where packets
 wait.  Programs, filters and qdiscs go with close(); what an agent that died left is removed by the
 next that opens.
@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from testctl_agent import netlink, qdisc
-from testctl_agent.p4 import testbed_object
-from testctl_agent.p4.testbed_tables import TestbedTables
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_ports, ingress
+from testctl_agent.switch import ebpf_ports, ingress, testbed_object
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
 from testctl_agent.switch.ebpf_ports import MOST_BYTES, Port, PortMap
 from testctl_agent.switch.testbed_program import MOST_DEPTH
+from testctl_agent.switch.testbed_tables import TestbedTables
 
 _MEMBERS = ("rate", "delay", "buffer", "framing")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of the eBPF switch as they lie in its maps (struct port of p4/runtime/port_model.h)."""
+"""The ports of the eBPF switch as they lie in its maps (struct port of p4c_ebpf/runtime/port_model.h)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from testctl_agent import netlink, qdisc
 from testctl_agent.bpf import load
+from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.switch import ingress
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl_agent import qdisc
+from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import TestbedError
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from testctl_agent.p4.driver import Entry, Exact, Key, Range, Ternary
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate
 from testctl_agent.spec.flows import MOST_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.loss import loss
+from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Range, Ternary
 
 EVERYBODY = 2**48 - 1
 """The row of all group addresses in the table `forward`."""

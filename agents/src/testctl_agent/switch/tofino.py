@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from testctl_agent.p4 import tofino_units as units
-from testctl_agent.p4.bfrt import BfrtDriver
-from testctl_agent.p4.testbed_tables import TestbedTables
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.drivers import tofino_units as units
+from testctl_agent.switch.drivers.bfrt import BfrtDriver
+from testctl_agent.switch.testbed_tables import TestbedTables
 
 VARIABLE = "TESTCTL_BFRT"
 PROGRAM = "testbed"

@@ -9,10 +9,10 @@ import struct
 from contextlib import ExitStack
 from pathlib import Path
 
+from testctl_agent.bpf.libbpf import Object
 from testctl_agent.cc.compile import BPF, built
-from testctl_agent.p4.libbpf import Object
 from testctl_agent.spec.errors import TestctlError
-from testctl_agent.toolchain import KERNEL_TYPES, kernel_types
+from testctl_agent.system.toolchain import KERNEL_TYPES, kernel_types
 
 SOURCE = Path(__file__).with_name("tcp_trace.c")
 _PROGRAMS = ("ack_comes", "leaves", "changes", "ends")

@@ -38,7 +38,7 @@ def aa(
     """A/A check: run one point again and again, and say what the noise is and how many may run at once."""
     plan = load(file, testbed, sets, kernel, 10_000, without)
 
-    from testctl.aa import check_of, run_check
+    from testctl.noise.aa_test import check_of, run_check
     from testctl.report import Progress
     from testctl.testbeds.choose import choose, interrupted
 

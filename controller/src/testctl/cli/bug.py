@@ -8,7 +8,7 @@ import time
 import traceback
 from pathlib import Path
 
-from testctl.paths import cache_dir
+from testctl.system.checkout import cache_dir
 
 EXIT = 3
 """As for what is broken: 1 would say that an expectation failed."""

@@ -58,7 +58,7 @@ def schema() -> None:
 
 def doctor(as_json: AsJson = False) -> None:
     """Say what is missing on this machine, and the command that mends it."""
-    from testctl.doctor import examine
+    from testctl.cli.doctor import examine
 
     found = examine()
     if as_json:

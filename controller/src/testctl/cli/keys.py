@@ -18,7 +18,7 @@ def keys(
     days: Annotated[int, typer.Option("--days", min=1, help="how long new ones hold")] = 825,
 ) -> None:
     """Make the certificates of a rack: its authority, the controllers', one for each agent."""
-    from testctl.keys import make
+    from testctl.testbeds.pki import make
 
     made = make(directory, names, days, controllers or ())
     for path in made:

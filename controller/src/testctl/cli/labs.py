@@ -60,8 +60,8 @@ def _served(file: Path) -> dict[str, Kernel | None]:
     from testctl.lab.built import built
     from testctl.metrics import metric_names
     from testctl.plan import load_plan
-    from testctl.testbeds.job import kernel_of
     from testctl.testbeds.lab import ccs_of
+    from testctl.testbeds.point_spec import kernel_of
 
     points = load_plan(file, metrics=metric_names()).points
     found = {}
@@ -109,12 +109,12 @@ def shell(
 
     It sees this machine's files and can't change them, but for those below --writable.
     """
-    from testctl_agent.p4 import testbed_object
+    from testctl_agent.switch import testbed_object
 
     from testctl.lab import machine
     from testctl.lab.built import kernel_for
     from testctl.plan import load_topology
-    from testctl.testbeds.job import DEFAULT_BACKEND
+    from testctl.testbeds.point_spec import DEFAULT_BACKEND
 
     wiring = load_topology(topology).to_json()
     found = kernel_for(kernel)

@@ -44,13 +44,13 @@ def nightly(
     as_json: AsJson = False,
 ) -> None:
     """Run the most valuable points of a plan that fit into a budget, and say what changed since the last night."""
-    from testctl import paths
+    from testctl.system import checkout
 
     budget_s = seconds(budget)
     at_once = jobs or len(os.sched_getaffinity(0))
-    plan = load(file or paths.root() / PLAN, "lab", None, None, MOST_POINTS)
+    plan = load(file or checkout.root() / PLAN, "lab", None, None, MOST_POINTS)
 
-    from testctl.execute import exit_code
+    from testctl.execution.run import exit_code
 
     interruptible()
     before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
@@ -67,7 +67,7 @@ def _run(
     """(The last night, this one)."""
     from dataclasses import replace
 
-    from testctl.execute import Options, run_plan
+    from testctl.execution.run import Options, run_plan
     from testctl.nightly import interrupted, last_night
     from testctl.report import Progress
     from testctl.testbeds.lab import LabTestbed

@@ -14,7 +14,7 @@ def restore(
     wait: Annotated[float, typer.Option("--wait", min=0, help="seconds to wait for a lease to run out")] = 60.0,
 ) -> None:
     """Restore every host and switch of a rack from its agent's journal; exit 3 names those that could not be."""
-    from testctl.testbeds.inventory import restore as restore_rack
+    from testctl.testbeds.rack import restore as restore_rack
 
     for line in restore_rack(testbed, wait):
         print(line)

@@ -20,7 +20,7 @@ from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from testctl.execute import Pool
+    from testctl.execution.run import Pool
     from testctl.results import Run
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
@@ -111,7 +111,7 @@ def run(
     if cluster and testbed != "lab":
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
-    from testctl.execute import SKIPPED, LocalPool, Options, exit_code, run_plan
+    from testctl.execution.run import SKIPPED, LocalPool, Options, exit_code, run_plan
     from testctl.report import Progress, print_place
 
     interruptible()
@@ -142,7 +142,7 @@ def run(
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:
     """Said once of a run whose points were all skipped, with the command that leaves out what can't be had."""
-    from testctl.statement import command_without
+    from testctl.execution.provenance import command_without
 
     reasons = list(dict.fromkeys(point.reason for point in done.points))
     more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""

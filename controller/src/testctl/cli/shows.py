@@ -48,7 +48,7 @@ def series(
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
 ) -> None:
     """Print a metric of one flow over time."""
-    from testctl.library import load
+    from testctl.api import load
 
     table = load(run).point(point).series(flow, metric, bin_width, to_arrow=True)
     if as_csv:

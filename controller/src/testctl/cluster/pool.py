@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 
 from testctl.cluster.inert import inert_pickles
 from testctl.cluster.worker import (
@@ -37,12 +37,12 @@ from testctl.cluster.worker import (
     unpack,
     work,
 )
-from testctl.execute import Bed, Done, Finished
+from testctl.execution.run import Bed, Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
 from testctl.results.atomic import check_room, told
 from testctl.results.work import WORK
-from testctl.serve.guard import is_loopback
+from testctl.serve.auth import is_loopback
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -63,7 +63,7 @@ Task = tuple[Point, int]
 
 @dataclass(frozen=True)
 class ClusterPool:
-    """Workers of the Dask scheduler at this address (testctl.execute.Pool)."""
+    """Workers of the Dask scheduler at this address (testctl.execution.run.Pool)."""
 
     address: str
     workerless_s: float = WORKERLESS_S

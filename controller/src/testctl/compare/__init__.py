@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What distinguishes runs, and since when: exact in the lab, by statistics elsewhere."""
 
-from testctl.compare.changes import change_points
+from testctl.compare.comparability import check_alike, deterministic, open_run
+from testctl.compare.exact import Comparison, Difference, compare_runs
 from testctl.compare.files import uri_of, write_verdicts
-from testctl.compare.judged import Statistical, judge_runs
-from testctl.compare.opened import check_alike, deterministic, open_run
-from testctl.compare.runs import Comparison, Difference, compare_runs
+from testctl.compare.statistical import Statistical, judge_runs
+from testctl.compare.stats.change_points import change_points
 from testctl.compare.terminal import print_comparison, print_statistical
 from testctl.compare.verdicts import of_run, verdicts_of
 

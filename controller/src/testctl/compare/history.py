@@ -12,12 +12,12 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.aa import numbers_of
-from testctl.compare.changes import ENOUGH, change_points
-from testctl.compare.moves import Direction, direction, prefers, relative
+from testctl.compare.deltas import Direction, direction, prefers, relative
 from testctl.compare.samples import MEASURED
+from testctl.compare.stats.change_points import ENOUGH, change_points
+from testctl.execution.provenance import LAB
+from testctl.noise.aa_test import numbers_of
 from testctl.results import layout
-from testctl.statement import LAB
 
 Tuples = tuple[tuple[str, str, str], ...]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from testctl.compare.changes import ALPHA, ENOUGH
+from testctl.compare.deltas import change_words, value_words
 from testctl.compare.history import Night, Trend
-from testctl.compare.moves import change_words, value_words
+from testctl.compare.stats.change_points import ALPHA, ENOUGH
 from testctl.compare.terminal import say, tuple_words
-from testctl.statement import LAB
+from testctl.execution.provenance import LAB
 
 
 def print_history(

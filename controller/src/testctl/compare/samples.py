@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testctl.aa import numbers_of
+from testctl.compare.deltas import prefers
 from testctl.compare.match import Key, repeat_of
-from testctl.compare.moves import prefers
+from testctl.noise.aa_test import numbers_of
 from testctl.results import Run, RunPoint
 
 MEASURED = ("pass", "fail")

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from testctl.compare.judged import JudgedCell, Statistical
-from testctl.compare.moves import Move, change_words, value_words
-from testctl.compare.runs import Comparison, Difference
+from testctl.compare.deltas import Move, change_words, value_words
+from testctl.compare.exact import Comparison, Difference
+from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.results import RunPoint
 
 MOST_METRICS = 12

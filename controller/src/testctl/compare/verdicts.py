@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from testctl.compare.judged import SAID, JudgedCell, Judgement, Statistical
-from testctl.compare.moves import Direction, Move, change_words, value_words, verdict_direction
-from testctl.compare.runs import Comparison, Difference
+from testctl.compare.deltas import Direction, Move, change_words, value_words, verdict_direction
+from testctl.compare.exact import Comparison, Difference
+from testctl.compare.statistical import SAID, JudgedCell, Judgement, Statistical
 from testctl.compare.terminal import tuple_words
 from testctl.results import Run, RunPoint
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.units import Bytes
+from testctl_agent.system import durable
 
 from testctl.influx.target import Target
 from testctl.results.atomic import told

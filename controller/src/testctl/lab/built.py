@@ -8,18 +8,18 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl import paths
 from testctl.lab import kernel as kernels
 from testctl.lab import source
 from testctl.lab.inputs import CC, Inputs
 from testctl.lab.kernel import INPUTS, Kernel
+from testctl.system import checkout
 
 _MOST = 3
 """Differences that are written out."""
 
 
 def directory() -> Path:
-    return paths.cache_dir() / "kernels"
+    return checkout.cache_dir() / "kernels"
 
 
 def names() -> list[str]:

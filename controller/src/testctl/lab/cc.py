@@ -11,7 +11,7 @@ from testctl_agent.cc import struct_ops
 from testctl_agent.cc.compile import BPF, HOST, compiled, name_of
 from testctl_agent.spec.errors import PlanError, ProgramError
 
-from testctl import paths
+from testctl.system import checkout
 
 IN_KERNELS = frozenset(
     ("reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "nv", "scalable", "lp", "veno", "yeah",
@@ -22,7 +22,7 @@ IN_KERNELS = frozenset(
 
 def source_of(name: str) -> Path:
     """lab/cc/tcp_NAME.c; PlanError for what can't be a name."""
-    path = paths.lab() / "cc" / f"tcp_{name}.c"
+    path = checkout.lab() / "cc" / f"tcp_{name}.c"
     try:
         name_of(path)
     except ProgramError as error:
@@ -38,14 +38,14 @@ def create(name: str) -> tuple[Path, Path]:
     Raises PlanError for a name that can't be one or is taken; nothing is overwritten.
     """
     source = source_of(name)
-    test = paths.root() / "agents" / "tests" / "cc" / f"test_{name}.py"
+    test = checkout.root() / "agents" / "tests" / "cc" / f"test_{name}.py"
     if name in IN_KERNELS:
         raise PlanError(f"cc {name}: Linux has a congestion control of that name; choose another")
     for path in (source, test):
         if path.exists():
             raise PlanError(f"cc {name}: {path} is there already; choose another name")
     for path, template in ((source, "tcp_NAME.c"), (test, "test_NAME.py")):
-        text = (paths.lab() / "cc" / "new" / template).read_text(encoding="utf-8")
+        text = (checkout.lab() / "cc" / "new" / template).read_text(encoding="utf-8")
         path.write_text(text.replace("NAME", name), encoding="utf-8")
     return source, test
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl import paths
 from testctl.lab.source import Source
-from testctl.run import run
+from testctl.system import checkout
+from testctl.system.subprocesses import run
 
 KERNEL, CC = "lab/kernel", "lab/cc"
 _INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"/]+)"', re.MULTILINE)
@@ -22,7 +22,7 @@ _INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"/]+)"', re.MULTILINE)
 
 def files() -> list[Path]:
     """The files of the checkout that go into a kernel."""
-    lab = paths.lab()
+    lab = checkout.lab()
     return sorted([*(lab / "kernel").glob("*"), *(lab / "cc").glob("*.[ch]")])
 
 

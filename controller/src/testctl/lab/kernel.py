@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 
-from testctl import paths
 from testctl.lab.edits import apply_edits
 from testctl.lab.inputs import Inputs, files
 from testctl.lab.source import NAME, Source
-from testctl.run import run, start, wait
+from testctl.system import checkout
+from testctl.system.subprocesses import run, start, wait
 
 FREE_BYTES = 4 << 30
 """A tree and its objects take about 2.5 GB while a kernel is built."""
@@ -59,7 +59,7 @@ class Kernel:
 
 def locate(name: str, inputs: Inputs) -> Kernel:
     """Where the kernel that is built from these lies or will lie."""
-    return Kernel(name, inputs.key, paths.cache_dir() / "kernels" / f"{name}-{inputs.key}")
+    return Kernel(name, inputs.key, checkout.cache_dir() / "kernels" / f"{name}-{inputs.key}")
 
 
 def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
@@ -113,7 +113,7 @@ def _prepare(tree: Path) -> None:
     for path in files():
         if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}:
             shutil.copy(path, home)
-    apply_edits(paths.lab() / "kernel" / "edits.yaml", tree)
+    apply_edits(checkout.lab() / "kernel" / "edits.yaml", tree)
 
 
 def _make(work: Path) -> list[str]:
@@ -123,7 +123,7 @@ def _make(work: Path) -> list[str]:
 def _configure(work: Path) -> None:
     """defconfig, the fragment, and a check that nothing asked for was dropped."""
     tree, objects = work / "source", work / "objects"
-    fragment = paths.lab() / "kernel" / "fragment.config"
+    fragment = checkout.lab() / "kernel" / "fragment.config"
     objects.mkdir()
     run([*_make(work), "defconfig"], cwd=tree, timeout_s=300)
     config = objects / ".config"
@@ -138,7 +138,7 @@ def _configure(work: Path) -> None:
 
 def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
     log = work / "build.log"
-    names = (paths.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
+    names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
     argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *_compiler()]
     process = start(argv, log=log, env={**os.environ, **_remembered(work)}, cwd=work / "source")
@@ -165,7 +165,7 @@ def _compiler() -> list[str]:
 def _remembered(work: Path) -> dict[str, str]:
     """ccache's settings: beside the kernels, and blind to where a tree was unpacked."""
     return {
-        "CCACHE_DIR": str(paths.cache_dir() / "ccache"),
+        "CCACHE_DIR": str(checkout.cache_dir() / "ccache"),
         "CCACHE_BASEDIR": str(work),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_MAXSIZE": CCACHE_SIZE,
@@ -195,7 +195,7 @@ def name_file(name: str) -> Path:
     """Where the key of a kernel that was built from a tree of the user's is remembered.  Raises PlanError."""
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a name of letters, digits, '.', '_', '-' (at most 41)")
-    return paths.cache_dir() / "kernels" / f"{name}.name"
+    return checkout.cache_dir() / "kernels" / f"{name}.name"
 
 
 def remember(kernel: Kernel) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl import leftovers, paths
 from testctl.lab import memory
-from testctl.lab.processor import own_processor
-from testctl.lab.sessions import end, starting
-from testctl.run import interact, start, wait
+from testctl.lab.cpu_pinning import own_processor
+from testctl.lab.process_groups import end, starting
+from testctl.system import checkout, temporary
+from testctl.system.subprocesses import interact, start, wait
 
 BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
@@ -123,7 +123,7 @@ def _directory() -> Iterator[Path]:
 
     Not below /dev, which the lab mounts anew.
     """
-    with leftovers.temporary(leftovers.LABS) as home:
+    with temporary.temporary(temporary.LABS) as home:
         yield home
 
 
@@ -147,7 +147,7 @@ def _command(
     Its root is the machine's, read-only; init.py mounts again what may be written to.
     """
     init = home / "init"
-    script = paths.lab() / "boot" / "init.py"
+    script = checkout.lab() / "boot" / "init.py"
     init.write_text(f"#!/bin/sh\nexec {_quote(sys.executable)} {_quote(str(script))}\n", encoding="utf-8")
     init.chmod(0o755)
     return [
@@ -162,7 +162,7 @@ def _command(
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
         "testctl_random.seed=1",
         "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=0",
-        f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={paths.root()}", "PYTHONHASHSEED=0",
+        f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={checkout.root()}", "PYTHONHASHSEED=0",
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
     ]  # fmt: skip
 

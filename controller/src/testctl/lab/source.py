@@ -10,11 +10,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 
-from testctl import paths
-from testctl.run import run
+from testctl.system import checkout
+from testctl.system.subprocesses import run
 
 DEBIAN_SOURCES = Path("/usr/src")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
@@ -86,7 +86,7 @@ def _digest_of_file(path: Path) -> str:
     """SHA-256 of a large file, remembered in the cache for as long as the file is unchanged."""
     stat = path.stat()
     key = f"{path} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
-    memo = paths.cache_dir() / "digests.json"
+    memo = checkout.cache_dir() / "digests.json"
     try:
         known = json.loads(memo.read_text(encoding="utf-8"))
     except (OSError, ValueError):

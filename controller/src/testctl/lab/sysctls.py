@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from testctl_agent import durable
 from testctl_agent.params.host.sysctl import SPEC
 from testctl_agent.params.sysctls import KNOWN, device_of
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 
 from testctl.lab.kernel import Kernel
-from testctl.lab.sessions import end
+from testctl.lab.process_groups import end
 from testctl.plan import Point
-from testctl.run import start, wait
+from testctl.system.subprocesses import start, wait
 
 FILE = "sysctls"
 """In the directory of a built kernel: a name a line."""

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from testctl.execution.provenance import from_here
 from testctl.nightly.cost import cost_ms
 from testctl.nightly.history import KEY
 from testctl.nightly.schedule import Schedule
 from testctl.plan import Plan, Point, coverage
-from testctl.plan.value import gaps
-from testctl.statement import from_here
+from testctl.plan.prioritise import gaps
 
 AIM = 0.8
 """The share of the budget that a first night fills, so that the next, if somewhat slower, still runs all of it."""
@@ -23,7 +23,7 @@ IDLE = 0.6
 
 
 class Night:
-    """Admits the points of a schedule while the clock allows (testctl.execute.Watch).
+    """Admits the points of a schedule while the clock allows (testctl.execution.run.Watch).
 
     capacity   cost units that chose the schedule; None: a first night, the clock alone cuts it
     budget_s   wall seconds for all points

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.nightly.cost import cost_ms
 from testctl.plan import Plan, Point
-from testctl.plan.value import by_value
+from testctl.plan.prioritise import by_value
 from testctl.results import Run
 
 

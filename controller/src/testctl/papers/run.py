@@ -12,17 +12,17 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl import paths
-from testctl.execute import Bed, Options, Progress, run_plan
+from testctl.execution.run import Bed, Options, Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Plan, load_plan
 from testctl.results import collect_versions
+from testctl.system import checkout
 
 
 def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
     """The plans, all of plans/paper/ when none is named.  Raises PlanError with what is wrong in all of them."""
-    chosen = list(files) or sorted((paths.root() / "plans" / "paper").glob("*.yaml"))
+    chosen = list(files) or sorted((checkout.root() / "plans" / "paper").glob("*.yaml"))
     plans, wrong = [], []
     first: dict[str, Path] = {}
     for file in chosen:
@@ -37,7 +37,7 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
     if wrong:
         raise PlanError("\n".join(wrong))
     if not plans:
-        raise PlanError(f"{paths.root() / 'plans' / 'paper'}: want plans; there is none")
+        raise PlanError(f"{checkout.root() / 'plans' / 'paper'}: want plans; there is none")
     return plans
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from jinja2 import ChoiceLoader, PackageLoader
 from markupsafe import Markup
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.system import durable
 
 from testctl.papers.draw import draw_scorecard
 from testctl.papers.scorecard import Scorecard

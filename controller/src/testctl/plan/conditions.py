@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 
-from testctl.plan.document import Mapping as MappingNode
-from testctl.plan.document import Node, Scalar, Sequence, what
+from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Condition
 from testctl.plan.names import Names
-from testctl.plan.place import Problems, show, suggest
 from testctl.plan.registry import Parameters
 from testctl.plan.targets import aims_of
 from testctl.plan.tuples import OVERRIDE, value_of
+from testctl.plan.yaml_reader import Mapping as MappingNode
+from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 
 @dataclass(frozen=True)

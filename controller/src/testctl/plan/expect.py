@@ -12,11 +12,11 @@ from typing import Literal
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.plan.conditions import Reader
-from testctl.plan.document import Node, Scalar, Sequence, what
+from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields, words_of
 from testctl.plan.model import Bounds, Expectation, Number, Paper
-from testctl.plan.place import show, suggest
 from testctl.plan.registry import MetricInfo
+from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 FIELDS = (
     "name", "metric", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when", "quantifier",

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence as List
 
-from testctl.plan.document import Mapping, Node, Scalar, Sequence, what
-from testctl.plan.place import Problems, show, suggest
+from testctl.plan.diagnostics import Problems, show, suggest
+from testctl.plan.yaml_reader import Mapping, Node, Scalar, Sequence, what
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 LONGEST_NAME = 15  # a Linux device name; ports are called like their neighbour

@@ -6,11 +6,11 @@ from __future__ import annotations
 from testctl_agent.spec.units import Duration
 
 from testctl.plan.conditions import Reader
-from testctl.plan.document import Mapping as MappingNode
-from testctl.plan.document import Node, Scalar, Sequence, parse, what
+from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import Fields
 from testctl.plan.model import DEFAULT_BIN_NS, Condition, FigureSpec
-from testctl.plan.place import Problems, show, suggest
+from testctl.plan.yaml_reader import Mapping as MappingNode
+from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 KINDS = ("throughput", "sequence", "time_sequence", "response")
 FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")

@@ -11,24 +11,24 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
+from testctl.plan.checks.scopes import check_distributed
+from testctl.plan.checks.switches import check_switches
 from testctl.plan.conditions import Reader
-from testctl.plan.distributed import check_distributed
-from testctl.plan.document import MOST_BYTES, Node, Scalar, parse, what
-from testctl.plan.document import Mapping as MappingNode
-from testctl.plan.document import Sequence as SequenceNode
+from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import read_figures
 from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.model import Condition, Design, Expectation, Plan
 from testctl.plan.names import Names, read_flows, read_names
-from testctl.plan.place import Problems, show, suggest
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
-from testctl.plan.switches import check_switches
 from testctl.plan.topology import Topology, topology_dir, topology_names
 from testctl.plan.topology_file import Parameter, read_topology
 from testctl.plan.tuples import read_tuples
+from testctl.plan.yaml_reader import MOST_BYTES, Node, Scalar, parse, what
+from testctl.plan.yaml_reader import Mapping as MappingNode
+from testctl.plan.yaml_reader import Sequence as SequenceNode
 
 FIELDS = ("about", "topology", "flows", "groups", "tuples", "design", "repeat", "seed", "exclude", "expect", "figures")
 NEEDED = ("topology", "flows", "tuples")

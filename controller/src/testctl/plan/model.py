@@ -10,7 +10,7 @@ from typing import Any, Literal
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 
-from testctl.plan.place import Place
+from testctl.plan.diagnostics import Place
 from testctl.plan.topology import Topology
 
 Levels = tuple[int, ...]

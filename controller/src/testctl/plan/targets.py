@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from testctl_agent.spec.param import ParamSpec
 
+from testctl.plan.diagnostics import show, suggest
 from testctl.plan.names import Names
-from testctl.plan.place import show, suggest
 from testctl.plan.registry import KINDS, Parameters
 
 

@@ -24,12 +24,12 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.plan.document import Mapping as MappingNode
-from testctl.plan.document import Node, Scalar, parse, what
-from testctl.plan.document import Sequence as SequenceNode
+from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
-from testctl.plan.place import Place, Problems, show, suggest
 from testctl.plan.topology import Topology
+from testctl.plan.yaml_reader import Mapping as MappingNode
+from testctl.plan.yaml_reader import Node, Scalar, parse, what
+from testctl.plan.yaml_reader import Sequence as SequenceNode
 
 MOST_NODES = 250
 _COUNT = re.compile(r"([a-z][a-z0-9_]*)(?: *\+ *([0-9]{1,3}))?")

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value, ValueType
 
-from testctl.plan.document import Node, Scalar, Sequence, parse, what
+from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
-from testctl.plan.place import Place, Problems, show, suggest
 from testctl.plan.registry import Parameters, printed
 from testctl.plan.targets import Aim, aims_of, rank
+from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 MOST_TUPLES = 1000
 OVERRIDE = 10  # added to the rank of what --set gives

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import Options, complete, keep, measure
+from testctl.execution.run import Options, complete, keep, measure
 from testctl.plan import Plan, Point
+from testctl.pytest_plugin.lazy_run import partial
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
-from testctl.shared_run import partial
 from testctl.shrink.case import plan_of, point_of
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.lab import LabTestbed

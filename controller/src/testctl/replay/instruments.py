@@ -10,8 +10,8 @@ from typing import Any
 
 from testctl.lab import memory
 from testctl.plan import Point
-from testctl.testbeds.job import job, port_list
 from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.point_spec import job, port_list
 
 KERNEL_LOG = "kernel.log"
 WHOLE_BYTES = 262144

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from testctl_agent import durable
+from testctl_agent.system import durable
 
 from testctl.plan import FigureSpec
 from testctl.report.draw import (

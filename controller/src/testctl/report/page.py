@@ -17,9 +17,9 @@ from testctl.report.claims import claim_rows, claims_of
 from testctl.report.factors import Factor, describe, factors
 from testctl.report.metrics import Column, columns
 from testctl.report.payload import as_script, payload
+from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.report.series import Series, read_series
-from testctl.report.statement import lines
 from testctl.report.style import (
     ACK,
     DATA,

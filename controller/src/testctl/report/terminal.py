@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.execution.provenance import from_here
 from testctl.metrics.response import reno_window
-from testctl.report import statement
+from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
 from testctl.report.fates import lines
@@ -21,7 +22,6 @@ from testctl.report.response import Response, responses
 from testctl.report.style import VERDICT_LOOKS, show_time
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import MEASURED, REPORT, verdict_shown
-from testctl.statement import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
 MANY = 100
@@ -67,7 +67,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         console.print(claims_table(claims))
         for line in reasons(claims):
             console.print(line, soft_wrap=True)
-    for about, sentence in statement.lines(run.summary):
+    for about, sentence in provenance.lines(run.summary):
         console.print(Text.assemble((f"{about:<9}", "bold"), sentence), soft_wrap=True)
     console.print(_counts(run), soft_wrap=True)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)

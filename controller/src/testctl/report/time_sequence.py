@@ -13,9 +13,9 @@ from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.passages import data_passages
 from testctl.metrics.core.view import FlowView, Rows
+from testctl.metrics.recovery.kernel_trace import traced_columns
 from testctl.metrics.recovery.measure import Recovery
 from testctl.metrics.recovery.table import flow_recoveries
-from testctl.metrics.recovery.traced import traced_columns
 from testctl.records.schema import SACK_EDGES, Ints
 
 

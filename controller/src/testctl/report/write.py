@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testctl.execution.worker_pool import workers
 from testctl.plan import FigureSpec
-from testctl.processes import workers
 from testctl.report.factors import describe, factors
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.page import point_data, write_page

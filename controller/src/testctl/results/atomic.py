@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there whole or not at all (testctl_agent.durable), and errors that say what was lost."""
+"""Files that are there whole or not at all (testctl_agent.system.durable), and errors that say what was lost."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.units import Bytes
+from testctl_agent.system import durable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from testctl_agent import durable
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system import durable
 
 from testctl.records import Records
 from testctl.results import layout
@@ -34,7 +34,7 @@ class PointResult:
     metrics     {"<flow>" or "*": {metric: number or text}}
     records     None where there are none (broken, skip); the digest of the point is theirs
     stalls      table of testctl.metrics.stalls, or None
-    fates       findings of testctl.fates as JSON: what became of every fate asked for
+    fates       findings of testctl.packet_actions as JSON: what became of every fate asked for
     captures    pcap file of each host; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
     more        other files by the name they get in the point; likewise

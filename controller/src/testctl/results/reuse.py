@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from testctl_agent import durable
 from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.system import durable
 
 from testctl.records import Records
 from testctl.results import layout
@@ -40,7 +40,7 @@ class Kept:
 
 
 class Measured(Protocol):
-    """What is computed from records (testctl.assess.Assessment)."""
+    """What is computed from records (testctl.execution.assess.Assessment)."""
 
     @property
     def verdict(self) -> str: ...

@@ -7,10 +7,10 @@ import shutil
 import time
 from pathlib import Path
 
-from testctl import leftovers
 from testctl.results import layout
 from testctl.results.atomic import told
 from testctl.results.writer import RunWriter
+from testctl.system import temporary
 
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
@@ -24,7 +24,7 @@ def clear_work(directory: Path) -> None:
         if not directory.exists():
             break
         time.sleep(0.1)
-    leftovers.release(directory)
+    temporary.release(directory)
 
 
 def begin_work(run: Path) -> None:
@@ -32,8 +32,8 @@ def begin_work(run: Path) -> None:
 
     A run of theirs that has no finished point goes too.
     """
-    for work in leftovers.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
+    for work in temporary.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
         RunWriter(work.parent, work.parent, None).discard()
     with told(run, "nothing was run"):
         (run / WORK).mkdir()
-        leftovers.hold(run / WORK)
+        temporary.hold(run / WORK)

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from testctl_agent import durable
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 
 from testctl.results import layout
 from testctl.results.atomic import check_place, told, write_json, write_text

@@ -15,7 +15,7 @@ import uvicorn
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.serve.app import make_app
-from testctl.serve.guard import Guard, is_loopback
+from testctl.serve.auth import Guard, is_loopback
 from testctl.serve.listing import check_results
 
 LEAST_TOKEN = 16

@@ -11,9 +11,9 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Expectation, Plan, Point, load_plan
-from testctl.plan.document import parse
 from testctl.plan.judge import Judge, Verdict, counterpart, matching
-from testctl.plan.plain import plain
+from testctl.plan.located import plain
+from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
 from testctl.shrink.yaml import block
 

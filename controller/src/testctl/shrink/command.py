@@ -10,9 +10,9 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execute import Bed
+from testctl.execution.run import Bed
+from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import Point
-from testctl.processes import kill_workers, workers
 from testctl.results import layout
 from testctl.results.atomic import told
 from testctl.results.reader import read_json

@@ -9,8 +9,8 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.plan.document import parse
-from testctl.plan.plain import plain
+from testctl.plan.located import plain
+from testctl.plan.yaml_reader import parse
 
 _NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")

@@ -12,7 +12,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl.plan import Plan, Point
 
 if TYPE_CHECKING:
-    from testctl.execute import Bed
+    from testctl.execution.run import Bed
 
 NAMED = ("lab", "netns")
 
@@ -55,8 +55,8 @@ def places(testbed: str, plan: Plan) -> dict[str, str]:
     """
     if testbed in NAMED:
         return {}
+    from testctl.testbeds.inventory_file import read_rack
     from testctl.testbeds.placement import place
-    from testctl.testbeds.rack import read_rack
 
     return place(plan.topology.to_json(), read_rack(Path(testbed))).to_json()
 
@@ -71,7 +71,7 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
         from testctl.testbeds.netns import NetnsTestbed
 
         return NetnsTestbed.for_points(points, wall_limit_s)
-    from testctl.testbeds.inventory import InventoryTestbed
+    from testctl.testbeds.rack import InventoryTestbed
 
     if jobs > 1:
         raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs 1, got {jobs}")

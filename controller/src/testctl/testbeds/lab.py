@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.switch import testbed_object
 
-from testctl import leftovers, paths
-from testctl.code_hash import closure, imports
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import Point
-from testctl.testbeds import job as job_module
+from testctl.system import checkout, temporary
+from testctl.system.code_hash import closure, imports
+from testctl.testbeds import point_spec as job_module
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.job import backend_of, job, kernel_of
+from testctl.testbeds.point_spec import backend_of, job, kernel_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -52,7 +52,7 @@ class LabTestbed:
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         PlanError when it has not a sysctl that they set; ProgramError.
         """
-        leftovers.sweep_temporary()
+        temporary.sweep_temporary()
         points = list(points)
         _compile()
         found = {}
@@ -71,7 +71,7 @@ class LabTestbed:
         _compile()
         found = {}
         for name, made in self.kernels.items():
-            kernel = kernels.Kernel(name, made.key, paths.cache_dir() / "kernels" / made.directory.name)
+            kernel = kernels.Kernel(name, made.key, checkout.cache_dir() / "kernels" / made.directory.name)
             if not kernel.built:
                 raise TestbedError(
                     f"kernel {name}, as the controller has it, is not at {kernel.directory}; copy it there, or build it"
@@ -113,7 +113,7 @@ def code_hash() -> str:
 
 def code_files() -> dict[str, Path]:
     """What code_hash covers: the agents, tgen, the lab's first process and whatever it imports of the controller."""
-    root = paths.root()
+    root = checkout.root()
     boot = sorted((root / "lab" / "boot").glob("*.py"))
     agents = [path for path in (root / "agents" / "src" / "testctl_agent").rglob("*") if path.is_file()]
     agents = [path for path in agents if "__pycache__" not in path.parts]
@@ -126,7 +126,7 @@ def code_files() -> dict[str, Path]:
 
 def _compile() -> None:
     """Python's bytecode of what runs in the lab, where it can't be kept: a lab would compile it anew each time."""
-    compileall.compile_dir(paths.root() / "agents" / "src", quiet=2)
+    compileall.compile_dir(checkout.root() / "agents" / "src", quiet=2)
 
 
 def ccs_of(points: Iterable[Point]) -> set[str]:

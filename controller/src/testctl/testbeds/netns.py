@@ -23,18 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.cc import shared
-from testctl_agent.p4 import testbed_object
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.switch import testbed_object
 
-from testctl import paths
 from testctl.plan import Point
-from testctl.run import Process, run, start, wait
-from testctl.testbeds import network, point
+from testctl.system import checkout
+from testctl.system.subprocesses import Process, run, start, wait
+from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
-from testctl.testbeds.job import backend_of, job
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
-from testctl.testbeds.paths import Paths
+from testctl.testbeds.point_spec import backend_of, job
+from testctl.testbeds.preflight import Paths
 
 READY_S = 30.0
 END_S = 10.0
@@ -76,7 +76,7 @@ class NetnsTestbed:
 
     def code_key(self, point: Point) -> str:
         """What besides the point and chance determines its records."""
-        key = [platform.node(), platform.release(), self.code, shared.fingerprint(paths.lab() / "cc")]
+        key = [platform.node(), platform.release(), self.code, shared.fingerprint(checkout.lab() / "cc")]
         if self.program is not None and backend_of(point) == "ebpf":
             key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
         return "-".join(["netns", *key])
@@ -102,7 +102,7 @@ class NetnsTestbed:
             agents = Agents(addresses)
             try:
                 paths = Paths(asked, agents)
-                return point.outcome_of(point.PointRun(asked, agents, before=paths.probe, attest=True))
+                return point_runner.outcome_of(point_runner.PointRun(asked, agents, before=paths.probe, attest=True))
             finally:
                 agents.close()
 
@@ -112,7 +112,7 @@ class NetnsTestbed:
             **{name: os.environ[name] for name in kept if name in os.environ},
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "TMPDIR": str(home),
-            shared.SOURCES: str(paths.lab() / "cc"),
+            shared.SOURCES: str(checkout.lab() / "cc"),
             **({testbed_object.GIVEN: str(self.program)} if self.program else {}),
         }
 
@@ -194,7 +194,7 @@ def _launched(spec: dict[str, Any], home: Path, environment: Mapping[str, str]) 
     """The agents, listening; killed with all they started afterwards.  TestbedError with their words."""
     file, log = home / "agents.json", home / "agents.log"
     file.write_text(json.dumps(spec), encoding="utf-8")
-    process = start([sys.executable, "-m", "testctl_agent.launcher", str(file)], log=log, env=environment)
+    process = start([sys.executable, "-m", "testctl_agent.system.launcher", str(file)], log=log, env=environment)
     try:
         _await_ready(process, Path(spec["ready"]), log)
         yield

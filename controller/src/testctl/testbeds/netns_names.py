@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.run import run
+from testctl.system.subprocesses import run
 
 NAMED = Path("/run/netns")
 HOMES = Path("/run/testctl/netns")

@@ -14,8 +14,8 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Point
+from testctl.testbeds.inventory_file import Rack, Station
 from testctl.testbeds.network import HOST_DEVICE, Wiring
-from testctl.testbeds.rack import Rack, Station
 
 
 @dataclass(frozen=True)

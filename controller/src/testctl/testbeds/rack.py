@@ -1,181 +1,227 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rack: the hosts and switches of an Ansible inventory, and how they are cabled.
-
-Ansible itself reads the inventory, so group_vars, host_vars and every format of it work.  Of its
-variables these count:
-
-    testctl_hosts, testctl_switches   groups
-    testctl_listen    where the agent listens, "192.0.2.11:7400"
-    testctl_device    a host's device on the test network
-    testctl_address   its IPv4 address there
-    testctl_mac       the device's MAC address
-    testctl_ports     a switch's cables: {host or switch at the other end: device}
-    testctl_keys      directory with ca.crt, controller.crt and controller.key
-    testctl_entity    the plan's name for it, when names alone do not say (optional)
-"""
+"""A rack of hosts and switches as a testbed: a point in, its raw outcome out."""
 
 from __future__ import annotations
 
-import ipaddress
+import getpass
+import hashlib
 import json
-import re
-import shutil
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.spec.errors import PlanError
+import grpc
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system.identity import version
+from testctl_agent.wire import LEASE_KEY
+from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.run import run
+from testctl.plan import Point
+from testctl.records.counters import read_counters
+from testctl.testbeds.agents import new_stub
+from testctl.testbeds.inventory_file import Rack, Station, read_rack
+from testctl.testbeds.leased_agents import RemoteAgents
+from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
+from testctl.testbeds.placement import Placement, place
+from testctl.testbeds.point_runner import PointRun, outcome_of, result_of
+from testctl.testbeds.point_spec import job
+from testctl.testbeds.preflight import Paths
 
-GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
-KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
-_MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
-_PORT = re.compile(r".+:([0-9]{1,5})")
-
-
-@dataclass(frozen=True)
-class Station:
-    """A host or a switch of the rack.
-
-    device, address, mac  of a host, on the test network
-    ports                 of a switch: who is at the other end → device
-    entity                the plan's name for it, if the inventory gives one
-    """
-
-    name: str
-    kind: str
-    listen: str
-    device: str = ""
-    address: str = ""
-    mac: str = ""
-    ports: Mapping[str, str] = field(default_factory=dict)
-    entity: str = ""
-
-    def __str__(self) -> str:
-        """As errors name it: "host alpha (192.0.2.11:7400)"."""
-        return f"{self.kind} {self.name} ({self.listen})"
+CLOCK_NS = 20 * 10**6
+"""By how much a station's clock may differ from the controller's: a fifth of the lead before the traffic."""
 
 
 @dataclass(frozen=True)
-class Rack:
-    """All stations by name; keys: where the controller's certificate lies."""
+class InventoryTestbed:
+    """Runs points one after the other on the stations of a rack.  Picklable: workers get a copy.
 
-    path: Path
-    stations: Mapping[str, Station]
-    keys: Path
-
-    def of_kind(self, kind: str) -> list[Station]:
-        return [station for station in self.stations.values() if station.kind == kind]
-
-    def linked(self, a: str, b: str) -> bool:
-        """Whether a cable joins two stations."""
-        return b in self.stations[a].ports or a in self.stations[b].ports
-
-
-def ansible(program: str) -> str | None:
-    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
-    beside = Path(sys.executable).with_name(program)
-    return str(beside) if beside.exists() else shutil.which(program)
-
-
-def read_rack(path: Path) -> Rack:
-    """The rack of an inventory (a directory or a file).
-
-    Raises PlanError with every problem, each with the station and the variable.
+    placements  of each topology (as JSON) that the plan has
+    described   hash of what each station said of itself: kernel, agent
     """
-    if not path.exists():
-        raise PlanError(
-            f"--testbed {path}: want lab, netns, or an Ansible inventory; there is no such file or directory"
-        )
-    program = ansible("ansible-inventory")
-    if program is None:
-        raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
-    try:
-        listed = json.loads(run([program, "-i", str(path), "--list"]))
-    except ValueError as error:
-        raise PlanError(f"{path}: ansible-inventory did not print JSON: {error}") from error
-    return rack_of(listed, path)
+
+    rack: Rack
+    placements: Mapping[str, Placement]
+    described: str
+
+    @classmethod
+    def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
+        """Raises PlanError when the plan has no room on the rack; TestbedError, naming every station that
+
+        can't be reached, is leased to somebody else or has an agent of another version.
+        """
+        rack = read_rack(path)
+        topologies = {_key(point): point.topology for point in points}
+        placements = {key: place(topology, rack) for key, topology in topologies.items()}
+        used = {s.name: s for placement in placements.values() for s in placement.stations.values()}
+        said = check(rack, list(used.values()))
+        told = sorted((name, one.version, one.kernel, one.kind) for name, one in said.items())
+        return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
+
+    def code_key(self, point: Point) -> str:
+        """What besides the point determines its outcome: who ran it, with which kernels and agents."""
+        where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
+        return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
+        placement = self.placements[_key(point)]
+        asked = job(placement.placed(point))
+        with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
+            if wrong := clocks_apart(agents):
+                raise TestbedError(wrong)
+
+            def fetch(agent: str, task: str, files: Sequence[str]) -> None:
+                for file in files:
+                    agents.fetch(agent, task, file, workdir / agent / task)
+
+            paths = Paths(asked, agents)
+
+            def before() -> None:
+                paths.probe()
+                paths.compare_clocks()
+
+            after = paths.compare_clocks
+            outcome = outcome_of(PointRun(asked, agents, fetch=fetch, before=before, after=after, attest=True))
+            outcome["placement"] = placement.to_json()
+            outcome["clocks"] = paths.clocks()
+            links = links_that_changed(workdir, agents)
+            outcome["drift"] = [*outcome.get("drift", []), *links, *agents.clock_steps(CLOCK_NS)]
+        return asked, _lab_names(outcome, placement)
 
 
-def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
-    """The rack in what `ansible-inventory --list` printed.  Raises PlanError as read_rack does."""
-    problems: list[str] = []
-    variables = listed.get("_meta", {}).get("hostvars", {})
-    stations: dict[str, Station] = {}
-    for group, kind in GROUPS.items():
-        for name in _members(listed, group):
-            if name in stations:
-                problems.append(f"{name}: want it in one of {', '.join(GROUPS)}; got both")
-            stations[name] = _station(name, kind, variables.get(name, {}), problems)
-    if not stations:
-        problems.append(f"want hosts in the groups {' and '.join(GROUPS)}; got none")
-    problems += _cables(stations)
-    problems += _twice(stations, "listen") + _twice(stations, "address") + _twice(stations, "mac")
-    keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in stations}
-    if len(keys) != 1 or "" in keys:
-        problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
-    if problems:
-        raise PlanError("\n".join(f"{path}: {problem}" for problem in problems))
-    base = path if path.is_dir() else path.parent
-    return Rack(path, stations, base / keys.pop())
+def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
+    """The switch's ports in its telemetry's result, named like their neighbours."""
+    for key, text in outcome["notes"].items():
+        agent, _, task = key.partition(": ")
+        if task == "telemetry" and agent in placement.stations and text.startswith("{"):
+            result = result_of(key, text, task)
+            names = placement.devices_back(agent)
+            result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
+            outcome["notes"][key] = json.dumps(result)
+    return outcome
 
 
-def _members(listed: Mapping[str, Any], group: str) -> list[str]:
-    """The hosts of a group and of the groups in it."""
-    found = listed.get(group, {})
-    names = list(found.get("hosts", []))
-    for child in found.get("children", []):
-        names += _members(listed, child)
-    return list(dict.fromkeys(names))
+def _key(point: Point) -> str:
+    return json.dumps([point.topology[key] for key in ("hosts", "switches", "links")], sort_keys=True)
 
 
-def _station(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Station:
-    def text(variable: str) -> str:
-        got = values.get(f"testctl_{variable}", "")
-        if not isinstance(got, str) or not got:
-            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}")
-            return ""
-        return got
-
-    listen = text("listen")
-    port = _PORT.fullmatch(listen)
-    if listen and not (port and 0 < int(port[1]) < 65536):
-        problems.append(f"{name}: testctl_listen: want ADDRESS:PORT; got {listen!r}")
-    entity = str(values.get("testctl_entity", ""))
-    if kind == "switch":
-        ports = values.get("testctl_ports", {})
-        if not isinstance(ports, dict) or not all(isinstance(device, str) for device in ports.values()):
-            problems.append(f"{name}: testctl_ports: want {{who is at the other end: device}}; got {ports!r}")
-            ports = {}
-        return Station(name, kind, listen, ports={str(to): device for to, device in ports.items()}, entity=entity)
-    address, mac = text("address"), text("mac").lower()
-    try:
-        ipaddress.IPv4Address(address or "0.0.0.0")
-    except ValueError:
-        problems.append(f"{name}: testctl_address: want an IPv4 address; got {address!r}")
-    if mac and not _MAC.fullmatch(mac):
-        problems.append(f"{name}: testctl_mac: want six bytes such as 02:00:00:00:00:01; got {mac!r}")
-    return Station(name, kind, listen, text("device"), address, mac, entity=entity)
+def holder(what: str) -> str:
+    """Who holds a lease, for whoever is refused one."""
+    return f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {what}"
 
 
-def _cables(stations: Mapping[str, Station]) -> list[str]:
+def clocks_apart(agents: RemoteAgents) -> str:
+    """What to say when a station's clock is too far from the controller's; "" when none is."""
+    for name, (offset_ns, error_ns) in sorted(agents.clocks_ns.items()):
+        if abs(offset_ns) - error_ns > CLOCK_NS:
+            return (
+                f"{agents.words(name)}: its clock is {offset_ns / 1e9:+.3f} s (give or take {error_ns / 1e9:.3f} s) "
+                f"from the controller's; want it within {CLOCK_NS / 1e6:g} ms: set it by chrony or PTP"
+            )
+    return ""
+
+
+def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
+    """The devices whose link went down or came up during the point, in words."""
     return [
-        f"{station.name}: testctl_ports: {to!r} is none of {', '.join(stations)}"
-        for station in stations.values()
-        for to in station.ports
-        if to not in stations
+        f"{agents.words(name)}: the link of {device} went down or came up {changes} times during the point"
+        for name in agents.stubs
+        for device, counted in read_counters(workdir / name).get("device", {}).items()
+        if (changes := counted.get("carrier_changes"))
     ]
 
 
-def _twice(stations: Mapping[str, Station], what: str) -> list[str]:
-    """Stations that share what each must have alone."""
-    owners: dict[str, list[str]] = {}
-    for station in stations.values():
-        if value := getattr(station, what):
-            owners.setdefault(value, []).append(station.name)
-    return [
-        f"testctl_{what} {value}: {' and '.join(names)} have it" for value, names in owners.items() if len(names) > 1
-    ]
+def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
+    """What every station says of itself.  Raises TestbedError with all that is wrong with any."""
+    keys = read_keys(rack.keys)
+    with ThreadPoolExecutor(max(len(stations), 1)) as pool:
+        answers = list(pool.map(lambda station: _described(station, keys), stations))
+    wrong = [answer for answer in answers if isinstance(answer, str)]
+    if wrong:
+        raise TestbedError("\n".join(wrong))
+    return {s.name: a for s, a in zip(stations, answers, strict=True) if isinstance(a, pb.Description)}
+
+
+def _described(station: Station, keys: Keys) -> pb.Description | str:
+    """Its description, or what is wrong: unreachable, another version, another name, without a device, leased."""
+    with open_channel(station, keys) as channel:
+        stub = new_stub(channel)
+        try:
+            said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
+            facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
+            request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
+            token = stub.Acquire(request, timeout=CONNECT_S).token
+            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
+        except grpc.RpcError as error:
+            return explain(str(station), error)
+    for what, want, got in (
+        ("name", station.name, said.name),
+        ("kind", station.kind, said.kind),
+        ("version of the agent", version(), said.version),
+    ):
+        if want != got:
+            return f"{station}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
+    return lacking_device(station, facts) or said
+
+
+def lacking_device(station: Station, facts: Mapping[str, str]) -> str:
+    """What to say when the inventory has a device that the station's attestation has not, or can't be read there."""
+    there = {fact.split()[1]: said for fact, said in sorted(facts.items()) if fact.startswith("link ")}
+    for device in (station.device, *station.ports.values()):
+        if device and device not in there:
+            return f"{station}: device: want {device}; got {', '.join(there)}; is the inventory that of the deployment?"
+        if device and facts.get(f"link {device} mtu", "").startswith("can't"):
+            return f"{station}: device {device}: {facts[f'link {device} mtu']}"
+    return ""
+
+
+def restore(path: Path, wait_s: float) -> list[str]:
+    """Put every station of a rack back as it was; a line for each, and who could not be.
+
+    Waits up to wait_s for a lease that a controller left behind.  Raises TestbedError at the end when a
+    station could not be restored, after all others were.
+    """
+    rack = read_rack(path)
+    keys = read_keys(rack.keys)
+    stations = list(rack.stations.values())
+    with ThreadPoolExecutor(len(stations)) as pool:
+        ended = list(pool.map(lambda station: _restored(station, keys, wait_s), stations))
+    if wrong := [words for ok, words in ended if not ok]:
+        raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
+    return [words for _, words in ended]
+
+
+def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
+    until = time.monotonic() + wait_s
+    with open_channel(station, keys) as channel:
+        stub = new_stub(channel)
+        while True:
+            try:
+                reply = _restored_alone(stub)
+            except grpc.RpcError as error:
+                if error.code() is HELD and time.monotonic() < until:
+                    time.sleep(0.5)
+                    continue
+                return False, explain(str(station), error)
+            restored = ", ".join(f"{s.entity} {s.parameter}" for s in reply.restored)
+            return True, f"{station}: {f'restored {restored}' if restored else 'nothing was changed'}"
+
+
+def _restored_alone(stub: Any) -> pb.RestoreReply:
+    """Restore with a lease, which is given back even when that fails."""
+    request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
+    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=CONNECT_S).token)]
+    try:
+        reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
+    except grpc.RpcError:
+        with suppress(grpc.RpcError):
+            stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+        raise
+    stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
+    return reply

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries
+from testctl.metrics.recovery.state_machine import walk
 from testctl.metrics.recovery.trace import traces
-from testctl.metrics.recovery.walk import walk
 from testctl.records import Records
 from testctl.records.synthetic import Conversation
 from testctl.records.synthetic_recovery import MSS, Sender

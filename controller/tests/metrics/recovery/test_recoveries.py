@@ -12,8 +12,8 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import RECOVERIES, flow_recoveries, flow_walks, recoveries_table
+from testctl.metrics.recovery.state_machine import walk
 from testctl.metrics.recovery.trace import traces
-from testctl.metrics.recovery.walk import walk
 from testctl.records import TCP_INFO, Records
 from testctl.records.schema import names_column
 from testctl.records.synthetic import T0_NS, Conversation

@@ -12,13 +12,13 @@ SPEC = ParamSpec(name="gro", kind="host", help="Merge received packets (generic 
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent import ethtool
+    from testctl_agent.network import ethtool
 
     return gather(entity, lambda device: ethtool.feature(device, "gro"))
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent import ethtool
+    from testctl_agent.network import ethtool
 
     spread(entity, name, value, lambda device, on: ethtool.set_feature(device, "gro", bool(on)))
 

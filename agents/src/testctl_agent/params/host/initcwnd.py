@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from testctl_agent import netlink as nl
+from testctl_agent.network import netlink as nl
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.types import OrNone
 from testctl_agent.spec.errors import TestbedError

@@ -17,19 +17,19 @@ _FEATURE = "rx-lro"
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent import ethtool_netlink
+    from testctl_agent.network import ethtool_netlink
 
     return gather(entity, lambda device: ethtool_netlink.features(device)[_FEATURE].on)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent import ethtool_netlink
+    from testctl_agent.network import ethtool_netlink
 
     spread(entity, name, value, lambda device, on: ethtool_netlink.set_feature(device, _FEATURE, bool(on)))
 
 
 def needs(entity: Entity, name: str) -> str:
-    from testctl_agent import ethtool_netlink
+    from testctl_agent.network import ethtool_netlink
 
     for device in entity.devices:
         try:

@@ -39,7 +39,7 @@ def channels_for(channels: dict[str, int], value: Value) -> dict[str, int]:
 
 
 def _read(device: str) -> Value:
-    from testctl_agent import ethtool_netlink as nic
+    from testctl_agent.network import ethtool_netlink as nic
 
     value = value_of(nic.get(device, nic.CHANNELS))
     if value is None:
@@ -48,7 +48,7 @@ def _read(device: str) -> Value:
 
 
 def _apply(device: str, value: Value) -> None:
-    from testctl_agent import ethtool_netlink as nic
+    from testctl_agent.network import ethtool_netlink as nic
 
     nic.put(device, nic.CHANNELS, channels_for(nic.get(device, nic.CHANNELS), value))
 
@@ -62,7 +62,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 
 def needs(entity: Entity, name: str) -> str:
-    from testctl_agent import ethtool_netlink as nic
+    from testctl_agent.network import ethtool_netlink as nic
 
     for device in entity.devices:
         try:
@@ -76,7 +76,7 @@ def needs(entity: Entity, name: str) -> str:
 
 def lasting(entity: Entity, name: str, value: Value) -> str:
     """Why fewer queues can't be brought back as they were: those that go forget which processors they have."""
-    from testctl_agent import ethtool_netlink as nic
+    from testctl_agent.network import ethtool_netlink as nic
 
     for device in entity.devices:
         now = nic.get(device, nic.CHANNELS)

@@ -30,7 +30,7 @@ _GSO = "gso"
 
 
 def _read(device: str) -> Value:
-    from testctl_agent import ethtool
+    from testctl_agent.network import ethtool
 
     state = ethtool.segmentation(device)
     on = next(iter(state.values()), False)
@@ -44,7 +44,7 @@ def _read(device: str) -> Value:
 
 
 def _apply(device: str, value: Value) -> None:
-    from testctl_agent import ethtool
+    from testctl_agent.network import ethtool
 
     veth = ethtool.driver(device) == "veth"
     if isinstance(value, str) and ":" in value:

@@ -15,7 +15,7 @@ from testctl.metrics.core.queues import own_queue, under_way
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.events import tcp_events
-from testctl.metrics.recovery.traced import traced_events
+from testctl.metrics.recovery.kernel_trace import traced_events
 from testctl.records import Records
 from testctl.records.schema import SACK_EDGES, Array, Ints, numbers_of
 

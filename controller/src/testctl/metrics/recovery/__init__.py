@@ -2,9 +2,9 @@
 """Recoveries: every loss recovery of a flow, from the packets at its sender."""
 
 from testctl.metrics.recovery.events import tcp_events
+from testctl.metrics.recovery.kernel_trace import traced_events
 from testctl.metrics.recovery.summary import SPEC, compute
 from testctl.metrics.recovery.table import RECOVERIES, flow_recoveries, flow_walks, recoveries_table
-from testctl.metrics.recovery.traced import traced_events
 
 __all__ = [
     "RECOVERIES",

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import view
-from testctl.metrics.recovery.limits import unsure
+from testctl.metrics.recovery.capture_gaps import unsure
+from testctl.metrics.recovery.state_machine import Walk, walk
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.metrics.recovery.walk import Walk, walk
 from testctl.records import Records
 from testctl.records.schema import (
     TCP_EVENT_NAMES,

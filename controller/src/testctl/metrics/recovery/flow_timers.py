@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from testctl.metrics.core.view import FlowView
+from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
+from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
 from testctl.metrics.recovery.timers import PROBE, RTO, Timers, probing
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.metrics.recovery.traced import traced_columns, traced_names
-from testctl.metrics.recovery.walk import RECOVERY
 from testctl.records.schema import ACK, SYN, Ints
 
 UNSURE = "unsure"

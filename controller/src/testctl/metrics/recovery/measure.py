@@ -10,11 +10,11 @@ import numpy as np
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.view import FlowView
-from testctl.metrics.recovery.answers import Answers, answers, longest_run
-from testctl.metrics.recovery.limits import ENDS, NO_SACK, Unsure, limit
+from testctl.metrics.recovery.ack_responses import Answers, answers, longest_run
+from testctl.metrics.recovery.capture_gaps import ENDS, NO_SACK, Unsure, limit
 from testctl.metrics.recovery.scoreboard import Scoreboard
+from testctl.metrics.recovery.state_machine import Episode, Walk
 from testctl.metrics.recovery.trace import Trace
-from testctl.metrics.recovery.walk import Episode, Walk
 from testctl.metrics.recovery.window import NOWHERE, smallest_window, window_at_exit
 from testctl.records.schema import Ints
 

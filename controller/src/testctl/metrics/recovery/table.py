@@ -6,10 +6,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from testctl.metrics.core.view import view
-from testctl.metrics.recovery.limits import unsure
+from testctl.metrics.recovery.capture_gaps import unsure
 from testctl.metrics.recovery.measure import Recovery, measure
+from testctl.metrics.recovery.state_machine import Walk, walk
 from testctl.metrics.recovery.trace import traces
-from testctl.metrics.recovery.walk import Walk, walk
 from testctl.records import Records
 
 _TEXT = ("flow", "entered_by", "exited_by", "limit", "sent", "sent_first_round", "window_source")

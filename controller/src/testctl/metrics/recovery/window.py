@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from testctl.metrics.recovery.traced import traced_columns
-from testctl.metrics.recovery.walk import RECOVERY, Episode, Walk
+from testctl.metrics.recovery.kernel_trace import traced_columns
+from testctl.metrics.recovery.state_machine import RECOVERY, Episode, Walk
 from testctl.records.schema import Ints
 
 NOWHERE = "unknown"

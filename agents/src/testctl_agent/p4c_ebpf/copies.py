@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets that leave more than once: the copies of a multicast group, and clones.
+
+A copy has the headers and metadata of the end of ingress.  A clone has the headers as they were parsed
+(I2E) or as egress left them (E2E), and no metadata but the fields of its list.  Each has an egress of its
+own.  A packet's bytes are those of the copy before, so all headers of the next one are written again.
+Source: behavioral-model, targets/simple_switch/simple_switch.cpp; what differs: a clone is not cloned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testctl_agent.p4c_ebpf import fields
+from testctl_agent.p4c_ebpf.code import Code
+from testctl_agent.p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Field, Program
+
+MOST_COPIES = 16
+"""Ports of one multicast group or clone session."""
+CHUNK = 512
+_PARSED, _KEPT = 2, 3
+"""Places in the map `scratch`: the packet as it was parsed, and as it was before it was cloned."""
+
+_AGAIN = """\
+headers = p->headers;
+mac = p->mac;
+{copy}
+p->headers = headers;
+p->mac = mac;
+p->relayout = RELAYOUT;
+p->dirty = ~0ULL;"""
+
+
+class Copies:
+    """Writes flood() and clone(); `setter` writes a field of standard_metadata if the program has a use for it."""
+
+    def __init__(self, program: Program, setter: Callable[[Code, str, str], None]) -> None:
+        self.program, self._set = program, setter
+
+    def maps(self) -> str:
+        if not self.program.clones:
+            return ""
+        return (
+            "/* Clone sessions. */\n"
+            "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
+            '\t__type(key, u32);\n\t__type(value, struct group);\n} mirrors SEC(".maps");\n\n'
+        )
+
+    def chunks(self) -> list[tuple[int, int]]:
+        """Where pieces of struct packet begin that can be copied inline, and the last of them."""
+        size = 24 + sum(max(fields.c_bits(min(one.width, 64)) // 8, 1) * (2 if one.width > 64 else 1)
+                        for one in self.program.metadata()) + 32 + self.program.head_bytes  # fmt: skip
+        starts = list(range(0, max(size - CHUNK // 2, 1), CHUNK))
+        return [(at, starts[-1]) for at in starts]
+
+    def _copy(self, to: str, source: str) -> list[str]:
+        return [
+            f"__builtin_memcpy((u8 *){to} + {at}, (u8 *){source} + {at}, "
+            f"{'PACKET_BYTES - ' + str(at) if at == last else CHUNK});"
+            for at, last in self.chunks()
+        ]
+
+    def _again(self, code: Code, source: str) -> None:
+        """Let `p` be what `source` is, in a packet whose bytes are those of the copy before."""
+        code.add(*_AGAIN.format(copy="\n".join(self._copy("p", source))).split("\n"))
+
+    def flood(self) -> str:
+        code = Code(1)
+        code.add("struct group *g = bpf_map_lookup_elem(&groups, &number);", "u32 one = 1, headers, mac, ifindex;")
+        code.add("struct packet *saved = bpf_map_lookup_elem(&scratch, &one);", "")
+        with code.block("if (!g || !saved || !g->copies)"):
+            code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
+        code.add(*self._copy("saved", "p"))
+        with code.block(f"for (u32 i = 0; i < {MOST_COPIES}; i++)"):
+            code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
+            with code.block("if (i > 0)"):
+                self._again(code, "saved")
+            self._set(code, "egress_rid", "g->instance[i]")
+            code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
+            if EGRESS_CLONE in self.program.clones:
+                code.add("if (p->clone)", f"\tclone(skb, p, {EGRESS_CLONE});")
+        code.add("return TC_ACT_SHOT;")
+        return (
+            "/* A copy for each port of the group; each has its own egress. */\n"
+            "static __always_inline int flood(struct __sk_buff *skb, struct packet *p, u32 number)\n"
+            f"{{\n{code.text()}}}\n\n"
+        )
+
+    def clone(self) -> str:
+        """keep_parsed() and clone(), if the program clones."""
+        if not self.program.clones:
+            return ""
+        code = Code(1)
+        code.add(f"u32 parsed = {_PARSED}, kept = {_KEPT}, number = p->clone & 0x7fff, headers, mac, ifindex;")
+        code.add("struct group *g = bpf_map_lookup_elem(&mirrors, &number);")
+        code.add("struct packet *now = bpf_map_lookup_elem(&scratch, &kept), *from = now;", "", "p->clone = 0;")
+        code.add(f"if (type == {INGRESS_CLONE})", "\tfrom = bpf_map_lookup_elem(&scratch, &parsed);")
+        code.add("if (!g || !now || !from)", "\treturn 0;")
+        code.add(*self._copy("now", "p"))
+        with code.block(f"for (u32 i = 0; i < {MOST_COPIES}; i++)"):
+            code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
+            self._untimed(code)
+            self._again(code, "from")
+            code.add("__builtin_memset(&p->m, 0, sizeof(p->m));", "p->clone = 0;")
+            self._preserve(code)
+            self._set(code, "instance_type", "type")
+            self._set(code, "egress_rid", "g->instance[i]")
+            code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
+        self._untimed(code)
+        self._again(code, "now")
+        code.add("p->clone = 0;", "return 0;")
+        keep = Code(1)
+        keep.add(f"u32 parsed = {_PARSED};", "struct packet *to = bpf_map_lookup_elem(&scratch, &parsed);", "")
+        with keep.block("if (to)"):
+            keep.add(*self._copy("to", "p"))
+        text = "/* Send clones of the packet by the ports of a session; the packet itself is kept. */\n"
+        if INGRESS_CLONE in self.program.clones:
+            text = f"static __always_inline void keep_parsed(struct packet *p)\n{{\n{keep.text()}}}\n\n{text}"
+        head = "static __noinline int clone(struct __sk_buff *skb, struct packet *p, u32 type)"
+        return f"{text}{head}\n{{\n{code.text()}}}\n\n"
+
+    def _untimed(self, code: Code) -> None:
+        """The copy before may have a departure time."""
+        code.add("if (p->waits)", "\tbpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);")
+
+    def _preserve(self, code: Code) -> None:
+        """Copy the fields of the list that the packet asked for."""
+        with code.block("switch (now->clone_list)"):
+            for number, found in self.program.field_lists.items():
+                code.add(f"case {number}:")
+                code.add(*(line for one in found for line in self._member(one)), "\tbreak;")
+
+    def _member(self, one: Field) -> list[str]:
+        if one.width > 64:
+            return [f"\tp->m.{one.member}[{at}] = now->m.{one.member}[{at}];" for at in (0, 1)]
+        return [f"\tp->m.{one.member} = now->m.{one.member};"]

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4 expressions as C, with BMv2's meaning: whole numbers without bounds, cut where the program cuts them.
+
+For every expression the least and the greatest value it can have are known, so the C type is chosen
+that holds them (64 bits, or 128).  Where only the lowest k bits of a value are wanted (an
+assignment to a field of k bits, `x & mask`) sums, differences, products and left shifts are done in
+64 bits whatever their bounds, because they do not depend on higher bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from testctl_agent.p4c_ebpf import fields
+from testctl_agent.p4c_ebpf.bounds import bounds
+from testctl_agent.p4c_ebpf.document import Node, unwrap
+from testctl_agent.p4c_ebpf.fields import constant, ones
+from testctl_agent.p4c_ebpf.model import Field, Header, Param, Program, Stack
+
+_COMPARE = {"==", "!=", "<", "<=", ">", ">="}
+_BOOL = _COMPARE | {"and", "or", "not", "valid", "d2b"}
+_CUTTABLE = {"+", "-", "*", "<<", "&", "|", "^", "~"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """C text of a number and its bounds, both included."""
+
+    text: str
+    low: int
+    high: int
+
+
+def c_type(low: int, high: int) -> str | None:
+    """The C type that holds both bounds; None: there is none."""
+    if low >= 0:
+        return "u64" if high < 1 << 64 else "u128" if high < 1 << 128 else None
+    if low >= -(1 << 63) and high < 1 << 63:
+        return "s64"
+    return "s128" if low >= -(1 << 127) and high < 1 << 127 else None
+
+
+def _as(value: Value, kind: str) -> str:
+    return value.text if c_type(value.low, value.high) == kind else f"({kind}){value.text}"
+
+
+@dataclass
+class Scope:
+    """What names mean where an expression stands.
+
+    params  action parameters, in order, and `row`, the C pointer to the table row that holds them
+    nexts   in the parser: how many headers of each stack have been extracted
+    """
+
+    program: Program
+    params: tuple[Param, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+    nexts: Mapping[str, int] | None = None
+
+    # leaves
+
+    def place(self, node: Node) -> tuple[Field, Header] | None:
+        """The field that a leaf names, if it names one that is known before the packet comes."""
+        kind = node.kind()
+        if kind == "field":
+            found = self.program.field(node["value"])
+            if found.variable:
+                node.cannot(f"the value of {found.header}.{found.name}, which has variable length")
+            return found, self.program.headers[found.header]
+        if kind == "stack_field":
+            stack_node, name = node["value"].pair()
+            stack = self.program.stack(stack_node)
+            if self.nexts is None:
+                node.cannot("the last header of a stack, outside the parser")
+            at = self.nexts[stack.name] - 1
+            header = stack.headers[max(at, 0)]
+            if name.text() not in header.fields:
+                name.fail(f"stack {stack.name} has no field {name.text()!r}")
+            return header.fields[name.text()], header
+        return None
+
+    def leaf(self, node: Node) -> Value:
+        kind = node.kind()
+        if kind == "hexstr":
+            number = node["value"].hexadecimal()
+            if c_type(number, number) is None:
+                node.cannot("a constant of more than 128 bits")
+            return Value(constant(number), number, number)
+        if kind in ("local", "runtime_data"):
+            at = node["value"].number(0, 255)
+            if at >= len(self.params):
+                node.fail(f"no action parameter {at}")
+            param = self.params[at]
+            return Value(self.data[param.name], 0, (1 << param.width) - 1)
+        if kind == "field" and node["value"].pair()[1].value == "$valid$":
+            return Value(self._valid(self.program.header(node["value"].pair()[0])), 0, 1)
+        found = self.place(node)
+        if found is None:
+            node.cannot(f"a value of type {kind}")
+        return self.read(*found)
+
+    def read(self, one: Field, header: Header) -> Value:
+        text = fields.load(one, header)
+        if not one.signed:
+            return Value(text, 0, (1 << one.width) - 1)
+        return _signed(text, one.width)
+
+    def _valid(self, header: Header) -> str:
+        return "1ULL" if header.metadata else f"((p->valid >> {header.bit}) & 1)"
+
+    def element(self, node: Node) -> tuple[Stack, Field, str, str]:
+        """A field of a stack's header at an index that the packet decides.
+
+        (the stack, the field, C of the index, C of where the header begins in `head` if the index is `at`)
+        """
+        owner = unwrap(node["left"])
+        if owner["op"].text() != "dereference_header_stack":
+            node.cannot("access_field of this")
+        stack = self.program.stack(owner["left"]["value"])
+        first = stack.headers[0]
+        at = node["right"].number(0, 4096)
+        if at >= len(first.fields):
+            node.fail(f"stack {stack.name} has no field {at}")
+        base = f"{first.base} + at * {(first.bytes + 7) // 8 * 8}"
+        return stack, list(first.fields.values())[at], self.low(owner["right"], 8), base
+
+    def dynamic(self, node: Node) -> Value:
+        """The value of such a field."""
+        stack, one, index, base = self.element(node)
+        text = fields.load_bits(base, one.offset, one.width)
+        kind = "u128" if one.width > 64 else "u64"
+        text = f"({{ u64 at = {index}; at < {len(stack.headers)} ? {text} : ({kind})0; }})"
+        return _signed(text, one.width) if one.signed else Value(text, 0, (1 << one.width) - 1)
+
+    # numbers
+
+    def number(self, node: Node) -> Value:
+        """The exact value; ProgramError if no C type holds it."""
+        node = unwrap(node)
+        if not node.has("op"):
+            return self.leaf(node)
+        op = node["op"].text()
+        if op == "?":
+            return self._choice(node)
+        if op == "b2d":
+            return Value(f"(u64){self.truth(node['right'])}", 0, 1)
+        if op == "access_field":
+            return self.dynamic(node)
+        if op in ("last_stack_index", "size_stack"):
+            stack = self.program.stack(unwrap(node["right"])["value"])
+            if self.nexts is None:
+                node.cannot("the size of a stack, outside the parser")
+            count = self.nexts[stack.name] - (op == "last_stack_index")
+            return Value(constant(count), count, count)
+        if op == "~":
+            inner = self.number(node["right"])
+            return self._typed(node, lambda cast: f"~{cast}{inner.text}", -inner.high - 1, -inner.low - 1)
+        if op in ("two_comp_mod", "usat_cast", "sat_cast"):
+            return self._cast(node, op)
+        if op == "&":
+            return self._and(node)
+        left = self.number(node["left"]) if node.has("left") else Value("0ULL", 0, 0)
+        if op in ("<<", ">>"):
+            return self._shift(node, op, left)
+        return self._binary(node, op, left, self.number(node["right"]))
+
+    def _typed(self, node: Node, text: Callable[[str], str], low: int, high: int) -> Value:
+        """`text` is given the cast to the result's type, which belongs before its operands."""
+        kind = c_type(low, high)
+        if kind is None:
+            node.cannot("a result of more than 128 bits")
+        return Value(f"({text(f'({kind})')})", low, high)
+
+    def _binary(self, node: Node, op: str, a: Value, b: Value) -> Value:
+        def both(cast: str) -> str:
+            return f"{cast}{a.text} {op} {cast}{b.text}"
+
+        if op in ("+", "-"):
+            low, high = (a.low + b.low, a.high + b.high) if op == "+" else (a.low - b.high, a.high - b.low)
+            return self._typed(node, both, low, high)
+        if op == "*":
+            ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+            if c_type(min(ends), max(ends)) not in ("u64", "s64"):
+                node.cannot("a product of more than 64 bits")
+            return self._typed(node, both, min(ends), max(ends))
+        if op in ("/", "%"):
+            if min(a.low, b.low) < 0 or max(a.high, b.high) >= 1 << 64:
+                node.cannot("division of signed numbers or of more than 64 bits")
+            return Value(f"({a.text} {op} {b.text})", 0, a.high if op == "/" else min(a.high, max(b.high - 1, 0)))
+        if op in ("|", "^"):
+            bits = max(v.bit_length() for v in (a.low, a.high, b.low, b.high))
+            return self._typed(node, both, -(1 << bits) if min(a.low, b.low) < 0 else 0, (1 << bits) - 1)
+        if op in _BOOL:
+            return Value(f"(u64){self.truth(node)}", 0, 1)
+        node.cannot(f"the operation {op!r}")
+
+    def _and(self, node: Node) -> Value:
+        a, b = bounds(self, node["left"]), bounds(self, node["right"])
+        for mine, other, side in ((a, b, "right"), (b, a, "left")):
+            if mine is not None and mine[0] >= 0 and (other is None or other[0] < 0 or other[1] > mine[1]):
+                bits = max(mine[1].bit_length(), 1)
+                kind = "u64" if bits <= 64 else "u128"
+                if c_type(0, mine[1]) is None:
+                    break
+                own = self.number(node["left" if side == "right" else "right"])
+                return Value(f"({_as(own, kind)} & {self.cut(node[side], bits)[0]})", 0, mine[1])
+        left, right = self.number(node["left"]), self.number(node["right"])
+        bits = max(v.bit_length() for v in (left.low, left.high, right.low, right.high))
+        low = -(1 << bits) if left.low < 0 and right.low < 0 else 0
+        highs = [v.high for v in (left, right) if v.low >= 0]
+        high = min(highs) if highs else (1 << bits) - 1
+        return self._typed(node, lambda cast: f"{cast}{left.text} & {cast}{right.text}", low, high)
+
+    def _shift(self, node: Node, op: str, a: Value) -> Value:
+        by = self.number(node["right"])
+        if by.low < 0:
+            node.cannot("a shift by a number that may be negative")
+        if by.low == by.high:
+            n = by.low
+            if op == "<<":
+                if n > 256:
+                    node.cannot(f"a shift by {n}")
+                if a.low == a.high == 0:
+                    return Value("0ULL", 0, 0)
+                return self._left(node, a, str(n), a.low << n, a.high << n)
+            width = 64 if c_type(a.low, a.high) in ("u64", "s64") else 128
+            if n >= width:
+                return Value("0ULL", 0, 0) if a.low >= 0 else Value(f"({a.text} < 0 ? -1LL : 0LL)", -1, 0)
+            return self._typed_keep(f"({a.text} >> {n})", a.low >> n, a.high >> n)
+        if c_type(a.low, a.high) not in ("u64", "s64"):
+            node.cannot("a shift of more than 64 bits by a number that is not constant")
+        if op == "<<":
+            if by.high > 64 or c_type(a.low << by.high, a.high << by.high) not in ("u64", "s64"):
+                node.cannot("a left shift whose result is not cut to at most 64 bits")
+            return self._left(node, a, by.text, min(a.low << by.high, a.low), a.high << by.high)
+        over = "0ULL" if a.low >= 0 else f"({a.text} < 0 ? -1LL : 0LL)"
+        text = f"{a.text} >> {by.text}"
+        if by.high > 63:
+            text = f"({by.text} < 64 ? {a.text} >> ({by.text} & 63) : {over})"
+        return Value(f"({text})", min(a.low, 0), max(a.high, 0))
+
+    def _left(self, node: Node, a: Value, by: str, low: int, high: int) -> Value:
+        """A left shift; of a negative number C defines it only by way of the unsigned type."""
+        if low >= 0:
+            return self._typed(node, lambda cast: f"{cast}{a.text} << {by}", low, high)
+        return self._typed(node, lambda cast: f"{cast}({cast.replace('s', 'u')}{a.text} << {by})", low, high)
+
+    def _typed_keep(self, text: str, low: int, high: int) -> Value:
+        """A right shift's result: of the operand's type, which may be wider than the bounds need."""
+        return Value(f"({c_type(low, high)}){text}", low, high)
+
+    def _cast(self, node: Node, op: str) -> Value:
+        width = self.number(node["right"])
+        bits = width.low
+        if width.low != width.high or not 1 <= bits <= 128:
+            node.cannot("a cast to a width that is not a constant from 1 to 128")
+        if op == "two_comp_mod":
+            known = bounds(self, node["left"])
+            if known is not None and known[0] >= -(1 << (bits - 1)) and known[1] < 1 << (bits - 1):
+                return self.number(node["left"])
+            return _signed(self.cut(node["left"], bits)[0], bits)
+        a = self.number(node["left"])
+        low, high = (0, (1 << bits) - 1) if op == "usat_cast" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        least, most = min(max(low, a.low), high), max(min(high, a.high), low)
+        kind, result = c_type(a.low, a.high), c_type(least, most)
+        text = f"({result})v"
+        if a.high > high:
+            text = f"v > ({kind}){constant(high)} ? ({result}){constant(high)} : {text}"
+        if a.low < low:
+            text = f"v < ({kind}){constant(low)} ? ({result}){constant(low)} : {text}"
+        return Value(f"({{ {kind} v = {a.text}; {text}; }})", least, most)
+
+    def _choice(self, node: Node) -> Value:
+        a, b = self.number(node["left"]), self.number(node["right"])
+        cond = self.truth(node["cond"])
+        low, high = min(a.low, b.low), max(a.high, b.high)
+        return self._typed(node, lambda cast: f"{cond} ? {cast}{a.text} : {cast}{b.text}", low, high)
+
+    # the lowest bits
+
+    def low(self, node: Node, bits: int) -> str:
+        """C of the value modulo 2^bits, a u64 (or u128 above 64 bits)."""
+        text, clean = self.cut(node, bits)
+        return text if clean else f"({text} & {ones(bits)})"
+
+    def cut(self, node: Node, bits: int) -> tuple[str, bool]:
+        """C whose lowest `bits` bits are the value's; and: there are no others."""
+        node = unwrap(node)
+        kind, size = ("u64", 64) if bits <= 64 else ("u128", 128)
+        known = bounds(self, node)
+        fits = known is not None and c_type(*known) in ("u64", "s64")
+        if fits or not node.has("op") or node["op"].value not in _CUTTABLE | {"?"}:
+            value = self.number(node)
+            return f"({kind}){value.text}", value.low >= 0 and value.high < 1 << bits
+        op = node["op"].text()
+        if op == "~":
+            return f"(~{self.cut(node['right'], bits)[0]})", False
+        if op == "?":
+            a, b = self.cut(node["left"], bits), self.cut(node["right"], bits)
+            return f"({self.truth(node['cond'])} ? {a[0]} : {b[0]})", a[1] and b[1]
+        if op == "&" and self._mask(node) is not None:
+            value = self._and(node)
+            return f"({kind}){value.text}", value.high < 1 << bits
+        left = self.cut(node["left"], bits)[0] if node.has("left") else f"({kind})0"
+        if op == "<<":
+            by = self.number(node["right"])
+            if by.low < 0:
+                node.cannot("a shift by a number that may be negative")
+            if by.low == by.high:
+                return (f"({left} << {by.low})", False) if by.low < size else (f"({kind})0", True)
+            if size > 64:
+                node.cannot("a shift of more than 64 bits by a number that is not constant")
+            return f"({by.text} < 64 ? {left} << ({by.text} & 63) : 0)", False
+        if op == "*" and size > 64:
+            node.cannot("a product of more than 64 bits")
+        return f"({left} {op} {self.cut(node['right'], bits)[0]})", False
+
+    def _mask(self, node: Node) -> int | None:
+        for side in ("left", "right"):
+            known = bounds(self, node[side])
+            if known is not None and known[0] >= 0 and c_type(*known):
+                return known[1]
+        return None
+
+    # truth
+
+    def is_truth(self, node: Node) -> bool:
+        node = unwrap(node)
+        if node.has("op"):
+            op = node["op"].text()
+            return op in _BOOL or (op == "?" and self.is_truth(node["left"]))
+        return node.kind() == "bool"
+
+    def truth(self, node: Node) -> str:
+        """C that is 0 or 1."""
+        node = unwrap(node)
+        if not node.has("op"):
+            if node.kind() == "bool":
+                return "1" if node["value"].flag() else "0"
+            return f"({self.number(node).text} != 0)"
+        op = node["op"].text()
+        if op in ("and", "or"):
+            return f"({self.truth(node['left'])} {'&&' if op == 'and' else '||'} {self.truth(node['right'])})"
+        if op == "not":
+            return f"(!{self.truth(node['right'])})"
+        if op == "d2b":
+            return f"({self.number(node['right']).text} != 0)"
+        if op == "valid" and unwrap(node["right"]).has("op"):
+            node.cannot("isValid() of a header at an index that the packet decides")
+        if op == "valid":
+            return f"({self._valid(self.program.header(unwrap(node['right'])['value']))} != 0)"
+        if op == "?":
+            return f"({self.truth(node['cond'])} ? {self.truth(node['left'])} : {self.truth(node['right'])})"
+        if op not in _COMPARE:
+            return f"({self.number(node).text} != 0)"
+        left, right = unwrap(node["left"]), unwrap(node["right"])
+        if not left.has("op") and left.kind() == "header":
+            return self._same_header(node, left, right, op)
+        if self.is_truth(left):
+            return f"({self.truth(left)} {op} {self.truth(right)})"
+        a, b = self.number(left), self.number(right)
+        kind = c_type(min(a.low, b.low), max(a.high, b.high))
+        if kind is None:
+            node.cannot("comparing numbers of more than 128 bits")
+        return f"({_as(a, kind)} {op} {_as(b, kind)})"
+
+    def _same_header(self, node: Node, left: Node, right: Node, op: str) -> str:
+        """Headers are equal if both are valid and hold the same; two invalid ones are not (as in BMv2)."""
+        if right.has("op") or right.kind() != "header":
+            node.cannot("comparing a header with this")
+        a, b = self.program.header(left["value"]), self.program.header(right["value"])
+        if (a.bytes, a.extra) != (b.bytes, b.extra) or a.metadata or b.metadata:
+            node.cannot("comparing headers of two types")
+        same = [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in a.words]
+        if a.extra:
+            same.append(f"{a.length} == {b.length}")
+        text = " && ".join([f"{self._valid(a)} && {self._valid(b)}", *same])
+        return f"({text})" if op == "==" else f"(!({text}))"
+
+
+def _signed(text: str, width: int) -> Value:
+    """The lowest `width` bits of a C value, as two's complement."""
+    low, high = -(1 << (width - 1)), (1 << (width - 1)) - 1
+    size, kind, wide = (64, "s64", "u64") if width <= 64 else (128, "s128", "u128")
+    return Value(f"((({kind})(({wide}){text} << {size - width})) >> {size - width})", low, high)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver's Entry as the words of layout.py, with every width checked."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from testctl_agent.p4c_ebpf import layout
+from testctl_agent.p4c_ebpf.layout import Action, Preset, Table
+from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary, find
+
+MOST_PRIORITY = 2**31 - 1
+
+
+@dataclass
+class Row:
+    """An entry as words; two are the same row if all but `data` and `slot` are equal."""
+
+    exact: tuple[int, ...]
+    mask: tuple[int, ...]
+    value: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    priority: int
+    action: int
+    data: tuple[int, ...]
+    slot: int = 0
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.exact, self.mask, self.value, self.low, self.high, self.priority
+
+
+def _spread(key: layout.Key, value: int, words: list[int]) -> None:
+    """Put a field's bits where they belong."""
+    if key.width > 64:
+        words[key.word] |= value >> 64
+        words[key.word + 1] |= value & (1 << 64) - 1
+    else:
+        words[key.word] |= value << key.shift
+
+
+def _fits(where: str, value: int, width: int) -> int:
+    if not 0 <= value < 1 << width:
+        raise DriverError(f"{where}: want a number of {width} bits; got {value:#x}")
+    return value
+
+
+def _masked(where: str, key: layout.Key, given: Key | None) -> tuple[int, int]:
+    """Value and mask of an exact, ternary or LPM match."""
+    every = (1 << key.width) - 1
+    if given is None:
+        return 0, 0
+    if isinstance(given, Exact):
+        return _fits(where, given.value, key.width), every
+    if isinstance(given, Lpm):
+        if not 0 <= given.length <= key.width:
+            raise DriverError(f"{where}: want a prefix length from 0 to {key.width}; got {given.length}")
+        mask = every >> (key.width - given.length) << (key.width - given.length)
+        return _fits(where, given.value, key.width) & mask, mask
+    if isinstance(given, Ternary):
+        return _fits(where, given.value, key.width) & given.mask, _fits(where, given.mask, key.width)
+    raise DriverError(f"{where}: want {key.match}; got a range")
+
+
+def _range(where: str, key: layout.Key, given: Key | None) -> tuple[int, int]:
+    if given is None:
+        return 0, (1 << key.width) - 1
+    if isinstance(given, Exact):
+        return given.value, _fits(where, given.value, key.width)
+    if not isinstance(given, Range):
+        raise DriverError(f"{where}: want range; got {type(given).__name__.lower()}")
+    _fits(where, given.low, key.width)
+    _fits(where, given.high, key.width)
+    if given.low > given.high:
+        raise DriverError(f"{where}: the range {given.low}-{given.high} is empty")
+    return given.low, given.high
+
+
+def data_words(where: str, action: Action, params: Mapping[str, int]) -> tuple[int, ...]:
+    """An action's parameters as words of `data`."""
+    names = [one.name for one in action.params]
+    if sorted(params) != sorted(names):
+        raise DriverError(f"{where}: action {action.name}: want parameters {names}; got {sorted(params)}")
+    words: list[int] = []
+    for one in action.params:
+        value = _fits(f"{where}: {action.name}.{one.name}", params[one.name], one.width)
+        words += [value] if one.width <= 64 else [value >> 64, value & (1 << 64) - 1]
+    return tuple(words)
+
+
+def action_of(table: Table, name: str) -> Action:
+    """An action that the table may have."""
+    return find({one.name: one for one in table.actions}, name, f"table {table.name}: action")
+
+
+def row_of(table: Table, entry: Entry) -> Row:
+    """Raises DriverError when the entry does not fit the table."""
+    where = f"table {table.name}"
+    keys = {one.name: one for one in table.keys}
+    given: dict[str, Key] = {}
+    for name, one in entry.keys.items():
+        given[find(keys, name, f"{where}: field").name] = one
+    exact = [0] * table.exact_words
+    mask, value = [0] * table.masked_words, [0] * table.masked_words
+    low, high = [0] * table.range_words, [0] * table.range_words
+    priority = entry.priority
+    for key in table.keys:
+        place = f"{where}: {key.name}"
+        match = given.get(key.name)
+        if key.part == "range":
+            low[key.word], high[key.word] = _range(place, key, match)
+            continue
+        bits, wanted = _masked(place, key, match)
+        if key.part == "exact":
+            if wanted != (1 << key.width) - 1:
+                raise DriverError(f"{place}: want an exact value")
+            _spread(key, bits & key.cut, exact)
+            continue
+        if key.match == "lpm":
+            length = wanted.bit_count()
+            if wanted != ((1 << key.width) - 1) >> (key.width - length) << (key.width - length):
+                raise DriverError(f"{place}: want a prefix; got mask {wanted:#x}")
+            if table.kind == "tuples" and not _prioritised(table):
+                priority = length
+        _spread(key, bits & key.cut, value)
+        _spread(key, wanted & key.cut, mask)
+    if not 0 <= priority <= MOST_PRIORITY:
+        raise DriverError(f"{where}: want a priority from 0 to {MOST_PRIORITY}; got {priority}")
+    data: tuple[int, ...] = (0,)
+    if table.profile:
+        if entry.action or (entry.member is None) == (entry.group is None):
+            raise DriverError(f"{where}: want a member or a group of {table.profile}, and no action")
+        number = layout.REFERENCE
+    elif entry.member is not None or entry.group is not None:
+        raise DriverError(f"{where}: want an action; it has no action profile")
+    else:
+        action = action_of(table, entry.action)
+        number, data = action.number, data_words(where, action, entry.params)
+    return Row(
+        tuple(exact), tuple(mask), tuple(value), tuple(low), tuple(high), priority if table.kind != "exact" else 0,
+        number, data,
+    )  # fmt: skip
+
+
+def _prioritised(table: Table) -> bool:
+    """Rows have priorities of their own; of a table with an LPM key alone, the longest prefix wins."""
+    return any(key.match in ("ternary", "range") for key in table.keys)
+
+
+def packed(table: Table | layout.Profile, row: Row) -> bytes:
+    """struct rowN, or struct memberN."""
+    data = [*row.data, *[0] * (table.data_words - len(row.data))]
+    return struct.pack(f"=4I{len(data)}Q", row.action, row.priority, row.slot, 0, *data)
+
+
+def entry_of(table: Table, preset: Preset) -> Entry:
+    """A row that the program declares, as an Entry."""
+    kinds: dict[str, Callable[[int, int], Key]] = {
+        "exact": lambda value, _: Exact(value),
+        "valid": lambda value, _: Exact(value),
+        "ternary": Ternary,
+        "lpm": Lpm,
+        "range": Range,
+    }
+    keys: dict[str, Key] = {}
+    for name, kind, value, other in preset.keys:
+        if kind not in kinds:
+            raise DriverError(f"table {table.name}: {name}: can't match by {kind}")
+        keys[name] = kinds[kind](value, other)
+    params = {one.name: value for one, value in zip(table.action(preset.action).params, preset.params, strict=True)}
+    return Entry(table.name, keys, preset.action, params, preset.priority)

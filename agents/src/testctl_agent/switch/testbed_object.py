@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or compiled here.
+
+In a lab there is no time to compile: the object is made before, and the lab is told where it lies.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.bpf.libbpf import Object
+from testctl_agent.p4c_ebpf import compile as compiler
+from testctl_agent.p4c_ebpf import layout as layouts
+from testctl_agent.p4c_ebpf.layout import Layout
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
+from testctl_agent.switch.testbed_tables import built
+
+PROGRAM = "switch_ingress"
+GIVEN = "TESTCTL_PROGRAM"
+
+
+def compiled() -> Path:
+    """The object, with its layout.json beside it.  Raises ProgramError and TestbedError."""
+    if given := os.environ.get(GIVEN):
+        return Path(given)
+    return compiler.compiled(built()[0]).object
+
+
+def layout() -> Layout:
+    path = compiled().with_name("layout.json")
+    try:
+        return layouts.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"{path}: the program's layout can't be read: {error.strerror}") from error
+
+
+def record_layout() -> tuple[list[dict[str, object]], int]:
+    """The telemetry record: its fields as {"name", "offset", "bytes"}, and its size in bytes."""
+    known = layout()
+    fields: list[dict[str, object]] = [
+        {"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in known.telemetry
+    ]
+    return fields, known.record_bytes
+
+
+@dataclass
+class Loaded:
+    """The program in the kernel, attached to nothing yet.  close() lets go of it."""
+
+    object: Object
+    driver: EbpfDriver
+    most_copies: int
+
+    @property
+    def program_fd(self) -> int:
+        return self.object.program(PROGRAM)
+
+    def map_fd(self, name: str) -> int:
+        return self.object.map(name).fd
+
+    def set_port_of(self, ifindex: int, number: int) -> None:
+        self.object.map("port_of").update(struct.pack("=I", ifindex), struct.pack("=I", number))
+
+    def close(self) -> None:
+        self.object.close()
+
+
+def load() -> Loaded:
+    """Raises ProgramError or TestbedError; the latter carries the verifier's words."""
+    loaded = Object(compiled())
+    known = layout()
+    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies)

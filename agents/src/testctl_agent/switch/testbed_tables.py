@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed program's tables as a switch's parameters: flows, fates, ECN thresholds, forwarding.
+
+Works through any driver.  What is asked for is turned into rows as a whole before a table is
+touched, so that a refused value changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from testctl_agent.spec import fate, flows
+from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
+from testctl_agent.switch import testbed_program
+from testctl_agent.switch.drivers.driver import Driver, Entry
+
+_BUILD = Path(__file__).parents[4] / "p4" / "build"
+_JSON, _P4INFO = "testbed.json", "testbed.p4info.txtpb"
+
+
+def built() -> tuple[Path, Path]:
+    """The testbed program's BMv2 JSON and its P4Info, of this checkout.  Raises TestbedError."""
+    files = (_BUILD / _JSON, _BUILD / _P4INFO)
+    if absent := [path.name for path in files if not path.exists()]:
+        raise TestbedError(f"{_BUILD}: want {', '.join(absent)} (make p4); got none")
+    return files
+
+
+class TestbedTables:
+    """The tables of one running program.
+
+    ports        device → P4 port
+    stations     MAC → device
+    most_copies  ports that a group may have (0: any number); with more, group addresses are discarded
+    Every call raises ApplyError: who, wanted, got.
+    """
+
+    __test__ = False  # not a test, whatever its name says to pytest
+
+    def __init__(
+        self, driver: Driver, ports: Mapping[str, int], stations: Mapping[str, str], most_copies: int = 0
+    ) -> None:
+        self._driver = driver
+        self._ports = ports
+        self._known: tuple[flows.Connection, ...] = ()
+        self._asked: tuple[fate.Fate, ...] = ()
+        self._depths: dict[int, int] = {}
+        groups = {} if most_copies and len(ports) - 1 > most_copies else testbed_program.groups(ports.values())
+        rows = testbed_program.forwarding(ports, stations, flood=bool(groups))
+        try:
+            for group, members in groups.items():
+                driver.multicast(group, members)
+        except DriverError as error:
+            raise ApplyError(f"switch, forwarding: {error}") from error
+        self._replace("forwarding", ("forward",), rows)
+
+    def flows(self) -> str:
+        """The connections known now, as their canonical text."""
+        return flows.show(self._known)
+
+    def fates(self) -> str:
+        return fate.show(self._asked)
+
+    def fate_rows(self) -> tuple[Entry, ...]:
+        """The rows that the fates asked for are: those of the table `fate` count what they hit."""
+        return testbed_program.fates(self._asked, self._known)
+
+    def set_flows(self, text: str) -> None:
+        """Tell these connections apart; their counts begin anew.  The fates stay asked for."""
+        try:
+            known = flows.parse(text)
+        except ValueError as error:
+            raise ApplyError(f"switch, flows: {error}") from error
+        kept = [one for one in self._asked if any(one.flow == other.flow for other in known)]
+        fates = testbed_program.fates(kept, known)
+        self._replace("flows", testbed_program.FATE_TABLES, ())
+        self._replace("flows", testbed_program.FLOW_TABLES, testbed_program.connections(known))
+        try:
+            for register, cell in testbed_program.cells(known):
+                self._driver.write_register(register, cell, 0)
+        except DriverError as error:
+            raise ApplyError(f"switch, flows: {error}") from error
+        self._replace("flows", (), fates)
+        self._known, self._asked = known, tuple(kept)
+
+    def set_fates(self, text: str) -> None:
+        """Give these fates to the packets of the flows known now."""
+        try:
+            asked = fate.parse(text)
+        except ValueError as error:
+            raise ApplyError(f"switch, fate: {error}") from error
+        self._replace("fate", testbed_program.FATE_TABLES, testbed_program.fates(asked, self._known))
+        self._asked = asked
+
+    def set_threshold(self, device: str, depth: int | None) -> None:
+        """Mark from this depth on, in the unit of the target's enq_qdepth; None: never."""
+        depths = {port: kept for port, kept in self._depths.items() if port != self._ports[device]}
+        if depth is not None:
+            depths[self._ports[device]] = depth
+        self._replace("ecn_threshold", ("ecn",), testbed_program.thresholds(depths))
+        self._depths = depths
+
+    def _replace(self, who: str, tables: Sequence[str], rows: Sequence[Entry]) -> None:
+        try:
+            for table in tables:
+                self._driver.clear(table)
+            for row in rows:
+                self._driver.insert(row)
+        except DriverError as error:
+            raise ApplyError(f"switch, {who}: {error}") from error

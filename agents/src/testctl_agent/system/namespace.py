@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents in network namespaces of one machine: a process for each, forked from one that has loaded everything.
+
+The lab's first process and the testbed `netns` start theirs with this; starting Python is the slow part.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from testctl_agent.engine.factory import AgentConfig, assemble
+from testctl_agent.engine.server import serve
+
+NAMED = Path("/run/netns")
+"""Where `ip netns` keeps the names of namespaces."""
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWNET = 0x40000000
+CLONE_NEWPID = 0x20000000
+_MS_REC_PRIVATE = 0x4000 | (1 << 18)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raise OSError when a call of the C library failed."""
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def mount(kind: str, where: str) -> None:
+    """A file system without a device, at a directory that is made for it."""
+    Path(where).mkdir(parents=True, exist_ok=True)
+    check(_libc.mount(kind.encode(), where.encode(), kind.encode(), 0, None), f"mount {kind} at {where}")
+
+
+def unshare(what: int) -> None:
+    check(_libc.unshare(what), "unshare")
+
+
+def private_mounts() -> None:
+    """What this process mounts from now on nobody else sees."""
+    unshare(CLONE_NEWNS)
+    check(_libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None), "private mounts")
+
+
+def join(namespace: Path) -> None:
+    """Move this thread into a network namespace."""
+    with namespace.open("rb") as file:
+        check(_libc.setns(file.fileno(), CLONE_NEWNET), f"setns {namespace}")
+
+
+def enter(namespace: str) -> None:
+    """Move this process into a network namespace by its name, with the /sys of that namespace."""
+    join(NAMED / namespace)
+    private_mounts()
+    mount("sysfs", "/sys")
+
+
+def forked_agent(config: AgentConfig, address: str, enter: Callable[[], None]) -> tuple[int, int]:
+    """Fork an agent that serves at an address once `enter` has put it in its place.
+
+    Returns its process and the end of a pipe that gives a byte when it listens, and nothing when it
+    ended before; its words are on standard error.
+    """
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(ready)
+            enter()
+            server, _service = serve(assemble(config), address)
+            os.write(tell, b"1")
+            os.close(tell)
+            server.wait_for_termination()
+        except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
+            traceback.print_exc()
+        os._exit(1)
+    os.close(tell)
+    return pid, ready

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine needs, what it lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestctlError
+from testctl_agent.system.toolchain import KERNEL_TYPES
+
+from testctl.lab.source import DEBIAN_SOURCES
+from testctl.system import checkout
+from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds.lab import built
+
+PROGRAMS = {
+    "gcc": "build-essential",
+    "make": "build-essential",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "clang": "clang",
+    "ip": "iproute2",
+    "bridge": "iproute2",
+    "ethtool": "ethtool",
+    "tcpdump": "tcpdump",
+    "iperf3": "iperf3",
+    "setpriv": "util-linux",
+    "taskset": "util-linux",
+    "xz": "xz-utils",
+}
+"""Program → the Debian package that has it."""
+
+RACK_PROGRAMS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server", "runsv": "runit"}
+"""The first two for any rack, the others for one on this machine (make rack); program → Debian package."""
+
+KERNELS = ("6.12", "6.1")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at.  `mend` is a command; optional things do not make the doctor fail."""
+
+    what: str
+    ok: bool
+    got: str
+    mend: str = ""
+    optional: bool = False
+
+
+def examine() -> list[Finding]:
+    """Look at everything; never raises for something missing."""
+    return [*_machine(), *_programs(), *_kernels(), *_tgen(), *_netns(), *_rack()]
+
+
+def _sudo() -> str:
+    return "" if os.geteuid() == 0 else "sudo "
+
+
+def _install(package: str) -> str:
+    return f"{_sudo()}apt-get install {package}"
+
+
+def _machine() -> list[Finding]:
+    cache = checkout.cache_dir()
+    place = next(parent for parent in (cache, *cache.parents) if parent.exists())
+    free_gib = shutil.disk_usage(place).free / 2**30
+    return [
+        Finding("processor", platform.machine() == "x86_64", platform.machine(), "use an x86-64 machine"),
+        Finding("python", sys.version_info >= (3, 11), platform.python_version(), _install("python3 python3-venv")),
+        Finding(
+            "space for kernels",
+            free_gib > 4,
+            f"{free_gib:.0f} GiB free at {place}",
+            "set TESTCTL_CACHE to a place with 4 GiB",
+        ),
+    ]
+
+
+def _programs() -> list[Finding]:
+    found = {name: _where(name) for name in PROGRAMS}
+    return [Finding(name, bool(where), where or "not found", _install(PROGRAMS[name])) for name, where in found.items()]
+
+
+def _where(program: str) -> str | None:
+    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return shutil.which(program, path=search)
+
+
+def _kernels() -> list[Finding]:
+    findings = []
+    for name in KERNELS:
+        optional = name != KERNELS[0]
+        tarball = DEBIAN_SOURCES / f"linux-source-{name}.tar.xz"
+        try:
+            kernel = built(name)
+        except TestctlError:
+            kernel = None
+        if kernel is None and not tarball.is_file():
+            mend = _install(f"linux-source-{name}")
+            findings.append(Finding(f"source of kernel {name}", False, f"no {tarball}", mend, optional))
+        got = str(kernel.binary) if kernel else "not built"
+        findings.append(Finding(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
+    return findings
+
+
+def _tgen() -> list[Finding]:
+    binary = checkout.root() / "agents" / "tgen" / "tgen"
+    return [Finding("tgen", binary.is_file(), str(binary) if binary.is_file() else "not built", "make -C agents/tgen")]
+
+
+def _netns() -> list[Finding]:
+    """For --testbed netns, beside the programs that the lab wants too."""
+    root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
+    return [
+        Finding("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
+        Finding(
+            "netns: types of the running kernel",
+            types.exists(),
+            str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
+            "boot a kernel with CONFIG_DEBUG_INFO_BTF",
+            optional=True,
+        ),
+    ]
+
+
+def _rack() -> list[Finding]:
+    """For --testbed INVENTORY and its deployment."""
+    found = {name: (ansible(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
+    found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
+    return [
+        Finding(f"rack: {name}", bool(where), where or "not found", mend, optional=True)
+        for name, (where, mend) in found.items()
+    ]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens two runs that can be compared, or says why they can't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.execution.provenance import LAB
+from testctl.results import Run, layout, load_run
+
+
+def open_run(path: Path) -> Run:
+    """A finished run.  Raises PlanError: none there, in progress, or of no plan."""
+    waiting = path.absolute().with_name(f"{path.absolute().name}{layout.IN_PROGRESS}")
+    if not path.exists():
+        if waiting.exists():
+            raise PlanError(f"{path}: want a finished run; it is in progress ({waiting.name})")
+        raise PlanError(f"{path}: want the directory of a run; there is none")
+    run = load_run(path)
+    if not run.complete:
+        raise PlanError(f"{path}: want a finished run; it is in progress; testctl run --resume goes on with it")
+    if not isinstance(run.summary.get("plan"), str):
+        raise PlanError(f"{path}: want a run with {layout.SUMMARY} that names its plan; it has none")
+    return run
+
+
+def testbed_of(run: Run) -> str:
+    """Where it ran: lab, netns, or an inventory."""
+    return str(run.summary.get("testbed", LAB))
+
+
+def deterministic(run: Run) -> bool:
+    """Whether any difference from this run is real."""
+    return testbed_of(run) == LAB
+
+
+def check_alike(a: Run, b: Run, across_plans: bool = False) -> None:
+    """Raises PlanError unless both are of one plan and one testbed."""
+    plans = [str(run.summary["plan"]) for run in (a, b)]
+    if plans[0] != plans[1] and not across_plans:
+        raise PlanError(
+            f"{b.path}: want a run of plan {plans[0]}, as {a.path} is; got one of {plans[1]};"
+            " --across-plans compares the points that they share"
+        )
+    beds = [testbed_of(run) for run in (a, b)]
+    if beds[0] != beds[1]:
+        raise PlanError(f"{b.path}: want a run on {beds[0]}, as {a.path} is; got one on {beds[1]}")
+
+
+def made_with(run: Run) -> dict[str, str]:
+    """What a run was made with that a comparison names: the code's commit and version, and kernels."""
+    versions: dict[str, Any] = dict(run.summary.get("versions") or run.versions)
+    kernels = versions.get("kernels")
+    found: dict[str, str] = {
+        key: str(versions[key]) for key in ("commit", "testctl", "testctl_agent") if key in versions
+    }
+    if isinstance(kernels, dict):
+        found |= {f"kernel {name}": str(release) for name, release in kernels.items()}
+    return found
+
+
+def versions_moved(a: Run, b: Run) -> tuple[tuple[str, str, str], ...]:
+    """(what, in A, in B) of what they were made with, where it is not the same; "" is none."""
+    ours, theirs = made_with(a), made_with(b)
+    names = [*ours, *(name for name in theirs if name not in ours)]
+    return tuple((n, ours.get(n, ""), theirs.get(n, "")) for n in names if ours.get(n) != theirs.get(n))
+
+
+def doubts(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    """What beside the code may distinguish runs in wall-clock time, in words."""
+    found = []
+    for what, key in (("points at once", "jobs"), ("machines", "machine")):
+        sides = [sorted({_stated(run, key) for run in side}) for side in (a, b)]
+        if sides[0] != sides[1]:
+            found.append(f"other {what}: {', '.join(sides[0])} and {', '.join(sides[1])}")
+    starts = [[str(run.summary.get("started", "")) for run in side] for side in (a, b)]
+    if max(starts[0]) < min(starts[1]) or max(starts[1]) < min(starts[0]):
+        found.append("the runs were not made in turns: what changed on the machine between them looks like a change")
+    return tuple(found)
+
+
+def _stated(run: Run, key: str) -> str:
+    return str(run.summary.get(key) or (run.summary.get("versions") or {}).get(key) or "unknown")

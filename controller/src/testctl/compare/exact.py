@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs of a deterministic testbed side by side: any difference is real."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from testctl.compare.comparability import versions_moved
+from testctl.compare.deltas import Direction, Move, moves, verdict_direction
+from testctl.compare.match import Pair, match_points
+from testctl.compare.packet import FirstDifference, first_difference
+from testctl.results import Run, RunPoint
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A point that both runs have and that is not the same.
+
+    point, other  its id in A and in B
+    asked         (entity, parameter, in A, in B) of what was asked differently
+    moves         every metric whose value moved
+    first         the first packet that differs; None where the digests are the same
+    """
+
+    point: str
+    other: str
+    tuples: tuple[tuple[str, str, Any], ...]
+    asked: tuple[tuple[str, str, str, str], ...]
+    verdicts: tuple[str, str]
+    reasons: tuple[str, str]
+    digests: tuple[str, str]
+    moves: tuple[Move, ...]
+    first: FirstDifference | None
+
+    @property
+    def direction(self) -> Direction:
+        """worse if its verdict or any metric is, else better if any is."""
+        said = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
+        return "worse" if "worse" in said else "better" if "better" in said else "other"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.point,
+            "id_b": self.other,
+            "tuples": [list(t) for t in self.tuples],
+            "asked": [list(one) for one in self.asked],
+            "verdicts": list(self.verdicts),
+            "reasons": list(self.reasons),
+            "digests": list(self.digests),
+            "direction": self.direction,
+            "metrics": [one.to_json() for one in self.moves],
+            "first": self.first.to_json() if self.first else None,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What distinguishes run A from run B.
+
+    same        points with the same digest, verdict and metrics
+    versions    (what, in A, in B) of what they were made with
+    metrics_a   metrics that only A's points have, metrics_b B's: no difference of the points
+    """
+
+    runs: tuple[str, str]
+    same: int
+    differences: tuple[Difference, ...]
+    only_a: tuple[RunPoint, ...]
+    only_b: tuple[RunPoint, ...]
+    versions: tuple[tuple[str, str, str], ...] = ()
+    metrics_a: tuple[str, ...] = ()
+    metrics_b: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.differences or self.only_a or self.only_b)
+
+    @property
+    def worse(self) -> bool:
+        """Whether a verdict or metric is worse, or a point is no longer there."""
+        return bool(self.only_a) or any(one.direction == "worse" for one in self.differences)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "how": "exact",
+            "runs": list(self.runs),
+            "differs": self.differs,
+            "worse": self.worse,
+            "same": self.same,
+            "only_a": [point.id for point in self.only_a],
+            "only_b": [point.id for point in self.only_b],
+            "versions": [list(one) for one in self.versions],
+            "metrics_only_a": list(self.metrics_a),
+            "metrics_only_b": list(self.metrics_b),
+            "differences": [one.to_json() for one in self.differences],
+        }
+
+
+def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
+    """Points are matched by id, else by tuples; they agree when digest, verdict and metrics do.
+
+    least: metrics that moved by no more than this share are left out; points still differ by their digests.
+    """
+    matched = match_points(a, b)
+    found = [difference(pair, least) for pair in matched.pairs]
+    differences = tuple(one for one in found if one is not None)
+    ours, theirs = _metrics(matched.pairs, 0), _metrics(matched.pairs, 1)
+    return Comparison(
+        (a.name, b.name),
+        len(found) - len(differences),
+        differences,
+        matched.only_a,
+        matched.only_b,
+        versions_moved(a, b),
+        tuple(sorted(ours - theirs)),
+        tuple(sorted(theirs - ours)),
+    )
+
+
+def difference(pair: Pair, least: float = 0.0) -> Difference | None:
+    """What distinguishes the two; None when nothing does."""
+    a, b = pair.a, pair.b
+    moved = moves(a.metrics, b.metrics, least)
+    if (a.digest, a.verdict) == (b.digest, b.verdict) and not moved:
+        return None
+    first = first_difference(a.path, b.path) if a.digest != b.digest else None
+    return Difference(
+        a.id,
+        b.id,
+        a.tuples,
+        pair.asked,
+        (a.verdict, b.verdict),
+        (a.reason, b.reason),
+        (a.digest, b.digest),
+        moved,
+        first,
+    )
+
+
+def _metrics(pairs: tuple[Pair, ...], side: int) -> set[str]:
+    return {name for pair in pairs for values in (pair.a, pair.b)[side].metrics.values() for name in values}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two samples of one number: is there a difference, how large, and could these samples have shown one?  Seeded.
+
+Decided by a permutation test of Welch's t of ranks: with a handful of samples nothing is known of their distribution,
+and a permutation test is exact for any; ranks keep a tail from hiding a change (Brunner and Munzel; Neubert and Brunner
+2007), and cost little where there is none.  Where all values together have two modes, by the energy statistic of the
+modes' shares and of the ranks within modes, the smaller p doubled: mixtures are then compared, not means.  How large it
+is say Hodges and Lehmann's shift and Cliff's delta.  Many comparisons are corrected as Benjamini and Hochberg do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.compare.stats.energy import Floats, ranks_of
+from testctl.compare.stats.modes import Modes, two_modes, within_modes
+
+LEVEL = 0.05
+"""Of comparisons that are called changed, the share that may be wrong."""
+CONFIDENCE = 0.95
+EXACT = 20_000
+"""Where there are no more permutations than this, all are tried."""
+DRAWS = 9_999
+"""Else so many, or more where many comparisons ask for a smaller p,"""
+ENOUGH = 20
+"""or until so many were as far apart as what came."""
+_BATCH = 20_000
+_TINY = 1e-24
+_ROUNDING = 1e-9
+
+Statistic = Callable[[Floats, Floats], Floats]
+"""Of rows of zeros and ones that choose among the values, and the values: how far apart both sides are."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Two samples compared.
+
+    counts    how many there are of each
+    means     of each; medians likewise
+    shift     of b from a, and its interval, 95 %; None with too few
+    p         of no difference; least_p is the smallest that so many samples can have
+    effect    Cliff's delta, from -1 (all of b below all of a) to 1
+    modes     the two modes of a sample that has them, and the share of the upper in a and in b
+    """
+
+    counts: tuple[int, int]
+    means: tuple[float, float]
+    medians: tuple[float, float]
+    shift: float
+    interval: tuple[float, float] | None
+    p: float
+    least_p: float
+    effect: float
+    modes: tuple[float, float, float, float] | None
+
+
+def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1, comparisons: int = 1) -> Tested:
+    """Both must have a value at least.  comparisons: how many are made, so that p is precise enough for them."""
+    draws = max(DRAWS, math.ceil(4 * comparisons / LEVEL))
+    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    # Whether two modes are tested must not depend on who has which value, or p would not be exact.  A clear change
+    # looks like two modes too, and is found all the same.
+    pooled = two_modes(np.concatenate([x, y]))
+    modes = two_modes(x) or two_modes(y)
+    return Tested(
+        (len(x), len(y)),
+        (float(x.mean()), float(y.mean())),
+        (float(np.median(x)), float(np.median(y))),
+        *shift_of(x, y),
+        mixtures_p(x, y, pooled, seed, draws) if pooled else permutation_p(x, y, seed, draws),
+        min(1.0, least_p(len(x), len(y)) * (2 if pooled else 1)),
+        cliffs_delta(x, y),
+        (modes.lower, modes.upper, float((x >= modes.cut).mean()), float((y >= modes.cut).mean())) if modes else None,
+    )
+
+
+def least_p(a: int, b: int) -> float:
+    """The smallest p of a permutation test: two of all ways to tell a from b values."""
+    return min(1.0, 2 / math.comb(a + b, a))
+
+
+def least_samples(comparisons: int, level: float = LEVEL) -> int:
+    """Of each side, samples with which one change among so many comparisons can be found, as two modes too."""
+    count = 2
+    while 2 * least_p(count, count) > level / max(comparisons, 1):
+        count += 1
+    return count
+
+
+def shift_of(x: Floats, y: Floats) -> tuple[float, tuple[float, float] | None]:
+    """By how much y is moved from x, as Hodges and Lehmann estimate it, and Moses's 95 % interval.
+
+    The median of all differences of pairs, and those between which as many lie as Mann and Whitney's U leaves.
+    """
+    from scipy import stats  # type: ignore[import-untyped]
+
+    n, m = len(x), len(y)
+    apart = np.sort((y[None, :] - x[:, None]).ravel())
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    outside = round(n * m / 2 - z * (n * m * (n + m + 1) / 12) ** 0.5)
+    # With so few that even all pairs don't make 95 %, there is no interval.
+    interval = (float(apart[outside - 1]), float(apart[-outside])) if outside >= 1 and min(n, m) > 3 else None
+    return float(np.median(apart)), interval
+
+
+def cliffs_delta(x: Floats, y: Floats) -> float:
+    """P(y > x) - P(y < x), of all pairs."""
+    return float(np.sign(y[None, :] - x[:, None]).mean())
+
+
+def permutation_p(x: Floats, y: Floats, seed: int, draws: int = DRAWS) -> float:
+    """Two-sided p of Welch's t of ranks among permutations."""
+    ranks = ranks_of(np.concatenate([x, y]))
+    return _p(ranks - ranks.mean(), len(x), _welch, seed, draws)
+
+
+def mixtures_p(x: Floats, y: Floats, modes: Modes, seed: int, draws: int) -> float:
+    """p of the energy statistic, of which value is of which mode and of what is left within the modes."""
+    both = np.concatenate([x, y])
+    tested = [(both >= modes.cut).astype(float), ranks_of(within_modes(both, modes))]
+    return min(1.0, 2 * min(_p(one, len(x), _energy, seed, draws) for one in tested))
+
+
+def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) -> float:
+    """The share of permutations of which the first `first` values and the rest are as far apart as they came."""
+    count = len(values)
+    if min(first, count - first) < 2 or float(np.ptp(values)) == 0:
+        return 1.0
+    came = np.zeros((1, count))
+    came[0, :first] = 1
+    least = float(statistic(came, values)[0]) * (1 - _ROUNDING)
+    if math.comb(count, first) <= EXACT:
+        found = statistic(_all(count, first), values)
+        return float((found >= least).mean())
+    generator = np.random.default_rng([seed, count, first])
+    drawn = as_far = 0
+    while drawn < draws and as_far < ENOUGH:
+        rows = min(_BATCH if drawn else 999, draws - drawn)
+        found = statistic(generator.permuted(np.tile(came, (rows, 1)), axis=1), values)
+        as_far, drawn = as_far + int((found >= least).sum()), drawn + rows
+    return (as_far + 1) / (drawn + 1)
+
+
+def _all(count: int, first: int) -> Floats:
+    """Every way to choose `first` of `count`, one a row of zeros and ones."""
+    ways = np.array(list(itertools.combinations(range(count), first)))
+    found = np.zeros((len(ways), count))
+    np.put_along_axis(found, ways, 1.0, axis=1)
+    return found
+
+
+def _welch(chosen: Floats, values: Floats) -> Floats:
+    """|t| of each row's chosen values against the others; very large where neither spreads and means differ."""
+    sides = [(chosen.sum(1), chosen @ values, chosen @ values**2)]
+    sides.append((len(values) - sides[0][0], values.sum() - sides[0][1], (values**2).sum() - sides[0][2]))
+    square = sum(np.maximum(squares - total**2 / n, 0) / (n - 1) / n for n, total, squares in sides)
+    (n, total, _), (m, rest, _) = sides
+    found: Floats = np.abs(total / n - rest / m) / np.sqrt(np.maximum(square, _TINY))
+    return found
+
+
+def _energy(chosen: Floats, values: Floats) -> Floats:
+    """The energy distance of each row's chosen values and the others."""
+    apart = np.abs(values[:, None] - values[None, :])
+    n, others = chosen.sum(1), 1 - chosen
+    m = len(values) - n
+    near = chosen @ apart
+    across, within = (near * others).sum(1), (near * chosen).sum(1)
+    rest = apart.sum() - 2 * across - within
+    found: Floats = 2 * across / (n * m) - within / n**2 - rest / m**2
+    return found
+
+
+def adjusted(ps: Sequence[float]) -> list[float]:
+    """p values corrected for their number, by Benjamini and Hochberg."""
+    from scipy import stats
+
+    return [float(p) for p in stats.false_discovery_control(ps)] if ps else []

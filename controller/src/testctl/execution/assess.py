@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed from a point's records: metrics, stalls, fates, and whether the measurement is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from testctl.metrics import Number, analyse, instruments_agree
+from testctl.packet_actions import check_fates
+from testctl.records import Records
+from testctl.system.code_hash import hash_of, modules_below
+
+MOST_DOUBTS = 8
+"""Reasons why a point is invalid that are written out."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """verdict: "pass", or "invalid" with what speaks against the measurement; before any expectation of a plan."""
+
+    verdict: str
+    reason: str
+    metrics: Mapping[str, Mapping[str, Number]]
+    stalls: pa.Table
+    fates: Sequence[Mapping[str, Any]]
+
+
+def assess(records: Records) -> Assessment:
+    """Everything that is computed from records alone, the same each time."""
+    analysis = analyse(records)
+    fates, unlike_asked = check_fates(records)
+    doubts = [*records.outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
+    more = len(doubts) - MOST_DOUBTS
+    return Assessment(
+        verdict="invalid" if doubts else "pass",
+        reason="; ".join([*doubts[:MOST_DOUBTS], *([f"and {more} more"] if more > 0 else [])]),
+        metrics=analysis.metrics,
+        stalls=analysis.stalls,
+        fates=[found.to_json() for found in fates],
+    )
+
+
+@cache
+def analysis_keys() -> dict[str, str]:
+    """Hashes of the code that makes records from raw files, and of that which computes the rest from records.
+
+    Raw files are not kept, records are: with other code of the first a point is run again, with other code of the
+    second it is computed again.
+    """
+    return {
+        "records": hash_of(["testctl.records.store"]),
+        "metrics": hash_of(
+            ["testctl.execution.assess", *modules_below("testctl.metrics"), *modules_below("testctl.packet_actions")]
+        ),
+    }

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--resume`: which points are taken from earlier runs, which are run again, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from testctl.execution.assess import analysis_keys, assess
+from testctl.plan import Point
+from testctl.results import RunPoint, layout, load_point
+from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable
+
+KEY = "resumed"
+"""Of summary.json: a run that has it was made with --resume."""
+
+
+class Resume:
+    """Takes points of the runs below a directory into a run, one by one, and notes what became of each.
+
+    runs  a pattern of the names of the runs that may be taken from
+    tell  called with a line of text about what can't be taken, once for each reason of a run
+    """
+
+    def __init__(self, results_dir: Path, run: Path, runs: str, tell: Callable[[str], None]) -> None:
+        self._results_dir = results_dir
+        self._run = run
+        self._runs = runs
+        self._tell = tell
+        self._said: set[str] = set()
+        self._reused: Counter[str] = Counter()
+        self._computed: list[str] = []
+        self._again: list[dict[str, str]] = []
+
+    def take(self, point: Point, code_key: str) -> RunPoint | None:
+        """The point as an earlier run has it, now in this run too; None when it has to be run.
+
+        Raises TestbedError when it can't be written here.
+        """
+        reasons: list[tuple[Kept, str]] = []
+        for kept in kept_points(self._results_dir, point.id, self._runs):
+            why = unusable(kept, code_key, analysis_keys()["records"])
+            if not why:
+                try:
+                    computed = take(self._run, kept, analysis_keys(), assess)
+                except UnusableError as error:
+                    why = str(error)
+                    self._once(f"point {point.id} of {kept.run} is not taken: {why}")
+                else:
+                    self._reused[kept.run] += 1
+                    self._computed += [point.id] if computed else []
+                    return load_point(layout.point_dir(self._run, point.id))
+            reasons.append((kept, why))
+        if reasons:
+            kept, why = reasons[0]
+            self._once(f"points of {kept.run} are run again: {why}")
+            self._again.append({"point": point.id, "run": kept.run, "why": why})
+        return None
+
+    def _once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._tell(line)
+
+    def summary(self) -> dict[str, Any]:
+        """For summary.json: {"resumed": {"reused": {run: points}, "computed_again": [ids], "run_again": […]}}."""
+        return {KEY: {"reused": dict(self._reused), "computed_again": self._computed, "run_again": self._again}}
+
+
+def lines(summary: Mapping[str, Any]) -> list[str]:
+    """The same in sentences; none for a run that was not resumed."""
+    said = summary.get(KEY)
+    if not isinstance(said, Mapping):
+        return []
+    reused, again = said.get("reused") or {}, said.get("run_again") or []
+    total = len(summary.get("points", []))
+    found = [f"{sum(reused.values())} of {total} points are from earlier runs, checked: " + _counted(reused)]
+    if not reused:
+        found = [f"none of {total} points is from an earlier run"]
+    if computed := said.get("computed_again"):
+        found.append(f"metrics of {len(computed)} of them were computed again from their records, by the code of now")
+    reasons = Counter(f"{one['why']} ({one['run']})" for one in again)
+    found += [f"{count} run again: {why}" for why, count in reasons.most_common()]
+    return found
+
+
+def _counted(runs: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} of {run}" for run, count in sorted(runs.items()))
+
+
+__all__ = ["KEY", "Resume", "lines"]

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Fates: what was asked of the switches, held against what their telemetry says happened."""
-
-from testctl.fates.check import check_fates
-from testctl.fates.findings import Finding, asked_of
-
-__all__ = ["Finding", "asked_of", "check_fates"]

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the fates that were asked of the switches happened, all of them and no others.
+
+Of the rules that choose a packet the first one in the text has it.  What a rule asks may be impossible
+for a packet: a mark where it is not ECN-capable (retransmissions are not), clearing where there is no CE,
+any change where the port's full buffer dropped it.  Where packets were asked for by their numbers
+that is a fault; where they were asked for by the many (every, open ranges, bytes) only if none was
+possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from testctl_agent.spec.fate import LAST, Fate, show
+from testctl_agent.spec.flows import flow_id
+from testctl_agent.spec.loss import loss
+
+from testctl.metrics.core.view import Rows
+from testctl.packet_actions.findings import Finding, asked_of, ranges_of, words_of
+from testctl.packet_actions.loss import are_lost
+from testctl.records import Records
+from testctl.records.files import said_of
+from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
+
+_OFFSETS = 2**32
+_BY_PROGRAM = tuple(FATES.index(name) for name in ("drop", "mark", "echo", "clear", "lose"))
+_NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop"))
+_NOBODY = -1
+
+
+def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
+    """(what is found of every fate on every connection, why the point is invalid: [] if it is not)."""
+    reasons = []
+    for switch in records.point.get("topology", {}).get("switches", []):
+        if lost := said_of(records.outcome, switch, "telemetry").get("lost", 0):
+            reasons.append(f"{switch}: {lost} records of its telemetry were lost, since its ring was full")
+    findings: list[Finding] = []
+    for switch, rules in asked_of(records.point).items():
+        if switch not in records.switches:
+            asked = show(rules)
+            reasons.append(f"{switch}: asked: {asked}; whether it happened is not known: there is no telemetry")
+            continue
+        for number, flow in enumerate(records.point["flows"]):
+            mine = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow["name"]]
+            if mine:
+                found, why = _flow(records, switch, mine, number)
+                findings += found
+                reasons += why
+    return findings, [*reasons, *(finding.fault for finding in findings if finding.fault)]
+
+
+def _flow(records: Records, switch: str, rules: list[tuple[int, Fate]], number: int) -> tuple[list[Finding], list[str]]:
+    """The rules of one flow at one switch, on each of its connections."""
+    flows = records.point["flows"]
+    flow, parallel = flows[number], int(flows[number]["parallel"])
+    before = sum(int(other["parallel"]) for other in flows[:number])
+    where, wheres = records.codes("where")
+    names, all_names = records.codes("flow")
+    passed = (where == wheres.index(switch)) & (names == all_names.index(flow["name"]))
+    passed &= records.column("ordinal") >= 0
+    findings: list[Finding] = []
+    reasons: list[str] = []
+    for conn in range(parallel):
+        name = flow["name"] if parallel == 1 else f"{flow['name']}, connection {conn}"
+        of_conn = passed & (records.column("conn") == conn)
+        for acks in (False, True):
+            mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks]
+            packets = Rows(records, np.flatnonzero(of_conn & (records.column("direction") == int(acks))))
+            packets = packets.where(_acks(packets) if acks else packets["length"] > 0) if len(packets) else packets
+            if mine:
+                stream = _Stream(
+                    switch, name, conn, flow_id(before + conn, int(acks)), "acks" if acks else "data", packets
+                )
+                reasons += stream.gaps()
+                findings += stream.findings(mine)
+                reasons += stream.unasked()
+    return findings, reasons
+
+
+def _acks(packets: Rows) -> Bools:
+    return np.asarray((packets["length"] == 0) & (packets["flags"] & (SYN | FIN | RST) == 0))
+
+
+@dataclass
+class _Stream:
+    """The data segments, or the ACKs, of one connection as they came to a switch."""
+
+    switch: str
+    name: str
+    conn: int
+    flow_id: int
+    kind: str
+    packets: Rows
+
+    def __post_init__(self) -> None:
+        self.taken = np.full(len(self.packets), _NOBODY, np.int64)
+        self.code = np.zeros(len(self.packets), np.uint8)
+
+    def gaps(self) -> list[str]:
+        """Each packet must be there once."""
+        ordinals = self.packets["ordinal"]
+        most = int(ordinals.max(initial=0))
+        if len(ordinals) == most and len(np.unique(ordinals)) == most:
+            return []
+        got = f"{len(ordinals)} records for {self.kind} of {self.name}, counted up to {most}"
+        return [f"{self.switch}: want a record of every packet in the telemetry; got {got}"]
+
+    def findings(self, rules: list[tuple[int, Fate]]) -> Iterator[Finding]:
+        for place, rule in rules:
+            yield self._one(place, rule)
+
+    def unasked(self) -> list[str]:
+        """Fates of the program that nobody asked for, or not so."""
+        fate = self.packets["fate"]
+        wrong = np.isin(fate, _BY_PROGRAM) & (fate != self.code)
+        reasons = []
+        for code in np.unique(fate[wrong]):
+            which = words_of(ranges_of(self.packets["ordinal"][wrong & (fate == code)]))
+            reasons.append(
+                f"{self.switch}: happened: {FATES[code]} {self.kind} {which} of {self.name}; nobody asked for it"
+            )
+        return reasons
+
+    def _one(self, place: int, rule: Fate) -> Finding:
+        numbers = self._numbers(rule)
+        chosen = self._chosen(rule, numbers)
+        mine = chosen & (self.taken == _NOBODY)
+        self.taken[mine] = place
+        self.code[mine] = FATES.index(rule.action)
+        done = mine & (self.packets["fate"] == FATES.index(rule.action))
+        absent = self._absent(rule, numbers)
+        not_done, note = self._not_done(rule, mine & ~done, numbers, bool(done.any()))
+        if shadowed := int((chosen & ~mine).sum()):
+            note = "; ".join([*([note] if note else []), f"{shadowed} had an earlier fate"])
+        which = words_of(ranges_of(numbers[done]))
+        faults = [text for text in (not_done, absent[1]) if text]
+        fault = ""
+        if faults:
+            asked = show((rule,)) if self.name == rule.flow else f"{show((rule,))} ({self.name})"
+            fault = f"{self.switch}: asked: {asked}; happened: {which}; not: {', '.join(faults)}"
+        return Finding(
+            switch=self.switch,
+            rule=show((rule,)),
+            place=place,
+            flow=rule.flow,
+            conn=self.conn,
+            asked=int(chosen.sum()) + absent[0],
+            happened=int(done.sum()),
+            which=which,
+            note=note,
+            fault=fault,
+        )
+
+    def _numbers(self, rule: Fate) -> Ints:
+        """What the rule counts of each packet."""
+        if rule.what == "bytes":
+            return np.asarray(self.packets["seq"] % _OFFSETS)
+        return np.asarray(self.packets["first_ordinal" if rule.first else "ordinal"].astype(np.int64))
+
+    def _chosen(self, rule: Fate, numbers: Ints) -> Bools:
+        if rule.action == "lose":
+            return are_lost(loss(self.flow_id, rule.rate, rule.seed), numbers)
+        if rule.every:
+            return np.asarray(numbers % rule.every == 0)
+        chosen = np.zeros(len(numbers), np.bool_)
+        for low, high in rule.ranges:
+            chosen |= (numbers >= low) & (numbers <= high)
+        return np.asarray(chosen & (self.packets["first_ordinal"] > 0)) if rule.first else chosen
+
+    def _absent(self, rule: Fate, numbers: Ints) -> tuple[int, str]:
+        """(packets asked for that never came, as far as they have numbers; which and why)."""
+        if rule.action == "lose":
+            return 0, ""
+        most = int(numbers.max(initial=0))
+        if rule.what == "bytes":
+            empty = [(a, b) for a, b in rule.ranges if not ((numbers >= a) & (numbers <= b)).any()]
+            return 0, f"{words_of(empty)} (no segment began there)" if empty else ""
+        if rule.every:
+            return 0, "" if most >= rule.every else f"{rule.every} ({self._had(rule, most)})"
+        beyond = [(max(a, most + 1), b) for a, b in rule.ranges if b > most and (b != LAST or a > most)]
+        count = sum(b - a + 1 for a, b in beyond if b != LAST)
+        return count, f"{words_of(beyond)} ({self._had(rule, most)})" if beyond else ""
+
+    def _had(self, rule: Fate, most: int) -> str:
+        what = "ACKs" if rule.what == "acks" else "first transmissions" if rule.first else "data segments"
+        return f"the flow had {most} {what}"
+
+    def _not_done(self, rule: Fate, rows: Bools, numbers: Ints, some: bool) -> tuple[str, str]:
+        """(which of its packets the rule failed, and why; what is no fault), both "" when none."""
+        if not rows.any():
+            return "", ""
+        by_number = bool(rule.ranges) and rule.what != "bytes" and all(high != LAST for _, high in rule.ranges)
+        faults, notes = [], []
+        left = rows.copy()
+        for why, impossible in self._impossible(rule):
+            those = left & impossible
+            left &= ~those
+            if not those.any():
+                continue
+            strict = by_number and not (rule.action == "clear" and some)
+            if strict or not some:
+                faults.append(f"{words_of(ranges_of(numbers[those]))} ({why})")
+            else:
+                notes.append(f"{int(those.sum())} {why}")
+        if left.any():
+            faults.append(f"{words_of(ranges_of(numbers[left]))} (the switch let them be)")
+        return ", ".join(faults), "; ".join(notes)
+
+    def _impossible(self, rule: Fate) -> Iterator[tuple[str, Array]]:
+        fate, ecn = self.packets["fate"], self.packets["ecn"]
+        if rule.action in ("mark", "echo", "clear"):
+            yield "dropped by the full buffer or astray", np.isin(fate, _NOT_SENT)
+        if rule.action == "mark":
+            yield "not ECN-capable", ecn == 0
+        if rule.action == "clear":
+            yield "without CE", ecn != CE

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that must agree: along a flow's path (MTU), or over a whole testbed (kernel)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from testctl_agent.spec.types import Value
+
+from testctl.plan.diagnostics import Place, Problems
+from testctl.plan.model import Assignment
+from testctl.plan.names import Names
+from testctl.plan.registry import Parameters, printed
+from testctl.plan.space import Space
+
+_MOST_CHECKED = 10_000  # combinations of the factors that set one parameter
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What sets a parameter of an entity: a tuple (index) or its default (index -1); values by level."""
+
+    who: str
+    index: int
+    values: tuple[Value, ...]
+
+
+Settings = dict[tuple[str, str], _Setting]
+
+
+def check_distributed(
+    assignments: Sequence[Assignment],
+    defaults: Mapping[str, Mapping[str, Value]],
+    names: Names,
+    parameters: Parameters,
+    space: Space,
+    problems: Problems,
+) -> None:
+    """Add a problem for every parameter that is not the same where it has to be, at some point."""
+    settings: Settings = {}
+    scoped: dict[tuple[str, str], str] = {}
+    for kind, specs in parameters.specs.items():
+        scoped |= {(kind, name): spec.scope for name, spec in specs.items() if spec.scope != "entity"}
+    for entity, values in defaults.items():
+        settings |= {
+            (entity, name): _Setting(f"{names.kind(entity)} {entity}", -1, (value,)) for name, value in values.items()
+        }
+    for index, assignment in enumerate(assignments):
+        for t in assignment.targets:
+            if t.spec.scope != "entity":
+                scoped[t.kind, t.param] = t.spec.scope
+            settings[t.entity, t.param] = _Setting(f"{t.kind} {t.entity}", index, t.values)
+    check = _Check(assignments, space, problems)
+    for name in dict.fromkeys(name for (_, name), scope in scoped.items() if scope == "path"):
+        for flow in names.flows:
+            way = names.topology.path(flow.source, flow.sink)
+            where = f"every entity of the path of flow {flow.name} ({' - '.join(way)})"
+            check.same(settings, list(_along(way, name, names, scoped)), name, where)
+    for (kind, name), scope in scoped.items():
+        if scope == "testbed":
+            check.same(settings, _of_kind(kind, names), name, f"every {kind} of the testbed")
+
+
+def _along(way: list[str], name: str, names: Names, scoped: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """The entities of a path that have the parameter: of a switch itself, or the two ports that are passed."""
+    for at, entity in enumerate(way):
+        if (names.kind(entity), name) in scoped:
+            yield entity
+        elif names.kind(entity) == "switch" and ("port", name) in scoped:
+            yield from (f"{entity}:{way[at - 1]}", f"{entity}:{way[at + 1]}")
+
+
+def _of_kind(kind: str, names: Names) -> list[str]:
+    kinds = {"host": tuple(names.topology.hosts), "switch": names.topology.switches, "port": names.topology.all_ports}
+    return list(kinds.get(kind, tuple(flow.name for flow in names.flows)))
+
+
+@dataclass(frozen=True)
+class _Check:
+    assignments: Sequence[Assignment]
+    space: Space
+    problems: Problems
+
+    def same(self, settings: Settings, entities: list[str], name: str, where: str) -> None:
+        have = [settings[e, name] for e in entities if (e, name) in settings]
+        if not have:
+            return
+        first = next((s for s in have if s.index >= 0), have[0])
+        place = self.assignments[first.index].place if first.index >= 0 else Place("defaults")
+        for entity in entities:
+            if (entity, name) not in settings:
+                self.problems.add(
+                    place, f"{first.who}, {name}: want it the same on {where}; got none on {self._kind(entity)}{entity}"
+                )
+                return
+        for other in have:
+            if other.index != first.index and (pair := self._differ(first, other)):
+                mine, theirs = map(printed, pair)
+                later = self.assignments[other.index].place if other.index >= 0 else place
+                self.problems.add(
+                    later, f"{other.who}, {name}: want it the same on {where}; got {theirs}, and {mine} on {first.who}"
+                )
+                return
+
+    def _kind(self, entity: str) -> str:
+        return "port " if ":" in entity else ""
+
+    def _differ(self, one: _Setting, other: _Setting) -> tuple[Value, Value] | None:
+        """The values of a point in which the two differ, if there is one."""
+        pairs = product(range(len(one.values)), range(len(other.values)))
+        for number, (i, j) in enumerate(pairs):
+            if one.values[i] == other.values[j]:
+                continue
+            fixed = {index: level for index, level in ((one.index, i), (other.index, j)) if index >= 0}
+            if number >= _MOST_CHECKED or self.space.complete(fixed) is not None:
+                return one.values[i], other.values[j]
+        return None

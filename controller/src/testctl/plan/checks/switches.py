@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan asks of its switches that only makes sense together: fates and flows, thresholds and buffers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from testctl_agent.spec import fate
+from testctl_agent.spec.flows import MOST_CONNECTIONS
+from testctl_agent.spec.units import Bytes
+
+from testctl.plan.diagnostics import Place, Problems, show, suggest
+from testctl.plan.model import Assignment, Point, Target
+from testctl.plan.names import Names
+
+FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
+MOST_CLASHES = 20
+
+
+def check_switches(
+    assignments: Sequence[Assignment], points: Sequence[Point], names: Names, problems: Problems
+) -> None:
+    """Add a problem for every fate of a flow that does not cross its switch or of which nobody would know whether
+    it happened, and for every threshold that a port's buffer never lets the queue reach."""
+    setters: dict[tuple[str, str], tuple[int, Target]] = {}
+    for index, assignment in enumerate(assignments):
+        for target in assignment.targets:
+            setters[target.entity, target.param] = (index, target)
+            if target.param == FATE and target.kind == "switch":
+                _fates(assignment, target, names, problems)
+    if not problems:
+        _reversed(setters, points, assignments, problems)
+        _room(setters, points, assignments, problems)
+        _unseen(setters, points, assignments, problems)
+    _thresholds(setters, points, assignments, problems)
+
+
+def _fates(assignment: Assignment, target: Target, names: Names, problems: Problems) -> None:
+    flows = {flow.name: flow for flow in names.flows}
+    for place, value in zip(assignment.places, target.values, strict=True):
+        for rule in fate.parse(str(value)):
+            who = f"switch {target.entity}, {FATE}: {fate.show((rule,))}"
+            if rule.flow not in flows:
+                known = ", ".join(flows)
+                hint = suggest(rule.flow, flows) or f"; want one of {known}"
+                problems.add(place, f"{who}: the plan has no flow named {show(rule.flow)}{hint}")
+                continue
+            way = names.topology.path(flows[rule.flow].source, flows[rule.flow].sink)
+            if target.entity not in way:
+                crossed = f"flow {rule.flow} goes {' - '.join(way)}"
+                problems.add(place, f"{who}: want a flow that crosses switch {target.entity}; {crossed}")
+
+
+Setters = Mapping[tuple[str, str], tuple[int, Target]]
+
+
+def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
+    """Data is counted from a flow's `from` to its `to`; a reversed flow sends it the other way."""
+    said: set[tuple[int, int, str]] = set()
+    for point in points:
+        backward = {str(flow["name"]) for flow in point.flows if flow["options"].get("reverse")}
+        for (switch, param), (index, target) in setters.items():
+            if param != FATE or target.kind != "switch" or not backward:
+                continue
+            for rule in _parsed(str(point.settings[switch][FATE])):
+                key = (index, point.levels[index], rule.flow)
+                if rule.flow in backward and key not in said:
+                    said.add(key)
+                    who = f"switch {switch}, {FATE}: {fate.show((rule,))}"
+                    want = f"want a flow that is not reversed (turn {rule.flow} round instead)"
+                    problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
+
+
+def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
+    """Only the switch's telemetry tells that a fate happened, at that switch and to no other packet."""
+    said: set[tuple[int, int]] = set()
+    for (switch, param), (index, target) in setters.items():
+        for point in points if param == FATE and target.kind == "switch" else ():
+            values = point.settings[switch]
+            rules = _parsed(str(values[FATE]))
+            if rules and values.get(TELEMETRY) is False and (index, point.levels[index]) not in said:
+                said.add((index, point.levels[index]))
+                who = f"switch {switch}, {FATE}: {fate.show(rules)}"
+                want = "want telemetry on at this switch, or it is not known whether it happened; got off"
+                problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
+
+
+def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
+    """A switch tells only so many connections apart, and its tables hold only so many ranges of them."""
+    fated = {entity: index for (entity, param), (index, t) in setters.items() if param == FATE and t.kind == "switch"}
+    for point in points:
+        parallel = {str(flow["name"]): int(flow["parallel"]) for flow in point.flows}
+        total = sum(parallel.values())
+        for switch, index in fated.items():
+            who, place = f"switch {switch}, {FATE}", _place(assignments[index], point.levels[index])
+            rules = _parsed(str(point.settings[switch][FATE]))
+            if rules and total > MOST_CONNECTIONS:
+                problems.add(place, f"{who}: want at most {MOST_CONNECTIONS} connections in the plan; got {total}")
+            rows = sum(len(rule.ranges) * parallel.get(rule.flow, 0) for rule in rules)
+            every = sum(parallel.get(rule.flow, 0) for rule in rules if rule.every)
+            if max(rows, every) > fate.MOST_ROWS:
+                want = f"at most {fate.MOST_ROWS} ranges, counted for each connection"
+                problems.add(place, f"{who}: want {want}; got {max(rows, every)}")
+
+
+def _thresholds(
+    setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems
+) -> None:
+    """A queue never holds more than the buffer, so a threshold from there on would never mark."""
+    ports = [port for port, param in setters if param == THRESHOLD]
+    seen: set[tuple[str, int, int]] = set()
+    for point in points if ports else ():
+        for port in ports:
+            values = point.settings.get(port, {})
+            threshold, buffer = values.get(THRESHOLD), values.get(BUFFER)
+            if not isinstance(threshold, int) or not isinstance(buffer, int) or threshold < buffer:
+                continue
+            key = (port, threshold, buffer)
+            if key in seen or len(seen) >= MOST_CLASHES:
+                continue
+            seen.add(key)
+            index, _ = setters[port, THRESHOLD]
+            place = _place(assignments[index], point.levels[index])
+            want = f"less than the port's buffer, {Bytes(buffer)}, or it never marks"
+            problems.add(place, f"port {port}, {THRESHOLD}: want {want}; got {Bytes(threshold)}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[fate.Fate, ...]:
+    return fate.parse(text)
+
+
+def _place(assignment: Assignment, level: int) -> Place:
+    return assignment.places[level] if level < len(assignment.places) else assignment.place

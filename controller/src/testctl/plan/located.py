@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A part of a plan as plain data, with the place of everything in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from testctl.plan.diagnostics import Place
+from testctl.plan.yaml_reader import Mapping, Node, Scalar
+
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Data, and where each part of it stands: by the keys and indexes that lead to it."""
+
+    data: Any = None
+    places: dict[Path, Place] = field(default_factory=dict)
+
+    def place(self, path: Path) -> str:
+        """Where a part stands; for one that isn't there, what it would be part of."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return str(self.places[path]) if path in self.places else "figures"
+
+
+def plain(node: Node | None) -> Plain:
+    """The node as lists, dicts and scalars."""
+    places: dict[Path, Place] = {}
+    return Plain(_read(node, (), places) if node is not None else None, places)
+
+
+def _read(node: Node, path: Path, places: dict[Path, Place]) -> Any:
+    places[path] = node.place
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Mapping):
+        return {key.text: _read(value, (*path, key.text), places) for key, value in node.entries}
+    return [_read(item, (*path, index), places) for index, item in enumerate(node.items)]

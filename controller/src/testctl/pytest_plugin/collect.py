@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `pytest --plan` does: plans as files to collect, their points as tests, and a directory of what they found.
+
+With xdist the controller makes the directories and completes them; every worker has the same tests and runs those
+that it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl_agent.spec.errors import TestctlError
+
+from testctl.execution.run import Options, complete
+from testctl.metrics import metric_names
+from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
+from testctl.pytest_plugin.lazy_run import SharedRun, partial
+from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
+from testctl.results.reader import load_points
+from testctl.results.work import WORK
+from testctl.testbeds.choose import check_name, choose
+
+RESULTS = Path("results")
+RUNS = "testctl_runs"
+"""In a worker's input: plan's file -> the run in progress."""
+NUMBERS_SHOWN = ("throughput_bps", "stability_cv_10ms", "rtt_p99_us", "retransmissions", "stall_count")
+
+
+class PlanSession:
+    """The plans of one pytest session."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
+        self._testbed = str(config.getoption("testctl_testbed"))
+        self._said: list[str] = []
+        self._writers: dict[Path, RunWriter] = {}
+        try:
+            check_name(self._testbed)
+            self.plans = {path: self._load(path) for path in self._files()}
+            self._runs = self._open()
+        except TestctlError as error:
+            self.pytest_unconfigure()
+            raise pytest.UsageError(str(error)) from error
+        asked = config.args_source == pytest.Config.ArgsSource.ARGS
+        config.args[:] = [*(config.args if asked else ()), *(str(p) for p in self.plans if str(p) not in config.args)]
+
+    def _files(self) -> Iterable[Path]:
+        here = self._config.invocation_params.dir
+        return dict.fromkeys((here / plan).resolve() for plan in self._config.getoption("testctl_plans"))
+
+    def _load(self, path: Path) -> Plan:
+        sets = self._config.getoption("testctl_sets")
+        near = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        return load_plan(near, metrics=metric_names(), testbed=self._testbed, overrides=sets)
+
+    def _open(self) -> dict[Path, SharedRun]:
+        """The runs: made here, or in a worker those that the controller made."""
+        given = getattr(self._config, "workerinput", {})
+        jobs = int(given.get("workercount", 1))
+        found = {}
+        for path, plan in self.plans.items():
+            if given:
+                place = Path(given[RUNS][str(path)]) if RUNS in given else Path()
+            elif self._config.option.collectonly:
+                place = Path()
+            else:
+                self._writers[path] = self._begin(plan)
+                place = self._writers[path].path
+
+            def bed(plan: Plan = plan) -> Any:
+                return choose(self._testbed, plan.points, jobs=jobs)
+
+            found[path] = SharedRun(plan, place, bed)
+        return found
+
+    def _begin(self, plan: Plan) -> RunWriter:
+        out = self._config.getoption("testctl_out")
+        if out is None:
+            writer = RunWriter.create(self._config.invocation_params.dir / RESULTS, plan.name)
+        else:
+            whole = self._config.invocation_params.dir / out
+            writer = RunWriter.create_at(whole if len(self.plans) == 1 else whole / plan.name)
+        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
+        return writer
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """xdist is about to start a worker."""
+        node.workerinput[RUNS] = {str(path): str(writer.path) for path, writer in self._writers.items()}
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        run = self._runs.get(file_path.resolve())
+        return PlanFile.of(parent, file_path, run) if run is not None else None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        for path, writer in self._writers.items():
+            ended = exitstatus not in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+            there = [point.id for point in load_points(writer.path)]
+            if not there:
+                continue
+            if not ended:
+                shutil.rmtree(writer.path / WORK, ignore_errors=True)
+                self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
+                continue
+            try:
+                self._said.append(_words(self._complete(self.plans[path], writer, there)))
+            except TestctlError as error:
+                self._said.append(str(error))
+                session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def _complete(self, plan: Plan, writer: RunWriter, there: list[str]) -> Run:
+        options = Options(writer.final.parent)
+        wall_s = time.monotonic() - self._clock
+        return complete(partial(plan, there), writer, options, self._started, wall_s)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._said:
+            terminalreporter.section("testctl")
+            for line in self._said:
+                terminalreporter.write_line(line)
+
+    def pytest_unconfigure(self) -> None:
+        for writer in self._writers.values():
+            writer.discard()
+
+
+def _words(run: Run) -> str:
+    counts = "  ".join(f"{count} {verdict}" for verdict, count in run.summary["counts"].items() if count)
+    return f"{run.path}: {counts} of {len(run.points)}; digest {run.digest[:12]}"
+
+
+class PlanFile(pytest.File):
+    """A plan: its points, and then what it expects of several of them together."""
+
+    run: SharedRun
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, run: SharedRun) -> PlanFile:
+        root = parent.config.rootpath
+        made: PlanFile = cls.from_parent(parent, path=path, nodeid=os.path.relpath(path, root).replace(os.sep, "/"))
+        made.run = run
+        return made
+
+    def collect(self) -> Iterator[pytest.Item]:
+        plan = self.run.plan
+        for point in plan.points:
+            made: PointItem = PointItem.from_parent(self, name=f"{plan.name}[{name_of(plan, point)}]")
+            made.point = point
+            made.user_properties = [(f"{entity}.{param}", value) for entity, param, value in point.tuples]
+            yield made
+        for expectation in plan.expectations:
+            if expectation.quantifier == "some" and expectation.bounds.given:
+                claim: ClaimItem = ClaimItem.from_parent(self, name=f"{plan.name}[expect {expectation.name}]")
+                claim.expectation = expectation
+                yield claim
+
+
+def name_of(plan: Plan, point: Point) -> str:
+    """The tuples by which a point differs from the others of its plan; all of them where it is the only one."""
+    swept = [index for index, a in enumerate(plan.assignments) if len(a.texts) > 1] or range(len(plan.assignments))
+    words = [f"{plan.assignments[index].key}={point.tuples[index][2]}" for index in swept]
+    return ",".join([*words, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]).replace("::", ":")
+
+
+class PlanItem(pytest.Item):
+    """What points and claims have in common: the plan, and its words instead of a traceback."""
+
+    @property
+    def run(self) -> SharedRun:
+        assert isinstance(self.parent, PlanFile)
+        return self.parent.run
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class PointItem(PlanItem):
+    """One point.  It is run while the test is set up, so that a broken testbed is an error and not a failure."""
+
+    point: Point
+
+    def setup(self) -> None:
+        try:
+            said = self.run.judged(self.point)
+        except TestctlError as error:
+            said = PointVerdict(self.point.id, "broken", str(error))
+        if said.verdict == "skip":
+            pytest.skip(said.reason)
+        self.user_properties.append(("verdict", said.verdict))
+        if said.verdict in ("broken", "invalid"):
+            pytest.fail(f"{said.verdict}: {said.reason}", pytrace=False)
+        self._reason = said.reason
+
+    def runtest(self) -> None:
+        if self._reason:
+            pytest.fail(explain(self._reason, self.run.result(self.point)), pytrace=False)
+
+
+class ClaimItem(PlanItem):
+    """An expectation that some of several points have to meet: judged once, when all of them were run."""
+
+    expectation: Expectation
+
+    def setup(self) -> None:
+        try:
+            said = self.run.claimed(self.expectation)
+        except TestctlError as error:
+            said = ExpectationVerdict(self.expectation.name, "broken", str(error), ())
+        if said.verdict == "skip":
+            pytest.skip(said.detail)
+        if said.verdict in ("broken", "invalid"):
+            pytest.fail(f"{said.name}: {said.verdict}: {said.detail}", pytrace=False)
+        self._said = said
+
+    def runtest(self) -> None:
+        if self._said.verdict == "fail":
+            pytest.fail(f"{self._said.name}: {self._said.detail}", pytrace=False)
+
+
+def explain(reason: str, found: RunPoint) -> str:
+    """Why a point fails: the expectations, the metrics of each flow, all tuples."""
+    lines = [reason, "", f"point {found.id} of {found.path.parents[1].name.removesuffix(IN_PROGRESS)}"]
+    for flow, values in found.metrics.items():
+        shown = [f"{name} {values[name]:.6g}" for name in NUMBERS_SHOWN if isinstance(values.get(name), int | float)]
+        if shown:
+            lines.append(f"{flow}: {'  '.join(shown)}")
+    lines += [f"  {entity}.{param} = {value}" for entity, param, value in found.tuples]
+    return "\n".join(lines)

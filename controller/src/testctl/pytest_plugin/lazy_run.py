@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run whose points several processes ask for: each point is run once, by whoever asks first."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from testctl.execution.run import Bed, run_one
+from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
+from testctl.plan.judge import Judge, Verdict, counterpart, matching
+from testctl.results import RunPoint, layout, load_point
+from testctl.results.work import WORK
+
+
+class SharedRun:
+    """A run in progress at `path`, whoever made it; `bed` makes the testbed when a point is first to be run."""
+
+    def __init__(self, plan: Plan, path: Path, bed: Callable[[], Bed]) -> None:
+        self.plan = plan
+        self.path = path
+        self._make_bed = bed
+
+    @cached_property
+    def _bed(self) -> Bed:
+        return self._make_bed()
+
+    def result(self, point: Point) -> RunPoint:
+        """The point's result: of this run so far, or it is run now.
+
+        Another process that runs it is waited for; one that dies leaves it to the next.
+        """
+        place = layout.point_dir(self.path, point.id)
+        with self._alone(point.id):
+            if not place.exists():
+                shutil.rmtree(self.path / WORK / point.id, ignore_errors=True)
+                run_one(self._bed, point, self.path, keep_captures=True)
+        return load_point(place)
+
+    def judged(self, point: Point) -> PointVerdict:
+        """The point's verdict against all that the plan expects of it; points it is compared with are run too."""
+        mine = [e for e in self.plan.expectations if e.bounds.given and matching(e, [point])]
+        every = [e for e in mine if e.quantifier == "every"]
+        first = self.result(point)
+        if first.verdict != "pass":
+            return PointVerdict(point.id, cast("Verdict", first.verdict), first.reason)
+        judge = Judge(self.plan, _plain([first, *(self.result(other) for other in self._others(every, [point]))]))
+        found = [judge.one(expectation, point) for expectation in every]
+        against = [finding for finding in found if finding.verdict in ("fail", "invalid")]
+        if not against:
+            return PointVerdict(point.id, "pass")
+        verdict: Verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
+        return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
+
+    def claimed(self, expectation: Expectation) -> ExpectationVerdict:
+        """The verdict of one expectation over all points it is about, which are run if they have not been."""
+        points = matching(expectation, self.plan.points)
+        points += [point for point in self._others([expectation], points) if point not in points]
+        alone = replace(self.plan, points=tuple(points), expectations=(expectation,))
+        return evaluate(alone, _plain(self.result(point) for point in points))[1][0]
+
+    def _others(self, expectations: Iterable[Expectation], points: Sequence[Point]) -> list[Point]:
+        """The points that these are compared with."""
+        there = {(point.levels, point.repeat): point for point in self.plan.points}
+        found = {}
+        for expectation in expectations:
+            for point in points if expectation.bounds.than else ():
+                other = there[counterpart(point.levels, expectation.bounds.than), point.repeat]
+                found[other.id] = other
+        return list(found.values())
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Nobody else is in here for this point."""
+        (self.path / WORK).mkdir(exist_ok=True)
+        with (self.path / WORK / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def partial(plan: Plan, there: Iterable[str]) -> Plan:
+    """The plan of the points that were run, with the expectations that these are enough to judge."""
+    ids = set(there)
+    points = tuple(point for point in plan.points if point.id in ids)
+    levels = {(point.levels, point.repeat) for point in points}
+
+    def judgeable(expectation: Expectation) -> bool:
+        about = matching(expectation, points)
+        than = expectation.bounds.than
+        whole = expectation.quantifier == "every" or len(about) == len(matching(expectation, plan.points))
+        return whole and all((counterpart(p.levels, than), p.repeat) in levels for p in about)
+
+    if len(points) == len(plan.points):
+        return plan
+    return replace(plan, points=points, expectations=tuple(e for e in plan.expectations if judgeable(e)))
+
+
+def _plain(points: Iterable[RunPoint]) -> dict[str, dict[str, Any]]:
+    return {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in points}

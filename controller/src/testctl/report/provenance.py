@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run states of itself, in sentences: testbed, what was left out and skipped, and the noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from testctl.execution import resume
+
+NETNS = "netns"
+
+
+def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(what it is about, a sentence) for each; none for a lab's run that left nothing out."""
+    return [
+        *_testbed(summary),
+        *_left_out(summary),
+        *_dropped(summary),
+        *_skipped(summary),
+        *(("resumed", line) for line in resume.lines(summary)),
+        *_noise(summary),
+    ]
+
+
+def _testbed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    testbed = summary.get("testbed")
+    if testbed == NETNS:
+        yield (
+            "testbed",
+            "network namespaces of the running kernel, by the wall clock: what else the machine does is in the "
+            f"numbers, and digests differ from run to run; {summary.get('jobs', 1)} at once",
+        )
+    elif testbed:
+        yield "testbed", f"the rack of {testbed}, by its hosts' clocks: digests differ from run to run; 1 at once"
+
+
+def _left_out(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for entity, parameter, value in summary.get("left_out", []):
+        yield "left out", f"{entity}, {parameter}, {value}: by --without {entity}.{parameter}, so it was not set"
+
+
+def _dropped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in summary.get("dropped", []):
+        yield "dropped", f"expectation {name!r}: it compares with a value that --set took away"
+
+
+def _skipped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    reasons = Counter(str(p.get("reason", "")) for p in summary.get("points", []) if p.get("verdict") == "skip")
+    for reason, count in reasons.most_common():
+        yield "skipped", f"{count} {'point' if count == 1 else 'points'}: {reason}"
+
+
+def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if "noise" not in summary:
+        return
+    noise = summary["noise"]
+    if noise is None:
+        testbed = summary.get("testbed", NETNS)
+        where, alone = ("on this machine", "") if testbed == NETNS else ("from here", " --jobs 1")
+        yield "noise", f"not measured {where}: testctl aa PLAN --testbed {testbed}{alone}"
+        return
+    when = f"{noise['plan']}, {noise['started']}, {noise['repeat']} times alone"
+    for metric, said in noise["alone"].items():
+        low, high = said["cv_95"]
+        spread = f"varies by {said['cv']:.2%} of its mean (95 %: {low:.2%} to {high:.2%})"
+        yield "noise", f"{metric} {spread} where nothing was changed ({when})"
+    most, jobs = int(noise["most_at_once"]), int(summary.get("jobs", 1))
+    yield "noise", f"at most {most} at once without more of it" + (f"; this run had {jobs}" if jobs > most else "")
+
+
+__all__ = ["lines"]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/rack up, down, status, changes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
+
+from testctl.simulated_rack import hosts, inventory, leftovers, network
+from testctl.simulated_rack.changes import changes
+from testctl.simulated_rack.host_init import OVERLAID
+from testctl.simulated_rack.plan import MANAGEMENT, Rack, plan
+from testctl.system.subprocesses import run
+
+BEFORE = "before.json"
+MADE = {BEFORE, "inventory", "keys", "rooms", "ssh"}
+"""What a rack's directory has, once it is whole."""
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(prog="tools/rack", description="A rack of network namespaces on this machine.")
+    words.add_argument("do", choices=["up", "down", "status", "changes"])
+    words.add_argument("--state", type=Path, default=Path(".rack"), help="directory of all its files (.rack)")
+    words.add_argument("--hosts", type=int, default=2, help="how many hosts (2); there is one switch")
+    words.add_argument("--management", default=MANAGEMENT, help=f"network of the SSH servers ({MANAGEMENT})")
+    given = words.parse_args()
+    state = given.state.resolve()
+    try:
+        if os.geteuid() != 0:
+            raise PlanError("rack: want root, to make namespaces and devices; got another user")
+        match given.do:
+            case "up":
+                up(plan(state, given.hosts, given.management))
+            case "down":
+                down(state)
+            case "changes":
+                print("\n".join(changes(state)))
+            case "status":
+                sys.exit(status(state))
+    except TestctlError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def up(rack: Rack) -> None:
+    """All or nothing: what was made before an error goes again."""
+    state = rack.state
+    if state.exists():
+        raise TestbedError(f"rack: want a directory that does not exist yet; got {state} (tools/rack down)")
+    if any(state.is_relative_to(place) for place in OVERLAID):
+        raise PlanError(f"rack: want --state outside of {', '.join(OVERLAID)}, which the rooms overlay; got {state}")
+    before = leftovers.seen(state)
+    network.refuse(rack)
+    complete = False
+    try:
+        network.up(rack)
+        hosts.furnish(rack)
+        (state / BEFORE).write_text(json.dumps(before), encoding="utf-8")
+        hosts.open_all(rack)
+        folder = inventory.write(rack)
+        complete = True
+    finally:
+        if not complete:
+            down(state)
+    for room in rack.rooms:
+        print(f"{room.name:8} {room.kind:7} {room.management:12} {' '.join(room.devices)} {room.address}")
+    print(f"inventory: {folder}")
+
+
+def down(state: Path) -> None:
+    """Remove all; says what is left, and fails when something is.
+
+    Raises PlanError, before anything is touched, for a directory that is no rack's.
+    """
+    if state.exists() and not _is_racks(state):
+        raise PlanError(f"rack: want --state with the directory of a rack; got {state}, which is none")
+    known = leftovers.net_inodes()
+    try:
+        before = json.loads((state / BEFORE).read_text(encoding="utf-8"))
+    except OSError:
+        # Not known: what deployments leave counts as having been there.
+        before = {kind: these if kind in ("users", "files") else [] for kind, these in leftovers.seen(state).items()}
+        before["files"] = [name for name in before["files"] if name != str(state)]
+    _hang_up(state)
+    hosts.close_all(network.namespaces())
+    network.down()
+    if state.exists():
+        shutil.rmtree(state)
+    after = leftovers.seen(state, known)
+    print("left: " + ", ".join(f"{len(after[kind])} {kind} (before: {len(before[kind])})" for kind in after))
+    if left := leftovers.differences(before, after):
+        raise TestbedError("rack: not all is as before:\n  " + "\n  ".join(left))
+
+
+def _is_racks(state: Path) -> bool:
+    """Whether a directory is one that `up` made, be it half."""
+    if not state.is_dir():
+        return False
+    found = {path.name for path in state.iterdir()}
+    return BEFORE in found or found <= MADE
+
+
+def _hang_up(state: Path) -> None:
+    """End the connections that ssh keeps open for Ansible."""
+    for path in (state / "ssh").glob("[0-9]*.*"):
+        try:
+            run(["ssh", "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", path.name])
+        except TestbedError:
+            path.unlink(missing_ok=True)  # a socket that nobody listens at
+
+
+def status(state: Path) -> int:
+    """Print what there is; 0 when a rack is up, 1 when there is none."""
+    found = leftovers.seen(state)
+    for kind, these in found.items():
+        print(f"{kind}: {', '.join(these) or 'none'}")
+    return 0 if found["namespaces"] else 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test rack as an Ansible inventory: what a hardware rack's says, and how SSH reaches the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from testctl.simulated_rack.plan import PORT, Rack, Room
+from testctl.testbeds import pki
+
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/rack up; see inventory/rack-example for one of hardware.
+"""
+
+
+def write(rack: Rack) -> Path:
+    """inventory/ and keys/ of the state directory; returns the inventory."""
+    folder = rack.state / "inventory"
+    (folder / "group_vars").mkdir(parents=True)
+    _yaml(folder / "hosts.yaml", _hosts(rack))
+    _yaml(folder / "group_vars" / "all.yaml", _all(rack))
+    pki.make(rack.state / "keys", [room.name for room in rack.rooms])
+    return folder
+
+
+def _yaml(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(HEAD + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
+
+
+def _hosts(rack: Rack) -> dict[str, object]:
+    ports = {host.name: port for host in rack.hosts for port in host.devices.values()}
+    return {
+        "testctl_controller": {
+            "hosts": {
+                "controller": {
+                    "ansible_connection": "local",
+                    "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+                }
+            }
+        },
+        "testctl_hosts": {"hosts": {room.name: _reach(room) | _host(room) for room in rack.hosts}},
+        "testctl_switches": {
+            "hosts": {rack.switch.name: _reach(rack.switch) | {"testctl_ports": ports, "testctl_backend": "ebpf"}}
+        },
+    }
+
+
+def _reach(room: Room) -> dict[str, object]:
+    return {"ansible_host": room.management, "testctl_listen": f"{room.management}:{PORT}"}
+
+
+def _host(room: Room) -> dict[str, object]:
+    return {
+        "testctl_device": next(iter(room.devices)),
+        "testctl_address": room.address.partition("/")[0],
+        "testctl_mac": room.mac,
+    }
+
+
+def _all(rack: Rack) -> dict[str, object]:
+    ssh = rack.state / "ssh"
+    return {
+        "ansible_user": "root",
+        "ansible_ssh_private_key_file": str(ssh / "id"),
+        "ansible_ssh_common_args": f"-F none -o IdentitiesOnly=yes -o UserKnownHostsFile={ssh / 'known_hosts'}",
+        "ansible_control_path": str(control_path(rack.state)),
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "testctl_keys": "../keys",
+    }
+
+
+def control_path(state: Path) -> Path:
+    """Where ssh keeps the sockets of its connections, as Ansible wants it written."""
+    return state / "ssh" / "%%h"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack: the hosts and switches of an Ansible inventory, and how they are cabled.
+
+Ansible itself reads the inventory, so group_vars, host_vars and every format of it work.  Of its
+variables these count:
+
+    testctl_hosts, testctl_switches   groups
+    testctl_listen    where the agent listens, "192.0.2.11:7400"
+    testctl_device    a host's device on the test network
+    testctl_address   its IPv4 address there
+    testctl_mac       the device's MAC address
+    testctl_ports     a switch's cables: {host or switch at the other end: device}
+    testctl_keys      directory with ca.crt, controller.crt and controller.key
+    testctl_entity    the plan's name for it, when names alone do not say (optional)
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.system.subprocesses import run
+
+GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
+KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
+_MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
+_PORT = re.compile(r".+:([0-9]{1,5})")
+
+
+@dataclass(frozen=True)
+class Station:
+    """A host or a switch of the rack.
+
+    device, address, mac  of a host, on the test network
+    ports                 of a switch: who is at the other end → device
+    entity                the plan's name for it, if the inventory gives one
+    """
+
+    name: str
+    kind: str
+    listen: str
+    device: str = ""
+    address: str = ""
+    mac: str = ""
+    ports: Mapping[str, str] = field(default_factory=dict)
+    entity: str = ""
+
+    def __str__(self) -> str:
+        """As errors name it: "host alpha (192.0.2.11:7400)"."""
+        return f"{self.kind} {self.name} ({self.listen})"
+
+
+@dataclass(frozen=True)
+class Rack:
+    """All stations by name; keys: where the controller's certificate lies."""
+
+    path: Path
+    stations: Mapping[str, Station]
+    keys: Path
+
+    def of_kind(self, kind: str) -> list[Station]:
+        return [station for station in self.stations.values() if station.kind == kind]
+
+    def linked(self, a: str, b: str) -> bool:
+        """Whether a cable joins two stations."""
+        return b in self.stations[a].ports or a in self.stations[b].ports
+
+
+def ansible(program: str) -> str | None:
+    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
+    beside = Path(sys.executable).with_name(program)
+    return str(beside) if beside.exists() else shutil.which(program)
+
+
+def read_rack(path: Path) -> Rack:
+    """The rack of an inventory (a directory or a file).
+
+    Raises PlanError with every problem, each with the station and the variable.
+    """
+    if not path.exists():
+        raise PlanError(
+            f"--testbed {path}: want lab, netns, or an Ansible inventory; there is no such file or directory"
+        )
+    program = ansible("ansible-inventory")
+    if program is None:
+        raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
+    try:
+        listed = json.loads(run([program, "-i", str(path), "--list"]))
+    except ValueError as error:
+        raise PlanError(f"{path}: ansible-inventory did not print JSON: {error}") from error
+    return rack_of(listed, path)
+
+
+def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
+    """The rack in what `ansible-inventory --list` printed.  Raises PlanError as read_rack does."""
+    problems: list[str] = []
+    variables = listed.get("_meta", {}).get("hostvars", {})
+    stations: dict[str, Station] = {}
+    for group, kind in GROUPS.items():
+        for name in _members(listed, group):
+            if name in stations:
+                problems.append(f"{name}: want it in one of {', '.join(GROUPS)}; got both")
+            stations[name] = _station(name, kind, variables.get(name, {}), problems)
+    if not stations:
+        problems.append(f"want hosts in the groups {' and '.join(GROUPS)}; got none")
+    problems += _cables(stations)
+    problems += _twice(stations, "listen") + _twice(stations, "address") + _twice(stations, "mac")
+    keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in stations}
+    if len(keys) != 1 or "" in keys:
+        problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
+    if problems:
+        raise PlanError("\n".join(f"{path}: {problem}" for problem in problems))
+    base = path if path.is_dir() else path.parent
+    return Rack(path, stations, base / keys.pop())
+
+
+def _members(listed: Mapping[str, Any], group: str) -> list[str]:
+    """The hosts of a group and of the groups in it."""
+    found = listed.get(group, {})
+    names = list(found.get("hosts", []))
+    for child in found.get("children", []):
+        names += _members(listed, child)
+    return list(dict.fromkeys(names))
+
+
+def _station(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Station:
+    def text(variable: str) -> str:
+        got = values.get(f"testctl_{variable}", "")
+        if not isinstance(got, str) or not got:
+            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}")
+            return ""
+        return got
+
+    listen = text("listen")
+    port = _PORT.fullmatch(listen)
+    if listen and not (port and 0 < int(port[1]) < 65536):
+        problems.append(f"{name}: testctl_listen: want ADDRESS:PORT; got {listen!r}")
+    entity = str(values.get("testctl_entity", ""))
+    if kind == "switch":
+        ports = values.get("testctl_ports", {})
+        if not isinstance(ports, dict) or not all(isinstance(device, str) for device in ports.values()):
+            problems.append(f"{name}: testctl_ports: want {{who is at the other end: device}}; got {ports!r}")
+            ports = {}
+        return Station(name, kind, listen, ports={str(to): device for to, device in ports.items()}, entity=entity)
+    address, mac = text("address"), text("mac").lower()
+    try:
+        ipaddress.IPv4Address(address or "0.0.0.0")
+    except ValueError:
+        problems.append(f"{name}: testctl_address: want an IPv4 address; got {address!r}")
+    if mac and not _MAC.fullmatch(mac):
+        problems.append(f"{name}: testctl_mac: want six bytes such as 02:00:00:00:00:01; got {mac!r}")
+    return Station(name, kind, listen, text("device"), address, mac, entity=entity)
+
+
+def _cables(stations: Mapping[str, Station]) -> list[str]:
+    return [
+        f"{station.name}: testctl_ports: {to!r} is none of {', '.join(stations)}"
+        for station in stations.values()
+        for to in station.ports
+        if to not in stations
+    ]
+
+
+def _twice(stations: Mapping[str, Station], what: str) -> list[str]:
+    """Stations that share what each must have alone."""
+    owners: dict[str, list[str]] = {}
+    for station in stations.values():
+        if value := getattr(station, what):
+            owners.setdefault(value, []).append(station.name)
+    return [
+        f"testctl_{what} {value}: {' and '.join(names)} have it" for value, names in owners.items() if len(names) > 1
+    ]

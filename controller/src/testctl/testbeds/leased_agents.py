@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents of a rack: a lease on each, and a plan's names turned into theirs.
+
+A lease is renewed by a thread, four times while it lasts.  An agent that does not answer for most of
+that time is lost: its channel is closed, and whoever waits for a flow's end waits no longer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
+from testctl_agent.wire import LEASE_KEY
+from testctl_agent.wire import agent_pb2 as pb
+
+from testctl.testbeds.agents import CALL_S, Agents, said_by
+from testctl.testbeds.inventory_file import Rack
+from testctl.testbeds.mtls import (
+    CONNECT_S,
+    HELD,
+    below,
+    can_not,
+    explain,
+    open_channel,
+    read_keys,
+    write_checked,
+)  # fmt: skip
+from testctl.testbeds.placement import Placement
+
+LEASE = "TESTCTL_LEASE_S"
+"""The environment's name for how many seconds a lease lasts that is not renewed."""
+LEASE_S = 10.0
+LOOKED_S = 3.0
+"""How long to wait for a lease that another controller has: one that only looks has it for a moment."""
+DEVICE_OPTIONS = ("device", "devices")
+CALLS = "TESTCTL_CALLS"
+"""The environment's name of a file to which every call is appended as it begins and ends."""
+
+
+class RemoteAgents(Agents):
+    """The agents of a placement's stations, by the plan's names.
+
+    Used as a context, it holds a lease on each: `__enter__` raises TestbedError when one can't be
+    had, with who has it.
+    """
+
+    def __init__(self, rack: Rack, placement: Placement, holder: str) -> None:
+        keys = read_keys(rack.keys)
+        self._placement = placement
+        self._holder = holder
+        self._tokens: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self.clocks_ns: dict[str, tuple[int, int]] = {}
+        self._calls = os.environ.get(CALLS, "")
+        self._lease_s = lease_s(os.environ.get(LEASE, ""))
+        self._moved_ns: dict[str, int] = {}
+        self._ended = threading.Event()
+        self._renewing: threading.Thread | None = None
+        super().__init__({name: open_channel(one, keys) for name, one in placement.stations.items()})
+
+    def __enter__(self) -> RemoteAgents:
+        try:
+            for name in sorted(self.stubs):
+                self._acquire(name)
+        except BaseException:
+            self._release()
+            self.close()
+            raise
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
+        self._renewing.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._ended.set()
+        if self._renewing is not None:
+            self._renewing.join()
+        self._release()
+        self.close()
+
+    def words(self, name: str) -> str:
+        """Whom errors name: the station behind a plan's name."""
+        return str(self._placement.stations[name])
+
+    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
+        if name in self._lost:
+            raise TestbedError(self._lost[name])
+        self._note(name, method, "begins")
+        try:
+            if isinstance(request, pb.WaitRequest):
+                reply = self._wait(name, request)
+            else:
+                reply = self._ask(name, method, self._outward(name, request), timeout_s)
+        except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
+            if isinstance(error, grpc.RpcError) and can_not(error):
+                raise Unavailable(said_by(error)) from error
+            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+        self._note(name, method, "ended")
+        return self._inward(name, reply)
+
+    def _note(self, name: str, method: str, what: str) -> None:
+        if self._calls:
+            with open(self._calls, "a", encoding="utf-8") as file:
+                file.write(f"{time.time_ns()} {name} {method} {what}\n")
+
+    def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
+        """One call; a stream of replies is read to its end by whoever asked for it."""
+        metadata = [(LEASE_KEY, self._tokens[name])] if name in self._tokens else []
+        return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
+
+    def _wait(self, name: str, request: pb.WaitRequest) -> pb.TaskStatus:
+        """Wait for a task's end, as long as no agent is lost: a flow to a dead host ends late or never."""
+        until_ns = time.monotonic_ns() + request.timeout_ns
+        while True:
+            left_ns = max(until_ns - time.monotonic_ns(), 0)
+            slice_ns = min(left_ns, int(self._lease_s / 4 * 1e9))
+            status: pb.TaskStatus = self._ask(
+                name, "Wait", pb.WaitRequest(task=request.task, timeout_ns=slice_ns), slice_ns / 1e9 + CALL_S
+            )
+            if status.ended or slice_ns == left_ns:
+                return status
+            for lost in self._lost.values():
+                raise TestbedError(lost)
+
+    def fetch(self, name: str, task: str, file: str, into: Path) -> None:
+        """Copy a file that a task wrote into a directory; whole, with its checksum, or not at all."""
+        what = f"{self.words(name)}, {task}, {file}"
+        to = below(into, file, f"{self.words(name)}, {task}")
+        self._note(name, "Fetch", "begins")
+        try:
+            chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
+            write_checked(chunks, to, what)
+        except (grpc.RpcError, ValueError) as error:
+            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+        self._note(name, "Fetch", "ended")
+
+    def _outward(self, name: str, request: Any) -> Any:
+        """The request in the words of the station."""
+        place = self._placement
+        if isinstance(request, pb.ApplyRequest):
+            copies = [
+                pb.Setting(entity=place.out(s.entity), parameter=s.parameter, value=s.value) for s in request.settings
+            ]
+            return pb.ApplyRequest(settings=copies)
+        if isinstance(request, pb.StartRequest):
+            copy = pb.StartRequest()
+            copy.CopyFrom(request)
+            for option in DEVICE_OPTIONS:
+                if option in copy.options:
+                    devices = copy.options[option].text.split(",")
+                    copy.options[option].text = ",".join(place.device(name, device) for device in devices)
+            return copy
+        return request
+
+    def _inward(self, name: str, reply: Any) -> Any:
+        """The reply in the plan's words."""
+        if isinstance(reply, pb.ApplyReply | pb.RestoreReply | pb.Description):
+            rows = {"ApplyReply": ("before", "after"), "RestoreReply": ("restored",), "Description": ("capabilities",)}
+            for field in rows[type(reply).__name__]:
+                for row in getattr(reply, field):
+                    row.entity = self._placement.back(name, row.entity)
+        return reply
+
+    def _acquire(self, name: str) -> None:
+        """Have the lease; an agent that is being started again is waited for as long as a lease lasts."""
+        request = pb.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
+        patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
+        begun = time.monotonic()
+        while True:
+            before_ns = time.time_ns()
+            try:
+                lease = self.call(name, "Acquire", request, CONNECT_S)
+                break
+            except TestbedError as error:
+                code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None
+                if time.monotonic() - begun > patience_s.get(code, 0):
+                    raise
+                time.sleep(0.1)
+        self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
+        self._tokens[name] = lease.token
+
+    def _renew(self) -> None:
+        heard = dict.fromkeys(self.stubs, time.monotonic())
+        while not self._ended.wait(self._lease_s / 4):
+            asked = {name: self._renewal(name) for name in self._tokens.keys() - self._lost.keys()}
+            for name, end in asked.items():
+                try:
+                    end()
+                    heard[name] = time.monotonic()
+                except grpc.RpcError as error:
+                    answered = error.code() is not grpc.StatusCode.UNAVAILABLE
+                    answered = answered and error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+                    if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
+                        self._lose(name, error)
+
+    def _renewal(self, name: str) -> Callable[[], None]:
+        """Begin one renewal, so that no lease waits for somebody else's dead host; its end looks at the clock."""
+        before_ns = time.time_ns()
+        ended_ns: list[int] = []
+        metadata = [(LEASE_KEY, self._tokens[name])]
+        future = self.stubs[name].Renew.future(pb.RenewRequest(), timeout=self._lease_s / 4, metadata=metadata)
+        future.add_done_callback(lambda _: ended_ns.append(time.time_ns()))
+
+        def end() -> None:
+            lease = future.result()
+            offset_ns, error_ns = _offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
+            first_ns, first_error_ns = self.clocks_ns[name]
+            moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
+            self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
+
+        return end
+
+    def clock_steps(self, most_ns: int) -> list[str]:
+        """The stations whose clock moved against the controller's by more than that, in words."""
+        for name in sorted(self._tokens.keys() - self._lost.keys()):
+            with suppress(grpc.RpcError, ValueError):
+                self._renewal(name)()
+        return [
+            f"{self.words(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
+            for name, moved_ns in sorted(self._moved_ns.items())
+            if moved_ns > most_ns
+        ]
+
+    def _lose(self, name: str, error: grpc.RpcError) -> None:
+        self._lost[name] = f"{explain(self.words(name), error)}; its lease is lost"
+        self._channels[name].close()
+
+    def _release(self) -> None:
+        """Give the leases back; an agent that is gone ends its own."""
+        for name in sorted(self._tokens):
+            with suppress(grpc.RpcError, ValueError):
+                self._note(name, "Release", "begins")
+                self._ask(name, "Release", pb.ReleaseRequest(), CALL_S)
+                self._note(name, "Release", "ended")
+        self._tokens.clear()
+
+
+def lease_s(text: str) -> float:
+    """How long a lease lasts, by the environment's text.  Raises PlanError."""
+    try:
+        found = float(text or LEASE_S)
+    except ValueError:
+        found = 0.0
+    if not 1 <= found <= 60:
+        raise PlanError(f"{LEASE}: want seconds from 1 to 60; got {text!r}")
+    return found
+
+
+def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
+    """(how far their clock is ahead, at most how wrong that is), from one exchange."""
+    return theirs_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl.load`: tables of a run, and errors that name what there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+import testctl
+from testctl.api import Run
+from testctl.records import PACKETS, TCP_INFO, Records
+from testctl.results import PointResult, RunWriter, build_summary, write_point
+from testctl_agent.spec.errors import PlanError
+
+NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
+FLOWS = [{"name": "bulk"}, {"name": "other"}]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    writer = RunWriter.create_at(tmp_path / "run", need=0)
+    for number, kernel in enumerate(("6.1", "6.12")):
+        tuples = [["sender", "mtu", str(1500 + number)], ["ends", "kernel", kernel]]
+        point = {"id": f"a{number}", "tuples": tuples, "flows": FLOWS}
+        row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
+        records = Records(pa.Table.from_pylist([row] * 3, PACKETS), TCP_INFO.empty_table(), {}, {}, point)
+        metrics = {"bulk": {"ce_marks": number}, "other": {"ce_marks": 7}, "*": {"jain": 0.5}}
+        write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=records))
+    write_point(writer.path, PointResult({"id": "b0", "tuples": [], "flows": FLOWS}, "broken", reason="the lab hung"))
+    writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
+    return testctl.load(tmp_path / "run")
+
+
+def test_one_row_a_point_and_flow(run: Run) -> None:
+    points = run.points
+    assert list(zip(points["point"], points["flow"], points["verdict"], strict=True)) == [
+        ("a0", "bulk", "pass"), ("a0", "other", "pass"), ("a1", "bulk", "pass"), ("a1", "other", "pass"),
+        ("b0", "bulk", "broken"), ("b0", "other", "broken"),
+    ]  # fmt: skip
+    passed = points[points["verdict"] == "pass"]
+    assert list(passed["ce_marks"]) == [0, 7, 1, 7]
+    assert list(passed["jain"]) == [0.5] * 4
+    assert list(passed["ends.kernel"]) == ["6.1", "6.1", "6.12", "6.12"], "text: 6.10 is not 6.1"
+    assert points["ce_marks"].isna().sum() == 2
+    assert points.groupby("flow")["ce_marks"].max().to_dict() == {"bulk": 1, "other": 7}
+    assert run.to_arrow().column("point").to_pylist() == list(points["point"])
+
+
+def test_whole_numbers_are_numbers(tmp_path: Path, run: Run) -> None:
+    writer = RunWriter.create_at(tmp_path / "all", need=0)
+    point = {"id": "a0", "tuples": [["sender", "mtu", "1500"], ["x", "rate", "1gbit"]], "flows": FLOWS}
+    write_point(writer.path, PointResult(point, "pass", metrics={"bulk": {"n": 1}}))
+    writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
+    row = testctl.load(tmp_path / "all").points.iloc[0]
+    assert (row["sender.mtu"], row["x.rate"]) == (1500, "1gbit")
+
+
+def test_records_as_pandas_and_as_arrow(run: Run) -> None:
+    point = run.point("a1")
+    packets = point.packets(["time_ns", "where"])
+    assert isinstance(packets, pd.DataFrame)
+    assert packets.shape == (3, 2)
+    table = point.packets(to_arrow=True)
+    assert isinstance(table, pa.Table)
+    assert table.schema.names == PACKETS.names
+    assert point.tcp_info().empty
+    assert point.flows == ("bulk", "other")
+    assert run.sql().sql("select count(*) from packets").fetchall() == [(6,)]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (lambda run: run.point("zz"), "'zz' names none; there are a0, a1, b0"),
+        (lambda run: run.point("a0").packets(["time"]), "want columns of time_ns, where, flow, .*; got 'time'"),
+        (lambda run: run.point("a0").tcp_events(), "point a0 has no tcp_events; it has packets, tcp_info"),
+        (lambda run: run.point("b0").packets(), "point b0 has no packets; it is broken: the lab hung"),
+        (lambda run: run.point("b0").series("bulk", "throughput"), "point b0 has no records: it is broken"),
+        (lambda run: run.point("a0").series("x", "throughput"), "want a flow of bulk, other; got 'x'"),
+        (lambda run: run.point("a0").series("bulk", "x"), "want a series of throughput, cwnd, .*; got 'x'"),
+        (lambda run: run.point("a0").series("bulk", "rtt", "1"), "bin: .*"),
+        (lambda run: run.point("a0").series("bulk", "rtt", "0ns"), "bin: want at least 1ns; got '0ns'"),
+        (lambda run: testctl.load("/nowhere"), "/nowhere: want the directory of a run"),
+    ],
+)
+def test_an_error_names_what_there_is(run: Run, what: object, words: str) -> None:
+    assert callable(what)
+    with pytest.raises(PlanError, match=words):
+        what(run)
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    heavy = "pandas", "pyarrow", "numpy", "duckdb", "scipy", "distributed", "yaml"
+    code = f"import sys, testctl; print([name for name in {heavy} if name in sys.modules], callable(testctl.load))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        testctl.lod  # noqa: B018  (the attribute is what is tested)

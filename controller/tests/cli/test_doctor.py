@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor looks at, and what he does not insist on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testctl.cli import doctor
+
+
+def test_what_other_testbeds_want_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with no program at all the lab's are missing, and those of namespaces and racks may be."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(doctor.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
+    found = {one.what: one for one in doctor.examine()}
+    for name in ("netns: root", "rack: ansible-playbook", "rack: ssh"):
+        assert (found[name].ok, found[name].optional) == (False, True), name
+        assert found[name].mend
+    assert (found["gcc"].ok, found["gcc"].optional, found["gcc"].mend) == (
+        False,
+        False,
+        "sudo apt-get install build-essential",
+    )

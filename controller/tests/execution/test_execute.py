@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said while a plan runs is what the plan at hand makes of each point."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from testctl.execution.run import Bed, Finished, Options, run_one, run_plan
+from testctl.metrics import metric_names
+from testctl.plan import Plan, Point, load_plan
+from testctl.report import Progress, print_place, print_summary
+from testctl.results import Run
+
+LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, [cubic, reno]]
+  - [bulk, duration, 1s]
+expect:
+"""
+ALONE = "  - {name: something arrives, metric: throughput_bps, min: %s}\n"
+COMPARED = "  - {name: as reno, metric: throughput_bps, at_least: 0.5, than: {hosts.cc: reno}}\n"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Every point is the recorded one of a fixture."""
+
+    def code_key(self, point: Point) -> str:
+        return "recorded"
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        shutil.copytree(LOSS / "raw", workdir, dirs_exist_ok=True)
+        asked = json.loads((LOSS / "point.json").read_text(encoding="utf-8"))
+        outcome = json.loads((LOSS / "raw" / "outcome.json").read_text(encoding="utf-8"))
+        return {**asked, "id": point.id, "tuples": [list(item) for item in point.tuples]}, outcome
+
+
+class Here:
+    """A pool that works on the points itself, one by one."""
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        for point in points:
+            yield point, *run_one(testbed, point, run, keep_captures)
+
+
+def plan_of(expect: str) -> Plan:
+    return load_plan(PLAN + expect, metrics=metric_names())
+
+
+def go(where: Path, name: str, expect: str, *, resume: bool = False) -> tuple[list[str], Run]:
+    """(the verdicts as the terminal showed them one by one, the run)."""
+    out = io.StringIO()
+    plan = plan_of(expect)
+    progress = Progress(len(plan.points), Console(file=out, width=200))
+    run = run_plan(plan, Recorded(), Options(where, where / name, resume=resume), progress, pool=Here())
+    return [line.partition(" … ")[2].split()[0] for line in out.getvalue().splitlines() if " … " in line], run
+
+
+def test_a_point_that_fails_by_itself_is_said_to_fail_at_once(tmp_path: Path) -> None:
+    said, run = go(tmp_path, "one", ALONE % "1000gbit")
+    assert said == [point.verdict for point in run.points] == ["fail", "fail"]
+    said, run = go(tmp_path, "two", ALONE % "1")
+    assert said == [point.verdict for point in run.points] == ["pass", "pass"]
+
+
+def test_a_point_that_is_compared_with_another_is_measured_until_both_are_there(tmp_path: Path) -> None:
+    said, run = go(tmp_path, "one", COMPARED)
+    assert said == ["measured", "pass"]  # reno is compared with nothing
+    assert [point.verdict for point in run.points] == ["pass", "pass"]
+
+
+def test_a_point_taken_over_is_shown_as_this_plan_judges_it(tmp_path: Path) -> None:
+    go(tmp_path, "one", ALONE % "1")
+    said, run = go(tmp_path, "two", ALONE % "1000gbit", resume=True)
+    assert all("reused_from" in point.said for point in run.points)
+    assert said == [point.verdict for point in run.points] == ["fail", "fail"]
+
+
+def test_verdicts_are_there_before_the_report_is_drawn(tmp_path: Path) -> None:
+    plan = plan_of(ALONE % "1000gbit")
+    out = io.StringIO()
+    drawn: list[str] = []
+
+    def judged(run: Run) -> Callable[[str], None]:
+        assert not (run.path / "report.html").exists()
+        print_summary(run, Console(file=out))
+        return drawn.append
+
+    progress = Progress(len(plan.points), Console(quiet=True))
+    run = run_plan(plan, Recorded(), Options(tmp_path, tmp_path / "one"), progress, pool=Here(), judged=judged)
+    lines = out.getvalue().splitlines()
+    assert "2 fail  of 2" in lines[-2]
+    assert lines[-1] == f"digest  {run.digest}"
+    assert ".in-progress" not in out.getvalue()
+    assert drawn == [point.id for point in plan.points]
+    assert (run.path / "report.html").exists()
+    place = io.StringIO()
+    print_place(run, Console(file=place))
+    assert place.getvalue() == f"report  {run.path / 'report.html'}\n"

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fates asked against fates that happened: what agrees, and how a difference is said."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from testctl.packet_actions import Finding, check_fates
+from testctl.packet_actions.findings import ranges_of, words_of
+from testctl.packet_actions.loss import are_lost, crc32
+from testctl.records import load_raw
+from testctl.records.schema import Array
+from testctl.records.synthetic import Conversation, bulk, joined, write_point
+from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
+from testctl_agent.spec.loss import is_lost, loss
+
+Told = dict[str, Array]
+Happen = Callable[[Told], None]
+
+
+def nothing(told: Told) -> None:
+    """No fate."""
+
+
+def to(fate: str, *ordinals: int, kind: int = 1, by: str = "ordinal", conn: int = 0) -> Happen:
+    """A fate of the packets with these ordinals."""
+
+    def happen(told: Told) -> None:
+        flow = 1 + 2 * conn + (kind == 2)
+        rows = (told["kind"] == kind) & (told["flow"] == flow) & np.isin(told[by], ordinals)
+        befall(told, fate, np.flatnonzero(rows))
+
+    return happen
+
+
+def both(*happen: Happen) -> Happen:
+    return lambda told: [one(told) for one in happen] and None
+
+
+def talk(count: int = 10, *, ecn: int = 2, conn: int = 0) -> Conversation:
+    """`count` segments, the second sent again as the fifth transmission, an ACK for each."""
+    said = Conversation(conn=conn)
+    order = [*range(4), 1, *range(4, count)]
+    for n, number in enumerate(order):
+        said.data(100 + 10 * n, 1448 * number, ecn=0 if n == 4 else ecn)
+        said.ack(105 + 10 * n, 1448 * (number + 1))
+    return said
+
+
+def check(
+    tmp_path: Path, asked: str, happen: Happen = nothing, *, conversations: tuple[Conversation, ...] = (), lost: int = 0
+) -> tuple[list[Finding], list[str]]:
+    parts = [said.captures()["sender"] for said in conversations or (talk(),)]
+    frames = joined(parts)
+    write_point(tmp_path, {"sender": frames}, settings={"switch": {"fate": asked}}, parallel=len(parts))
+    point = json.loads((tmp_path / "point.json").read_text())
+    point["topology"] = {"switches": ["switch"], "links": [["sender", "switch"], ["switch", "receiver"]]}
+    (tmp_path / "point.json").write_text(json.dumps(point))
+    told = passage(frames)
+    happen(told)
+    write_telemetry(tmp_path, told, lost=lost)
+    return check_fates(load_raw(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("asked", "happen", "which", "count"),
+    [
+        ("drop data 1-4 of bulk", to("drop", 1, 2, 3, 4), "1-4", (4, 4)),
+        ("drop data 1-4,8 of bulk, first", to("drop", 1, 2, 3, 4, 8, by="first_ordinal"), "1-4, 8", (5, 5)),
+        ("drop data 9- of bulk", to("drop", 9, 10, 11), "9-11", (3, 3)),
+        ("mark data every 4 of bulk", to("mark", 4, 8), "4, 8", (2, 2)),
+        ("echo acks 2-3 of bulk", to("echo", 2, 3, kind=2), "2-3", (2, 2)),
+        ("drop acks every 11 of bulk", to("drop", 11, kind=2), "11", (1, 1)),
+        ("drop bytes 0-1448 of bulk", to("drop", 1, 2, 5), "0, 1448", (3, 3)),
+        ("drop bytes 0-1448 of bulk, first", to("drop", 1, 2), "0, 1448", (2, 2)),
+        ("none", nothing, "", (0, 0)),
+    ],
+)
+def test_what_happened_as_asked(tmp_path: Path, asked: str, happen: Happen, which: str, count: tuple[int, int]) -> None:
+    findings, reasons = check(tmp_path, asked, happen)
+    assert reasons == []
+    assert [(f.which, (f.asked, f.happened), f.rule) for f in findings] == ([(which, count, asked)] if which else [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "happen", "reason"),
+    [
+        (
+            "drop data 9-12 of bulk, first",
+            to("drop", 9, 10, by="first_ordinal"),
+            "asked: drop data 9-12 of bulk, first; happened: 9-10; not: 11-12 (the flow had 10 first transmissions)",
+        ),
+        (
+            "drop data 20- of bulk",
+            nothing,
+            "asked: drop data 20- of bulk; happened: none; not: 20- (the flow had 11 data segments)",
+        ),
+        (
+            "drop data 1-4 of bulk",
+            to("drop", 1, 2, 4),
+            "asked: drop data 1-4 of bulk; happened: 1-2, 4; not: 3 (the switch let them be)",
+        ),
+        (
+            "mark data 4-6 of bulk",
+            to("mark", 4, 6),
+            "asked: mark data 4-6 of bulk; happened: 4, 6; not: 5 (not ECN-capable)",
+        ),
+        (
+            "mark data every 20 of bulk",
+            nothing,
+            "asked: mark data every 20 of bulk; happened: none; not: 20 (the flow had 11 data segments)",
+        ),
+        (
+            "drop bytes 1-1447,1MB- of bulk",
+            nothing,
+            "asked: drop bytes 1-1447,1MB- of bulk; happened: none; not: 1-1447, 1000000- (no segment began there)",
+        ),
+        (
+            "drop acks 12 of bulk",
+            nothing,
+            "asked: drop acks 12 of bulk; happened: none; not: 12 (the flow had 11 ACKs)",
+        ),
+        (
+            "mark data 6 of bulk",
+            both(to("mark", 6), to("buffer_drop", 6)),
+            "asked: mark data 6 of bulk; happened: none; not: 6 (dropped by the full buffer or astray)",
+        ),
+        (
+            "clear data 2-3 of bulk",
+            nothing,
+            "asked: clear data 2-3 of bulk; happened: none; not: 2-3 (without CE)",
+        ),
+        (
+            "drop data 1 of bulk",
+            to("drop", 1, 3, 4),
+            "happened: drop data 3-4 of bulk; nobody asked for it",
+        ),
+    ],
+)  # fmt: skip
+def test_a_difference_is_said(tmp_path: Path, asked: str, happen: Happen, reason: str) -> None:
+    _, reasons = check(tmp_path, asked, happen)
+    assert reasons == [f"switch: {reason}"]
+
+
+def test_of_the_many_some_may_be_impossible(tmp_path: Path) -> None:
+    findings, reasons = check(tmp_path / "a", "mark data every 5 of bulk", to("mark", 10))
+    assert (reasons, findings[0].asked, findings[0].happened) == ([], 2, 1)
+    assert findings[0].note == "1 not ECN-capable"
+    _, reasons = check(tmp_path / "b", "mark data every 5 of bulk", conversations=(talk(ecn=0),))
+    assert reasons == ["switch: asked: mark data every 5 of bulk; happened: none; not: 5, 10 (not ECN-capable)"]
+
+
+def test_the_first_of_the_rules_that_choose_a_packet_has_it(tmp_path: Path) -> None:
+    asked = "drop data 3 of bulk; mark data every 3 of bulk"
+    findings, reasons = check(tmp_path, asked, both(to("drop", 3), to("mark", 6, 9)))
+    assert reasons == []
+    assert [(f.which, f.note) for f in findings] == [("3", ""), ("6, 9", "1 had an earlier fate")]
+    _, reasons = check(tmp_path / "wrong", asked, to("mark", 3, 6, 9))
+    assert len(reasons) == 2
+    assert reasons[0].endswith("happened: mark data 3 of bulk; nobody asked for it")
+
+
+def test_each_connection_meets_its_own_fate(tmp_path: Path) -> None:
+    two = (talk(), talk(3, conn=1))
+    happen = both(to("drop", 4, 5, by="first_ordinal"), to("drop", 4, conn=1))
+    findings, reasons = check(tmp_path, "drop data 4-5 of bulk, first", happen, conversations=two)
+    assert [(f.conn, f.happened) for f in findings] == [(0, 2), (1, 1)]
+    assert reasons == [
+        "switch: asked: drop data 4-5 of bulk, first (bulk, connection 1); happened: 4; "
+        "not: 5 (the flow had 4 first transmissions)"
+    ]
+
+
+def test_losses_are_those_of_the_reference(tmp_path: Path) -> None:
+    frames = bulk(5000)["sender"]
+    asked, rule = "lose 0.01 of bulk seed 3", loss(1, 0.01, 3)
+    want = [n for n in range(1, 5001) if is_lost(rule, n)]
+    write_point(tmp_path, {"sender": frames}, settings={"switch": {"fate": asked}})
+    point = json.loads((tmp_path / "point.json").read_text()) | {"topology": {"switches": ["switch"]}}
+    (tmp_path / "point.json").write_text(json.dumps(point))
+    told = passage(frames)
+    to("lose", *want)(told)
+    write_telemetry(tmp_path, told)
+    findings, reasons = check_fates(load_raw(tmp_path))
+    assert (reasons, findings[0].happened) == ([], len(want))
+    assert findings[0].which.endswith(f"({len(want)} in all)")
+    to("lose", want[0] + 1)(told)
+    write_telemetry(tmp_path, told)
+    assert check_fates(load_raw(tmp_path))[1] == [
+        f"switch: happened: lose data {want[0] + 1} of bulk; nobody asked for it"
+    ]
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1), st.integers(1, 4096), st.floats(1e-4, 1), st.integers(0, 2**32))
+def test_the_vector_is_the_reference(numbers: list[int], flow_id: int, rate: float, seed: int) -> None:
+    words = np.array(numbers, np.uint32)
+    assert crc32(words).tolist() == [zlib.crc32(n.to_bytes(4, "big")) for n in numbers]
+    rule = loss(flow_id, rate, seed)
+    assert are_lost(rule, words).tolist() == [is_lost(rule, n) for n in numbers]
+
+
+def test_missing_telemetry_makes_a_point_invalid(tmp_path: Path) -> None:
+    _, reasons = check(tmp_path, "drop data 1 of bulk", to("drop", 1), lost=7)
+    assert reasons == ["switch: 7 records of its telemetry were lost, since its ring was full"]
+    (tmp_path / "raw" / "switch" / "telemetry" / "telemetry.bin").unlink()
+    (tmp_path / "raw" / "outcome.json").write_text(
+        json.dumps({**json.loads((tmp_path / "raw" / "outcome.json").read_text()), "notes": {}})
+    )
+    assert check_fates(load_raw(tmp_path))[1] == [
+        "switch: asked: drop data 1 of bulk; whether it happened is not known: there is no telemetry"
+    ]
+
+
+def test_a_gap_in_the_telemetry_is_seen(tmp_path: Path) -> None:
+    def gap(told: Told) -> None:
+        to("drop", 1)(told)
+        gone = np.flatnonzero(told["kind"] == 1)[5]
+        for name in told:
+            told[name] = np.delete(told[name], gone)
+
+    _, reasons = check(tmp_path, "drop data 1 of bulk", gap)
+    assert reasons == [
+        "switch: want a record of every packet in the telemetry; got 10 records for data of bulk, counted up to 11"
+    ]
+
+
+def test_ranges_in_words() -> None:
+    assert words_of(ranges_of(np.array([], np.int64))) == "none"
+    assert words_of(ranges_of(np.array([7, 1, 2, 3]))) == "1-3, 7"
+    assert words_of(ranges_of(np.arange(1, 101, 2))) == "1, 3, 5, 7, 9, 11, 13, 15, … (50 in all)"

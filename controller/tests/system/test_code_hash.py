@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of code cover all the code that runs: what is imported is found, not listed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.execution.assess import analysis_keys
+from testctl.system import checkout, code_hash
+from testctl.system.code_hash import closure, hash_of, imports, modules_below
+from testctl.testbeds.lab import code_files
+
+
+def loaded_by(program: str) -> set[Path]:
+    """The files of this project's modules that a Python program has loaded at its end."""
+    listed = (
+        "import sys\n"
+        "for name, module in sorted(sys.modules.items()):\n"
+        "    if name.partition('.')[0] in ('testctl', 'testctl_agent') and getattr(module, '__file__', None):\n"
+        "        print(module.__file__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{listed}"], capture_output=True, text=True, timeout=120, check=True
+    )
+    return {Path(line).resolve() for line in done.stdout.splitlines()}
+
+
+def test_the_key_of_a_lab_covers_all_that_its_first_process_imports() -> None:
+    init = checkout.root() / "lab" / "boot" / "init.py"
+    program = f"import importlib.util as u\ns = u.spec_from_file_location('init', {str(init)!r})\n"
+    program += "s.loader.exec_module(u.module_from_spec(s))"
+    loaded = loaded_by(program)
+    assert {path.name for path in loaded} >= {
+        "network.py",
+        "point_runner.py",
+        "agents.py",
+        "subprocesses.py",
+        "agent_pb2.py",
+    }
+    covered = {path.resolve() for path in code_files().values()}
+    assert loaded - covered == set()
+    home = checkout.root() / "controller" / "src" / "testctl"
+    assert covered >= {init, home / "testbeds" / "point_spec.py", home / "lab" / "machine.py"}
+
+
+def test_the_key_of_a_lab_covers_programs_too() -> None:
+    names = {path.name for path in code_files().values()}
+    assert names >= {"tgen", "tcp_trace.c", "htb_mark.json", "tcp_dctcp.c"}
+    assert not [name for name in names if name.endswith(".pyc")]
+
+
+def test_the_keys_of_the_analysis_cover_what_it_loads() -> None:
+    program = "from testctl.metrics import metrics\nimport testctl.execution.assess\nmetrics()"
+    modules = ["testctl.execution.assess", *modules_below("testctl.metrics"), *modules_below("testctl.packet_actions")]
+    covered = {path.resolve() for path in closure(modules).values()}
+    assert loaded_by(program) - covered == set()
+    assert set(analysis_keys()) == {"records", "metrics"}
+    covered = {path.resolve() for path in closure(["testctl.records.store"]).values()}
+    assert loaded_by("import testctl.records.store") - covered == set()
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of its own, in which closure() looks."""
+    home = tmp_path / "pack"
+    texts = {
+        "__init__": "def __getattr__(name):\n    from pack.lazy import that\n    return that\n",
+        "a": "import os\nfrom pack import b\n",
+        "b": "import typing\nif typing.TYPE_CHECKING:\n    import pack.types\nelse:\n    import pack.other\n",
+        "c": "def late():\n    from . import d\n",
+        **dict.fromkeys(("d", "lazy", "types", "other"), ""),
+    }
+    home.mkdir()
+    for name, text in texts.items():
+        (home / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(code_hash, "PACKAGES", ("pack",))
+    code_hash.file_of.cache_clear()
+    return home
+
+
+def test_imports_are_followed_wherever_they_stand(package: Path) -> None:
+    assert set(closure(["pack.a"])) == {"pack", "pack.a", "pack.b", "pack.other"}
+    assert set(closure(["pack.c"])) == {"pack", "pack.c", "pack.d"}
+    assert set(modules_below("pack")) == {"pack", *(f"pack.{path.stem}" for path in package.glob("[!_]*.py"))}
+    assert "pack.d" in imports(package / "c.py", "pack.c")
+
+
+def test_a_change_far_away_changes_the_hash(package: Path) -> None:
+    before = hash_of(["pack.a"])
+    (package / "d.py").write_text("x = 1\n")
+    assert hash_of(["pack.a"]) == before
+    (package / "other.py").write_text("x = 1\n")
+    assert hash_of(["pack.a"]) != before
