@@ -15,9 +15,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.simulated_rack import inventory, leftovers
-from testctl.simulated_rack.__main__ import down
-from testctl.simulated_rack.plan import plan
+from simulated_rack import inventory, leftovers
+from simulated_rack.__main__ import down
+from simulated_rack.plan import plan
 from testctl.testbeds import wheelhouse
 from testctl.testbeds.inventory_file import ansible
 from testctl_agent.cc import shared
@@ -33,11 +33,11 @@ def test_nothing_in_a_rack_is_there_twice(hosts: int) -> None:
     rack = plan(Path("/state"), hosts)
     assert len(rack.hosts) == hosts
     for what in ("name", "management", "namespace"):
-        assert len({getattr(room, what) for room in rack.rooms}) == hosts + 1
+        assert len({getattr(node, what) for node in rack.nodes}) == hosts + 1
     for what in ("address", "mac"):
-        assert len({getattr(room, what) for room in rack.hosts}) == hosts
-    assert len({port for room in rack.hosts for port in room.devices.values()}) == hosts
-    assert all(len(room.namespace) <= 15 for room in rack.rooms), "it is a device's name too"
+        assert len({getattr(node, what) for node in rack.hosts}) == hosts
+    assert len({port for node in rack.hosts for port in node.devices.values()}) == hosts
+    assert all(len(node.namespace) <= 15 for node in rack.nodes), "it is a device's name too"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_differs_is_named_with_its_sign() -> None:
     assert leftovers.differences(before, {"devices": ["b", "c"], "mounts": []}) == ["devices: + c", "devices: - a"]
 
 
-@pytest.mark.parametrize("made", [["notes.txt"], ["ssh", "notes.txt"], ["rooms", ".bashrc"]])
+@pytest.mark.parametrize("made", [["notes.txt"], ["ssh", "notes.txt"], ["nodes", ".bashrc"]])
 def test_only_a_racks_directory_is_removed(tmp_path: Path, made: list[str]) -> None:
     for name in made:
         (tmp_path / name).touch()

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from testctl.simulated_rack import inventory, network
-from testctl.simulated_rack.plan import Rack, Room, plan
+from simulated_rack import inventory, network
+from simulated_rack.plan import Node, SimulatedRack, plan
 from testctl.system.subprocesses import run
 from testctl.testbeds.inventory_file import read_rack
 from testctl.testbeds.leased_agents import CALLS, RemoteAgents
@@ -58,20 +58,20 @@ def _isolated() -> None:
     run(["ip", "link", "set", "lo", "up"])
 
 
-def _config(rack: Rack, room: Room) -> Path:
+def _config(rack: SimulatedRack, node: Node) -> Path:
     """The file of an agent, as a deployment writes it."""
-    keys, home = rack.state / "keys", rack.state / room.name
+    keys, home = rack.state / "keys", rack.state / node.name
     home.mkdir()
     ports = {host.name: port for host in rack.hosts for port in host.devices.values()}
-    switch = room.kind == "switch"
+    switch = node.kind == "switch"
     config = {
-        "name": room.name, "kind": room.kind, "listen": f"{room.management}:7400",
-        "devices": {f"{room.name}:{name}": port for name, port in ports.items()}
-        if switch else {room.name: next(iter(room.devices))},
+        "name": node.name, "kind": node.kind, "listen": f"{node.management}:7400",
+        "devices": {f"{node.name}:{name}": port for name, port in ports.items()}
+        if switch else {node.name: next(iter(node.devices))},
         "workdir": str(home / "work"), "journal": str(home / "journal.jsonl"),
         "tls": {
-            "authority": str(keys / "ca.crt"), "certificate": str(keys / f"{room.name}.crt"),
-            "key": str(keys / f"{room.name}.key"), "controllers": ["controller"],
+            "authority": str(keys / "ca.crt"), "certificate": str(keys / f"{node.name}.crt"),
+            "key": str(keys / f"{node.name}.key"), "controllers": ["controller"],
         },
     }  # fmt: skip
     if switch:
@@ -82,7 +82,7 @@ def _config(rack: Rack, room: Room) -> Path:
 
 
 @contextmanager
-def daemons(state: Path, hosts: int) -> Iterator[tuple[Rack, dict[str, int]]]:
+def daemons(state: Path, hosts: int) -> Iterator[tuple[SimulatedRack, dict[str, int]]]:
     """A rack whose agents have said "ready"; and the process of each."""
     rack = plan(state, hosts)
     state.mkdir()
@@ -90,11 +90,11 @@ def daemons(state: Path, hosts: int) -> Iterator[tuple[Rack, dict[str, int]]]:
     inventory.write(rack)
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        for room in rack.rooms:
-            argv = ["ip", "netns", "exec", room.namespace, sys.executable, "-m", "testctl_agent", "serve"]
-            argv += ["--config", str(_config(rack, room))]
-            with (state / f"{room.name}.log").open("wb") as log:
-                started[room.name] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log)
+        for node in rack.nodes:
+            argv = ["ip", "netns", "exec", node.namespace, sys.executable, "-m", "testctl_agent", "serve"]
+            argv += ["--config", str(_config(rack, node))]
+            with (state / f"{node.name}.log").open("wb") as log:
+                started[node.name] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log)
         for name, process in started.items():
             if process.stdout is None or process.stdout.readline() != b"ready\n":
                 raise SystemExit((state / f"{name}.log").read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ def apply(state: Path) -> None:
     """Apply of the same tuples on one agent and on all: with a share of a processor each, and with what there is."""
     with daemons(state, HOSTS) as (rack, pids):
         found = read_rack(state / "inventory")
-        names = [room.name for room in rack.hosts]
+        names = [node.name for node in rack.hosts]
         placement = Placement({name: found.stations[name] for name in names})
         with RemoteAgents(found, placement, "bench") as agents:
             with own_share([pids[name] for name in names]) as limited:

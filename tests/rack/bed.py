@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from testctl.simulated_rack import inventory, network
-from testctl.simulated_rack.plan import Rack, Room, plan
+from simulated_rack import inventory, network
+from simulated_rack.plan import Node, SimulatedRack, plan
 from testctl.testbeds.agents import new_stub
 from testctl.testbeds.inventory_file import read_rack
 from testctl.testbeds.mtls import Keys, open_channel, read_keys
@@ -50,7 +50,7 @@ READY_S = 30.0
 class Bed:
     """The rack, and what a test does to it.  hosts: alpha, beta; the switch: s1."""
 
-    def __init__(self, rack: Rack, where: Path) -> None:
+    def __init__(self, rack: SimulatedRack, where: Path) -> None:
         self.rack = rack
         self.where = where
         self.inventory = rack.state / "inventory"
@@ -62,22 +62,22 @@ class Bed:
         self.plan = where / "plan.yaml"
         self.plan.write_text(PLAN, encoding="utf-8")
 
-    def room(self, name: str) -> Room:
-        return next(room for room in self.rack.rooms if room.name == name)
+    def node(self, name: str) -> Node:
+        return next(node for node in self.rack.nodes if node.name == name)
 
     def listens(self, name: str) -> str:
-        return f"{self.room(name).management}:7400"
+        return f"{self.node(name).management}:7400"
 
     def config(self, name: str, **changes: Any) -> Path:
         """The file of an agent, as a deployment writes it."""
-        room, keys, home = self.room(name), self.rack.state / "keys", self.where / name
+        node, keys, home = self.node(name), self.rack.state / "keys", self.where / name
         home.mkdir(exist_ok=True)
-        devices = {name: next(iter(room.devices), "")}
-        if room.kind == "switch":
+        devices = {name: next(iter(node.devices), "")}
+        if node.kind == "switch":
             devices = {f"{name}:{host.name}": port for host in self.rack.hosts for port in host.devices.values()}
         found = {
             "name": name,
-            "kind": room.kind,
+            "kind": node.kind,
             "devices": devices,
             "listen": self.listens(name),
             "workdir": str(home / "work"),
@@ -89,7 +89,7 @@ class Bed:
                 "controllers": ["controller"],
             },
         }
-        if room.kind == "switch":
+        if node.kind == "switch":
             found |= {
                 "backend": "ebpf",
                 "forwarding": {host.mac: port for host in self.rack.hosts for port in host.devices.values()},
@@ -100,7 +100,7 @@ class Bed:
 
     def start(self, name: str, *before: str, **changes: Any) -> None:
         """Start an agent, behind the words of another program if there are any, and wait until it is ready."""
-        argv = ["ip", "netns", "exec", self.room(name).namespace, *before]
+        argv = ["ip", "netns", "exec", self.node(name).namespace, *before]
         argv += [sys.executable, "-m", "testctl_agent", "serve", "--config", str(self.config(name, **changes))]
         with (self.where / f"{name}.log").open("ab") as log:
             agent = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
@@ -162,27 +162,27 @@ class Bed:
                 process.kill()
             process.communicate(timeout=30)
         self.runs.clear()
-        for room in self.rack.rooms:
-            for device in ("mgmt", *room.devices):
-                self.unplug(room.name, device, up=True)
+        for node in self.rack.nodes:
+            for device in ("mgmt", *node.devices):
+                self.unplug(node.name, device, up=True)
         self.mend_agents()
         assert eventually(self.is_free)
         shutil.rmtree(self.where / "results", ignore_errors=True)
 
     def mend_agents(self) -> None:
         """Agents as a deployment starts them, all running."""
-        for room in self.rack.rooms:
-            agent = self.agents.get(room.name)
-            if agent and (room.name in self.odd or agent.poll() is not None):
-                self.kill(room.name)
+        for node in self.rack.nodes:
+            agent = self.agents.get(node.name)
+            if agent and (node.name in self.odd or agent.poll() is not None):
+                self.kill(node.name)
             elif agent:
                 agent.send_signal(signal.SIGCONT)
-            if room.name not in self.agents:
-                self.start(room.name)
+            if node.name not in self.agents:
+                self.start(node.name)
 
     def unplug(self, name: str, device: str, up: bool = False) -> None:
         subprocess.run(
-            ["ip", "-n", self.room(name).namespace, "link", "set", device, "up" if up else "down"], check=True
+            ["ip", "-n", self.node(name).namespace, "link", "set", device, "up" if up else "down"], check=True
         )
 
     def other_inventory(self, **changes: Mapping[str, Any]) -> Path:
@@ -256,8 +256,8 @@ def bed(where: Path) -> Iterator[Bed]:
         inventory.write(rack)
         made = Bed(rack, where)
         try:
-            for room in rack.rooms:
-                made.start(room.name)
+            for node in rack.nodes:
+                made.start(node.name)
             yield made
         finally:
             for process in made.runs:

@@ -222,7 +222,7 @@ def test_drift_makes_a_point_invalid(rack: Bed) -> None:
     """Somebody changes a host during a point."""
     process = rack.run()
     rack.reaches("receiver Apply ended", process)
-    inside = ["ip", "netns", "exec", rack.room("beta").namespace]
+    inside = ["ip", "netns", "exec", rack.node("beta").namespace]
     try:
         subprocess.run([*inside, "sysctl", "-qw", "net.ipv4.tcp_retries2=9"], check=True)
         rack.ends(process, 3)

@@ -15,7 +15,8 @@ from testctl.metrics import WIDTHS, series, throughput_bins
 from testctl.metrics.core.bins import dense_bins, occupied_bins, whole_bins
 from testctl.records import load_raw
 from testctl.records.schema import names_column
-from testctl.records.synthetic import Conversation, bulk, write_point
+
+from controller.tests.support.synthetic import Conversation, bulk, write_point
 
 PACKETS = st.lists(st.tuples(st.integers(-(10**6), 10**8), st.integers(0, 66_000)), max_size=200)
 

@@ -14,7 +14,8 @@ from testctl.metrics.core.latencies import certain_latencies
 from testctl.metrics.core.queues import under_way
 from testctl.metrics.core.view import view
 from testctl.records import load_raw
-from testctl.records.synthetic import bulk, write_point
+
+from controller.tests.support.synthetic import bulk, write_point
 
 LATENCIES = ("latency_mean_us", "latency_p99_us", "latency_p50_us")
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from testctl.metrics import instruments_agree
 from testctl.records import Records, load_raw
-from testctl.records.synthetic import bulk, write_point
+
+from controller.tests.support.synthetic import bulk, write_point
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BYTES = 1448 * 1000

@@ -11,7 +11,8 @@ import testctl.metrics
 from testctl.metrics import MetricInfo, MetricSpec, Number, metric_names, metrics
 from testctl.metrics.core.registry import Metric, MetricError, checked, member
 from testctl.records import Records, load_raw
-from testctl.records.synthetic import bulk, write_point
+
+from controller.tests.support.synthetic import bulk, write_point
 
 SPEC = MetricSpec("x", "help", (MetricInfo("x_count", "", "help", needs="sender"),))
 

@@ -12,7 +12,8 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.response import loss_rate, reno_window
 from testctl.records import load_raw
-from testctl.records.synthetic import bulk, write_point
+
+from controller.tests.support.synthetic import bulk, write_point
 
 WAY = {
     "hosts": {"sender": "10.0.0.1", "receiver": "10.0.0.2"},

@@ -13,7 +13,8 @@ from testctl.metrics import analyse, tcp_events
 from testctl.metrics.recovery import traced_events
 from testctl.records import Records, load_raw
 from testctl.records.schema import ACK, FIN, TCP_INFO_FIELDS
-from testctl.records.synthetic import T0_NS, Conversation, write_point
+
+from controller.tests.support.synthetic import T0_NS, Conversation, write_point
 
 MSS = 1448
 RTT_US = 100_000

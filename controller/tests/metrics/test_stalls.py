@@ -11,7 +11,8 @@ import pytest
 from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
 from testctl.records import Records, load_raw
 from testctl.records.schema import ECE, TCP_INFO_FIELDS
-from testctl.records.synthetic import T0_NS, Conversation, write_point
+
+from controller.tests.support.synthetic import T0_NS, Conversation, write_point
 
 FIXTURES = Path(__file__).parent / "fixtures"
 MSS = 1448

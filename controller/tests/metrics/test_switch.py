@@ -14,8 +14,9 @@ from testctl.metrics import analyse, series
 from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
-from testctl.records.synthetic import Conversation, bulk, write_point
-from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
+
+from controller.tests.support.synthetic import Conversation, bulk, write_point
+from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
 LINKS = [["sender", "left"], ["left", "right"], ["right", "receiver"]]
 

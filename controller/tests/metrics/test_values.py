@@ -14,7 +14,8 @@ from testctl.metrics import Number, analyse
 from testctl.metrics.core.capacity import path
 from testctl.records import Records, load_raw
 from testctl.records.schema import ECE
-from testctl.records.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
+
+from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
 
 
 def values(tmp_path: Path, captures: dict[str, Any], **given: Any) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from testctl.packet_actions.findings import ranges_of, words_of
 from testctl.packet_actions.loss import are_lost, crc32
 from testctl.records import load_raw
 from testctl.records.schema import Array
-from testctl.records.synthetic import Conversation, bulk, joined, write_point
-from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
 from testctl_agent.spec.loss import is_lost, loss
+
+from controller.tests.support.synthetic import Conversation, bulk, joined, write_point
+from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
 Told = dict[str, Array]
 Happen = Callable[[Told], None]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from testctl.records import PACKETS, Records, RecordsError, load_raw
 from testctl.records.schema import ACK, SYN
-from testctl.records.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
+
+from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
 
 HIGH = 2**32 - 3000
 

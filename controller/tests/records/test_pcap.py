@@ -11,7 +11,8 @@ import pytest
 from testctl.records import RecordsError
 from testctl.records import pcap as pcap_module
 from testctl.records.pcap import read_pcap
-from testctl.records.synthetic import bulk, frames, write_pcap
+
+from controller.tests.support.synthetic import bulk, frames, write_pcap
 
 
 def write(path: Path, records: list[bytes], *, snaplen: int = 128, link: int = 1) -> Path:

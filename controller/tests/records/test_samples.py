@@ -11,7 +11,8 @@ import pytest
 from testctl.records import RecordsError, load_raw
 from testctl.records.counters import difference, read_counters
 from testctl.records.schema import TCP_INFO_FIELDS
-from testctl.records.synthetic import T0_NS, write_point
+
+from controller.tests.support.synthetic import T0_NS, write_point
 
 
 def sample(time_ns: int, local: int, remote: int, size: int, **fields: int) -> bytes:

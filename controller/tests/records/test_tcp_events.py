@@ -14,11 +14,12 @@ from testctl.metrics import series
 from testctl.metrics.recovery import flow_recoveries, traced_events
 from testctl.records import Records, RecordsError, digest_of, load_raw
 from testctl.records.schema import TCP_EVENTS, Array
-from testctl.records.synthetic import Conversation, write_point
-from testctl.records.synthetic_recovery import MSS, Sender
 from testctl.records.tcp_events import KINDS, LAYOUTS
 from testctl_agent.tcp_trace import bpf
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAYOUT
+
+from controller.tests.support.synthetic import Conversation, write_point
+from controller.tests.support.synthetic_recovery import MSS, Sender
 
 CLIENT, SERVER = 40000, 5001
 

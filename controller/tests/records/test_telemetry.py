@@ -12,8 +12,9 @@ import pytest
 from testctl.metrics import analyse, instruments_agree, throughput_bins
 from testctl.records import PACKETS, Records, RecordsError, load_raw
 from testctl.records.schema import FATES
-from testctl.records.synthetic import Conversation, bulk, write_point
-from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
+
+from controller.tests.support.synthetic import Conversation, bulk, write_point
+from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
 TAKEN = ("time_ns", "flow", "conn", "direction", "seq", "ack", "length", "wire_bytes", "flags", "ecn", "window", "segs")
 

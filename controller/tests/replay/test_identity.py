@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
-from testctl.records.synthetic import bulk, write_point
 from testctl.replay.identity import identity
 from testctl.replay.instruments import WHOLE_BYTES, Instruments
 from testctl_agent.collect import capture
+
+from controller.tests.support.synthetic import bulk, write_point
 
 
 def records(where: Path, captures: Mapping[str, Mapping[str, Array]]) -> Records:

@@ -16,8 +16,6 @@ from testctl.metrics import analyse
 from testctl.packet_actions import check_fates
 from testctl.records import load_raw
 from testctl.records.schema import Array
-from testctl.records.synthetic import bulk, write_point
-from testctl.records.synthetic_telemetry import befall, passage, write_telemetry
 from testctl.report import print_summary, write_report
 from testctl.report.fates import MOST_PACKETS
 from testctl.report.payload import payload
@@ -25,6 +23,9 @@ from testctl.report.series import read_series
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run
 from testctl.results import write_point as keep_point
 from testctl_agent.spec.loss import is_lost, loss
+
+from controller.tests.support.synthetic import bulk, write_point
+from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
 COUNT = 4000
 LINKS = [["sender", "switch"], ["switch", "receiver"]]

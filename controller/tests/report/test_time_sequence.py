@@ -10,14 +10,15 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.core.view import view
 from testctl.records import load_raw
-from testctl.records.synthetic import write_point as write_captures
-from testctl.records.synthetic_recovery import MSS, Sender
 from testctl.report import paper_figures, write_report
 from testctl.report.payload import payload
 from testctl.report.recovery_payload import recovery_payload
 from testctl.report.series import Series, read_series
 from testctl.report.time_sequence import time_sequence
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
+
+from controller.tests.support.synthetic import write_point as write_captures
+from controller.tests.support.synthetic_recovery import MSS, Sender
 
 PLAN = """\
 figures:

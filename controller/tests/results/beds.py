@@ -15,10 +15,11 @@ from rich.console import Console
 from testctl.execution.run import Finished, Options, run_one, run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
-from testctl.records.synthetic import T0_NS, bulk, write_point
 from testctl.report import Progress
 from testctl.results import Run
 from testctl.testbeds.point_spec import job
+
+from controller.tests.support.synthetic import T0_NS, bulk, write_point
 
 PLAN = """
 about: made-up captures

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from testctl.records import Records, load_raw
-from testctl.records.synthetic import Conversation, write_point
+
+from controller.tests.support.synthetic import Conversation, write_point
 
 Load = Callable[..., Records]
 

@@ -13,8 +13,9 @@ from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries, tcp_events
 from testctl.records import Records, load_raw
 from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS
-from testctl.records.synthetic import Conversation
-from testctl.records.synthetic_recovery import MSS, Sender
+
+from controller.tests.support.synthetic import Conversation
+from controller.tests.support.synthetic_recovery import MSS, Sender
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Load = Callable[[Conversation], Records]

@@ -15,8 +15,9 @@ from testctl.metrics.recovery import flow_recoveries
 from testctl.metrics.recovery.state_machine import walk
 from testctl.metrics.recovery.trace import traces
 from testctl.records import Records
-from testctl.records.synthetic import Conversation
-from testctl.records.synthetic_recovery import MSS, Sender
+
+from controller.tests.support.synthetic import Conversation
+from controller.tests.support.synthetic_recovery import MSS, Sender
 
 Load = Callable[[Conversation], Records]
 

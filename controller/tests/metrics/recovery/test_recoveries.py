@@ -16,8 +16,9 @@ from testctl.metrics.recovery.state_machine import walk
 from testctl.metrics.recovery.trace import traces
 from testctl.records import TCP_INFO, Records
 from testctl.records.schema import names_column
-from testctl.records.synthetic import T0_NS, Conversation
-from testctl.records.synthetic_recovery import MSS, Sender
+
+from controller.tests.support.synthetic import T0_NS, Conversation
+from controller.tests.support.synthetic_recovery import MSS, Sender
 
 Load = Callable[..., Records]
 

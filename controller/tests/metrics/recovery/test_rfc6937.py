@@ -9,8 +9,9 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.recovery import flow_recoveries
 from testctl.records import Records
-from testctl.records.synthetic import Conversation
-from testctl.records.synthetic_recovery import MSS, RTT_US, Sender
+
+from controller.tests.support.synthetic import Conversation
+from controller.tests.support.synthetic_recovery import MSS, RTT_US, Sender
 
 Load = Callable[[Conversation], Records]
 

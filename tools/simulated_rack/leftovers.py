@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from testctl.simulated_rack import hosts, network
-from testctl.simulated_rack.plan import PREFIX
+from simulated_rack import hosts, network
+from simulated_rack.plan import PREFIX
 
 _FILES = (
     "/etc/testctl", "/opt/testctl-agent", "/var/lib/testctl", "/var/log/testctl", "/run/testctl-agent.pid",

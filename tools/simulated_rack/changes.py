@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a room has that the machine has not: files, processes, settings of its network."""
+"""What a node has that the machine has not: files, processes, settings of its network."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.simulated_rack import hosts, network
-from testctl.simulated_rack.host_init import OVERLAID, layers
-from testctl.system.subprocesses import run
+from simulated_rack import hosts, network
+from simulated_rack.host_init import OVERLAID, layers
 
 _BACKUPS = {
     *(f"/etc/{name}-" for name in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")),
@@ -24,7 +24,7 @@ _SHARED = {
     f"net.ipv4.{name}"
     for name in ("tcp_allowed_congestion_control", "tcp_available_congestion_control", "tcp_fastopen_key", "tcp_mem")
 }
-"""Sysctls that all namespaces have in common, so that they say nothing of a room; and a secret."""
+"""Sysctls that all namespaces have in common, so that they say nothing of a node; and a secret."""
 
 
 def changes(state: Path) -> list[str]:
@@ -32,10 +32,10 @@ def changes(state: Path) -> list[str]:
 
     Raises TestbedError where there is no rack.
     """
-    if not (state / "rooms").is_dir():
+    if not (state / "nodes").is_dir():
         raise TestbedError(f"rack: want the directory of a rack; got {state} (tools/rack up)")
     found = []
-    for folder in sorted((state / "rooms").iterdir()):
+    for folder in sorted((state / "nodes").iterdir()):
         lines = [*_files(folder), *_processes(folder.name), *_network(folder.name)]
         found += [f"{folder.name}: {line}" for line in sorted(lines)]
     return found
@@ -72,12 +72,12 @@ def _whiteout(found: os.stat_result) -> bool:
 
 def _processes(name: str) -> Iterator[str]:
     for words in hosts.processes([network.namespace(name)]).values():
-        if "testctl.simulated_rack.host_init" not in words and not words.startswith("sshd:"):
+        if "simulated_rack.host_init" not in words and not words.startswith("sshd:"):
             yield f"process {words}"
 
 
 def _network(name: str) -> Iterator[str]:
-    """Devices with their settings, qdiscs and the room's TCP sysctls, as the kernel prints them."""
+    """Devices with their settings, qdiscs and the node's TCP sysctls, as the kernel prints them."""
     inside = ["ip", "netns", "exec", network.namespace(name)]
     for line in run(["ip", "-n", network.namespace(name), "-o", "addr", "show"]).splitlines():
         yield "address " + " ".join(line.split())

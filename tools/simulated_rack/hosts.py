@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A room's files and its SSH server, from outside; room.py is the inside."""
+"""A node's files and its SSH server, from outside; host_init.py is the inside."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+from testctl.system.subprocesses import run, start
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.simulated_rack.host_init import CONFIG, OVERLAID, SSHD, layers
-from testctl.simulated_rack.plan import Rack, Room
-from testctl.system.subprocesses import run, start
+from simulated_rack.host_init import CONFIG, OVERLAID, SSHD, layers
+from simulated_rack.plan import Node, SimulatedRack
 
 _CONFIG = """\
 Port 22
@@ -38,8 +38,8 @@ Subsystem sftp internal-sftp
 _READY_S = 20.0
 
 
-def furnish(rack: Rack) -> None:
-    """Directories, the rack's SSH key, every room's host key and configuration."""
+def furnish(rack: SimulatedRack) -> None:
+    """Directories, the rack's SSH key, every node's host key and configuration."""
     if not Path(SSHD).exists():
         raise TestbedError(f"rack: {SSHD} is missing (Debian: apt install openssh-server)")
     ssh = rack.state / "ssh"
@@ -47,44 +47,44 @@ def furnish(rack: Rack) -> None:
     key = ssh / "id"
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "testctl rack", "-f", str(key)])
     known = []
-    for room in rack.rooms:
+    for node in rack.nodes:
         for place in OVERLAID:
-            for folder in layers(rack.room_dir(room), place):
+            for folder in layers(rack.node_dir(node), place):
                 folder.mkdir(parents=True)
-        (rack.room_dir(room) / "root").mkdir(mode=0o700)
-        etc = layers(rack.room_dir(room), "/etc")[0] / "ssh"
+        (rack.node_dir(node) / "root").mkdir(mode=0o700)
+        etc = layers(rack.node_dir(node), "/etc")[0] / "ssh"
         etc.mkdir()
-        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", room.name, "-f", str(etc / "rack_host_key")])
-        (etc / Path(CONFIG).name).write_text(_CONFIG.format(address=room.management), encoding="utf-8")
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", node.name, "-f", str(etc / "rack_host_key")])
+        (etc / Path(CONFIG).name).write_text(_CONFIG.format(address=node.management), encoding="utf-8")
         (etc / "rack_authorized_keys").write_bytes(key.with_suffix(".pub").read_bytes())
-        known.append(f"{room.management} {(etc / 'rack_host_key.pub').read_text(encoding='utf-8')}")
+        known.append(f"{node.management} {(etc / 'rack_host_key.pub').read_text(encoding='utf-8')}")
     (ssh / "known_hosts").write_text("".join(known), encoding="utf-8")
 
 
-def open_all(rack: Rack) -> None:
-    """Start every room; returns when each answers SSH.  Raises TestbedError with the room's own words."""
-    for room in rack.rooms:
+def open_all(rack: SimulatedRack) -> None:
+    """Start every node; returns when each answers SSH.  Raises TestbedError with the node's own words."""
+    for node in rack.nodes:
         start(
-            ["nsenter", f"--net=/run/netns/{room.namespace}", "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork",
-             "--mount-proc", "--kill-child", "--", sys.executable, "-m", "testctl.simulated_rack.host_init", room.name,
-             str(rack.room_dir(room))],
-            log=rack.room_dir(room) / "log", env=os.environ,
+            ["nsenter", f"--net=/run/netns/{node.namespace}", "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork",
+             "--mount-proc", "--kill-child", "--", sys.executable, "-m", "simulated_rack.host_init", node.name,
+             str(rack.node_dir(node))],
+            log=rack.node_dir(node) / "log", env=os.environ,
         )  # fmt: skip
-    for room in rack.rooms:
-        _await(rack, room)
+    for node in rack.nodes:
+        _await(rack, node)
 
 
-def _await(rack: Rack, room: Room) -> None:
+def _await(rack: SimulatedRack, node: Node) -> None:
     end = time.monotonic() + _READY_S
     while time.monotonic() < end:
         try:
-            with socket.create_connection((room.management, 22), 1.0) as connection:
+            with socket.create_connection((node.management, 22), 1.0) as connection:
                 if connection.recv(4) == b"SSH-":
                     return
         except OSError:
             time.sleep(0.05)
-    said = (rack.room_dir(room) / "log").read_text(encoding="utf-8").strip() or "nothing"
-    raise TestbedError(f"rack, {room.name}: no SSH server at {room.management} within {_READY_S:g} s; it said: {said}")
+    said = (rack.node_dir(node) / "log").read_text(encoding="utf-8").strip() or "nothing"
+    raise TestbedError(f"rack, {node.name}: no SSH server at {node.management} within {_READY_S:g} s; it said: {said}")
 
 
 def processes(namespaces: list[str]) -> dict[int, str]:
@@ -102,7 +102,7 @@ def command(pid: int) -> str:
 
 
 def close_all(namespaces: list[str]) -> None:
-    """End every process of the rooms; returns when none is left.  Raises TestbedError."""
+    """End every process of the nodes; returns when none is left.  Raises TestbedError."""
     end = time.monotonic() + _READY_S
     while left := processes(namespaces):
         if time.monotonic() > end:

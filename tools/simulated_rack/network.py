@@ -8,15 +8,15 @@ import time
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.simulated_rack.plan import BRIDGE, PREFIX, Rack, Room
-from testctl.system.subprocesses import run
+from simulated_rack.plan import BRIDGE, PREFIX, Node, SimulatedRack
 
 _PATIENCE_S = 10.0
 
 
-def refuse(rack: Rack) -> None:
+def refuse(rack: SimulatedRack) -> None:
     """TestbedError where a rack is up already, or its management network is another's."""
     if there := [*namespaces(), *devices()]:
         raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down)")
@@ -27,29 +27,29 @@ def refuse(rack: Rack) -> None:
         )
 
 
-def up(rack: Rack) -> None:
+def up(rack: SimulatedRack) -> None:
     """Make all; TestbedError for what can't be made."""
     bridge = f"{rack.management[1]}/{rack.management.prefixlen}"
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
     run(["ip", "addr", "add", bridge, "dev", BRIDGE])
     run(["ip", "link", "set", BRIDGE, "up"])
-    for room in rack.rooms:
-        run(["ip", "netns", "add", room.namespace])
-        _management(room, rack.management.prefixlen)
-    for room in rack.hosts:
-        _cable(room, rack.switch)
-    for room in rack.rooms:
-        _settle(room)
+    for node in rack.nodes:
+        run(["ip", "netns", "add", node.namespace])
+        _management(node, rack.management.prefixlen)
+    for node in rack.hosts:
+        _cable(node, rack.switch)
+    for node in rack.nodes:
+        _settle(node)
 
 
-def _settle(room: Room) -> None:
+def _settle(node: Node) -> None:
     """Wait until the kernel has noticed that both ends of every cable are up, which it looks at once a second."""
     end = time.monotonic() + _PATIENCE_S
-    while waiting := [one["ifname"] for one in json.loads(run(["ip", "-n", room.namespace, "-json", "link", "show"]))
+    while waiting := [one["ifname"] for one in json.loads(run(["ip", "-n", node.namespace, "-json", "link", "show"]))
                       if one["operstate"] not in ("UP", "UNKNOWN")]:  # fmt: skip
         if time.monotonic() > end:
             raise TestbedError(
-                f"rack, {room.name}: want all devices up after {_PATIENCE_S:g} s; got {', '.join(waiting)} down"
+                f"rack, {node.name}: want all devices up after {_PATIENCE_S:g} s; got {', '.join(waiting)} down"
             )
         time.sleep(0.05)
 
@@ -60,27 +60,27 @@ def _routes(network: IPv4Network) -> list[str]:
     return [word for word in words if word != "default" and IPv4Network(word).overlaps(network)]
 
 
-def _inside(room: Room, *words: str) -> None:
-    run(["ip", "-n", room.namespace, *words])
+def _inside(node: Node, *words: str) -> None:
+    run(["ip", "-n", node.namespace, *words])
 
 
-def _quiet(room: Room, device: str) -> None:
+def _quiet(node: Node, device: str) -> None:
     """No IPv6 on a device: no packet in the test network that nobody sent, no address that comes later."""
     setting = f"net.ipv6.conf.{device}.disable_ipv6=1"
-    run(["ip", "netns", "exec", room.namespace, "sysctl", "-qw", setting])
+    run(["ip", "netns", "exec", node.namespace, "sysctl", "-qw", setting])
 
 
-def _management(room: Room, prefix: int) -> None:
-    outside = PREFIX + room.name
-    run(["ip", "link", "add", outside, "type", "veth", "peer", "name", "mgmt", "netns", room.namespace])
+def _management(node: Node, prefix: int) -> None:
+    outside = PREFIX + node.name
+    run(["ip", "link", "add", outside, "type", "veth", "peer", "name", "mgmt", "netns", node.namespace])
     run(["ip", "link", "set", outside, "master", BRIDGE, "up"])
-    _quiet(room, "mgmt")
-    _inside(room, "link", "set", "lo", "up")
-    _inside(room, "addr", "add", f"{room.management}/{prefix}", "dev", "mgmt")
-    _inside(room, "link", "set", "mgmt", "up")
+    _quiet(node, "mgmt")
+    _inside(node, "link", "set", "lo", "up")
+    _inside(node, "addr", "add", f"{node.management}/{prefix}", "dev", "mgmt")
+    _inside(node, "link", "set", "mgmt", "up")
 
 
-def _cable(host: Room, switch: Room) -> None:
+def _cable(host: Node, switch: Node) -> None:
     for device, port in host.devices.items():
         run(["ip", "link", "add", device, "netns", host.namespace, "address", host.mac, "type", "veth",
              "peer", "name", port, "netns", switch.namespace])  # fmt: skip
@@ -106,9 +106,9 @@ def down() -> None:
             time.sleep(0.05)
 
 
-def namespace(room: str) -> str:
-    """The network namespace of a room, by the room's name."""
-    return PREFIX + room
+def namespace(node: str) -> str:
+    """The network namespace of a node, by the node's name."""
+    return PREFIX + node
 
 
 def namespaces() -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from testctl.records.synthetic import Conversation
+from controller.tests.support.synthetic import Conversation
 
 MSS = 1000
 RTT_US = 2_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test rack as an Ansible inventory: what a hardware rack's says, and how SSH reaches the rooms."""
+"""The simulated rack as an Ansible inventory: what a hardware rack's says, and how SSH reaches the nodes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
-
-from testctl.simulated_rack.plan import PORT, Rack, Room
 from testctl.testbeds import pki
+
+from simulated_rack.plan import PORT, Node, SimulatedRack
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -17,13 +17,13 @@ HEAD = """\
 """
 
 
-def write(rack: Rack) -> Path:
+def write(rack: SimulatedRack) -> Path:
     """inventory/ and keys/ of the state directory; returns the inventory."""
     folder = rack.state / "inventory"
     (folder / "group_vars").mkdir(parents=True)
     _yaml(folder / "hosts.yaml", _hosts(rack))
     _yaml(folder / "group_vars" / "all.yaml", _all(rack))
-    pki.make(rack.state / "keys", [room.name for room in rack.rooms])
+    pki.make(rack.state / "keys", [node.name for node in rack.nodes])
     return folder
 
 
@@ -31,7 +31,7 @@ def _yaml(path: Path, content: Mapping[str, object]) -> None:
     path.write_text(HEAD + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
 
 
-def _hosts(rack: Rack) -> dict[str, object]:
+def _hosts(rack: SimulatedRack) -> dict[str, object]:
     ports = {host.name: port for host in rack.hosts for port in host.devices.values()}
     return {
         "testctl_controller": {
@@ -42,26 +42,26 @@ def _hosts(rack: Rack) -> dict[str, object]:
                 }
             }
         },
-        "testctl_hosts": {"hosts": {room.name: _reach(room) | _host(room) for room in rack.hosts}},
+        "testctl_hosts": {"hosts": {node.name: _reach(node) | _host(node) for node in rack.hosts}},
         "testctl_switches": {
             "hosts": {rack.switch.name: _reach(rack.switch) | {"testctl_ports": ports, "testctl_backend": "ebpf"}}
         },
     }
 
 
-def _reach(room: Room) -> dict[str, object]:
-    return {"ansible_host": room.management, "testctl_listen": f"{room.management}:{PORT}"}
+def _reach(node: Node) -> dict[str, object]:
+    return {"ansible_host": node.management, "testctl_listen": f"{node.management}:{PORT}"}
 
 
-def _host(room: Room) -> dict[str, object]:
+def _host(node: Node) -> dict[str, object]:
     return {
-        "testctl_device": next(iter(room.devices)),
-        "testctl_address": room.address.partition("/")[0],
-        "testctl_mac": room.mac,
+        "testctl_device": next(iter(node.devices)),
+        "testctl_address": node.address.partition("/")[0],
+        "testctl_mac": node.mac,
     }
 
 
-def _all(rack: Rack) -> dict[str, object]:
+def _all(rack: SimulatedRack) -> dict[str, object]:
     ssh = rack.state / "ssh"
     return {
         "ansible_user": "root",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a room: makes the file system its own, then becomes the SSH server.
+"""Init of a simulated node: mounts its overlays, then executes sshd.
 
-Started as root in new mount, PID, UTS and IPC namespaces and the room's network namespace, with /proc mounted:
-    python -m testctl.simulated_rack.host_init NAME DIR
+Started as root in new mount, PID, UTS and IPC namespaces and the node's network namespace, with /proc mounted:
+    python -m simulated_rack.host_init NAME DIR
 What a host would write below the directories of OVERLAID goes to DIR (overlays over the machine's); /root is
-DIR/root, /run and /tmp are in memory, and /sys shows the room's devices.
+DIR/root, /run and /tmp are in memory, and /sys shows the node's devices.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ import socket
 import sys
 from pathlib import Path
 
-from testctl_agent.spec.errors import TestctlError
-
 from testctl.system.subprocesses import run
+from testctl_agent.spec.errors import TestctlError
 
 OVERLAID = ("/etc", "/opt", "/usr/local", "/var", "/home", "/srv")
 CONFIG = "/etc/ssh/rack_sshd_config"
 SSHD = "/usr/sbin/sshd"
 
 
-def layers(room_dir: Path, place: str) -> tuple[Path, Path]:
+def layers(node_dir: Path, place: str) -> tuple[Path, Path]:
     """Where an overlay over `place` keeps what differs, and its own notes."""
-    folder = room_dir / place.strip("/").replace("/", "-")
+    folder = node_dir / place.strip("/").replace("/", "-")
     return folder / "upper", folder / "work"
 
 
@@ -33,13 +32,13 @@ def _mount(*words: str) -> None:
     run(["mount", *words])
 
 
-def enter(name: str, room_dir: Path) -> None:
-    """Make this process's view that of the room.  Raises TestbedError."""
+def enter(name: str, node_dir: Path) -> None:
+    """Mount what the node sees, and set its name.  Raises TestbedError."""
     _mount("--make-rprivate", "/")
     for place in OVERLAID:
-        upper, work = layers(room_dir, place)
+        upper, work = layers(node_dir, place)
         _mount("-t", "overlay", "-o", f"lowerdir={place},upperdir={upper},workdir={work}", f"rack-{name}", place)
-    _mount("--bind", str(room_dir / "root"), "/root")
+    _mount("--bind", str(node_dir / "root"), "/root")
     _mount("-t", "sysfs", "sysfs", "/sys")
     _mount("-t", "bpf", "bpf", "/sys/fs/bpf")
     _mount("-t", "tracefs", "tracefs", "/sys/kernel/tracing")
@@ -52,9 +51,9 @@ def enter(name: str, room_dir: Path) -> None:
 
 
 def main() -> None:
-    name, room_dir = sys.argv[1], Path(sys.argv[2])
+    name, node_dir = sys.argv[1], Path(sys.argv[2])
     try:
-        enter(name, room_dir)
+        enter(name, node_dir)
     except TestctlError as error:
         print(f"rack, {name}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test rack consists of, by number of hosts: names, addresses, devices.  Nothing here touches the machine."""
+"""What a simulated rack consists of, by number of hosts: names, addresses, devices.  Nothing here touches the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORT = 7400
 
 
 @dataclass(frozen=True)
-class Room:
+class Node:
     """One host or the switch: a network namespace, and directories of its own.
 
     devices   its devices in the test network, with the peer of each: host: {"eth1": "p1"}; switch: {}
@@ -42,23 +42,23 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Rack:
-    """All rooms, and the directory with all that belongs to the rack."""
+class SimulatedRack:
+    """All nodes, and the directory with all that belongs to the rack."""
 
     state: Path
     management: IPv4Network
-    hosts: tuple[Room, ...]
-    switch: Room
+    hosts: tuple[Node, ...]
+    switch: Node
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
+    def nodes(self) -> tuple[Node, ...]:
         return (*self.hosts, self.switch)
 
-    def room_dir(self, room: Room) -> Path:
-        return self.state / "rooms" / room.name
+    def node_dir(self, node: Node) -> Path:
+        return self.state / "nodes" / node.name
 
 
-def plan(state: Path, hosts: int, management: str = MANAGEMENT) -> Rack:
+def plan(state: Path, hosts: int, management: str = MANAGEMENT) -> SimulatedRack:
     """A rack of so many hosts around one switch, on a management network of its own.  Raises PlanError."""
     if not 2 <= hosts <= len(NAMES):
         raise PlanError(f"rack: want 2 to {len(NAMES)} hosts; got {hosts}")
@@ -68,9 +68,9 @@ def plan(state: Path, hosts: int, management: str = MANAGEMENT) -> Rack:
         raise PlanError(f"rack: want --management such as {MANAGEMENT}; got {management}") from error
     if network.prefixlen > 27:
         raise PlanError(f"rack: want --management of at least 32 addresses; got {management}")
-    rooms = tuple(
-        Room(name, "host", str(network[10 + number]), {"eth1": f"p{number}"}, f"10.20.0.{number}/16",
+    nodes = tuple(
+        Node(name, "host", str(network[10 + number]), {"eth1": f"p{number}"}, f"10.20.0.{number}/16",
              f"02:00:00:00:00:{number:02x}")
         for number, name in enumerate(NAMES[:hosts], 1)
     )  # fmt: skip
-    return Rack(state, network, rooms, Room(SWITCH, "switch", str(network[10]), {}))
+    return SimulatedRack(state, network, nodes, Node(SWITCH, "switch", str(network[10]), {}))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from testctl.records.schema import ACK, SYN, Array, Ints
 
 T0_NS = 1_700_000_000 * 10**9

@@ -10,16 +10,16 @@ import shutil
 import sys
 from pathlib import Path
 
+from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
-from testctl.simulated_rack import hosts, inventory, leftovers, network
-from testctl.simulated_rack.changes import changes
-from testctl.simulated_rack.host_init import OVERLAID
-from testctl.simulated_rack.plan import MANAGEMENT, Rack, plan
-from testctl.system.subprocesses import run
+from simulated_rack import hosts, inventory, leftovers, network
+from simulated_rack.changes import changes
+from simulated_rack.host_init import OVERLAID
+from simulated_rack.plan import MANAGEMENT, SimulatedRack, plan
 
 BEFORE = "before.json"
-MADE = {BEFORE, "inventory", "keys", "rooms", "ssh"}
+MADE = {BEFORE, "inventory", "keys", "nodes", "ssh"}
 """What a rack's directory has, once it is whole."""
 
 
@@ -48,13 +48,13 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def up(rack: Rack) -> None:
+def up(rack: SimulatedRack) -> None:
     """All or nothing: what was made before an error goes again."""
     state = rack.state
     if state.exists():
         raise TestbedError(f"rack: want a directory that does not exist yet; got {state} (tools/rack down)")
     if any(state.is_relative_to(place) for place in OVERLAID):
-        raise PlanError(f"rack: want --state outside of {', '.join(OVERLAID)}, which the rooms overlay; got {state}")
+        raise PlanError(f"rack: want --state outside of {', '.join(OVERLAID)}, which the nodes overlay; got {state}")
     before = leftovers.seen(state)
     network.refuse(rack)
     complete = False
@@ -68,8 +68,8 @@ def up(rack: Rack) -> None:
     finally:
         if not complete:
             down(state)
-    for room in rack.rooms:
-        print(f"{room.name:8} {room.kind:7} {room.management:12} {' '.join(room.devices)} {room.address}")
+    for node in rack.nodes:
+        print(f"{node.name:8} {node.kind:7} {node.management:12} {' '.join(node.devices)} {node.address}")
     print(f"inventory: {folder}")
 
 

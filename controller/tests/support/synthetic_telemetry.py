@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the telemetry of a switch for made-up traffic: what testctl.records.synthetic is for captures."""
+"""Writes the telemetry of a switch for made-up traffic: what controller.tests.support.synthetic is for captures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array
-from testctl.records.synthetic import T0_NS
+
+from controller.tests.support.synthetic import T0_NS
 
 OFFSET_NS = T0_NS - 10**12
 """CLOCK_REALTIME - CLOCK_MONOTONIC of the made-up switch."""
