@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated rack consists of, by number of hosts: names, addresses, devices.  Nothing here touches the machine."""
+"""What a simulated rack consists of, by number of hosts: names, addresses, devices.  Changes nothing on the machine."""
 
 from __future__ import annotations
 
