@@ -9,13 +9,13 @@ BIN := .venv/bin
 
 .PHONY: help setup run papers rack test check bench fuzz audit gen p4 format clean
 
-help: ## Say what there is
+help: ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
 	@tools/setup 6.12
 
-run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and say where the report is
+run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and print where the report is
 	@tools/setup --for $(PLAN) 6.12
 	@$(BIN)/testctl run $(PLAN) --jobs $(JOBS)
 
@@ -23,7 +23,7 @@ papers: ## Run the papers' experiments and print the scorecard: published, ours,
 	@tools/setup 6.12 6.1
 	@$(BIN)/testctl papers --jobs $(JOBS)
 
-rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, take all away again (root)
+rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove everything (root)
 	@tools/setup --rack
 	@tools/rack-trial
 
@@ -38,16 +38,16 @@ bench: ## Speed: ratios and figures of one run
 	@tools/setup 6.12
 	@$(BIN)/python tools/bench.py
 
-fuzz: ## Fuzz what parses foreign bytes, SECONDS_EACH of each (default 60)
+fuzz: ## Fuzz the parsers of untrusted bytes, SECONDS_EACH per parser (default 60)
 	@tools/setup --test
 	@for name in wire pcap plan results; do \
 		$(BIN)/python tests/fuzz/fuzz.py $$name --seconds $(SECONDS_EACH) || exit 1; done
 	@$(MAKE) --no-print-directory -C agents/tgen fuzz SECONDS_EACH=$(SECONDS_EACH)
 
-audit: ## A bill of materials of the pinned packages, and what is known against them
+audit: ## A bill of materials of the pinned packages, and their known vulnerabilities
 	@tools/audit
 
-gen: ## Regenerate what is generated: gRPC stubs, schema, docs
+gen: ## Regenerate gRPC stubs, schema, docs and dashboards
 	@tools/gen
 
 p4: ## Compile the switch's P4 program, where p4c is installed
