@@ -17,6 +17,7 @@ flows: {bulk: sender -> receiver}
 tuples:
   - [switch:receiver, rate, 100mbit]
   - [switch, fate, "drop data 5- of bulk"]
+  - [switch, delay, 20ms]
   - [bulk, bytes, 64KiB]
 """
 
@@ -28,7 +29,8 @@ def test_all_that_is_sent_again_is_dropped(tmp_path: Path) -> None:
     assert result.verdict == "broken"
     words = (
         r"flow bulk: bulk-client on sender: tgen client: connection 0: stopped after \d+ bytes were written, before "
-        r"the end: [6-9] timeouts one after the other, the next \d{4,6} ms after the last; the fate "
+        r"the end: [6-9] timeouts one after the other, the next \d{4,6} ms after the last; no progress since "
+        r"0\.(?:0[4-9]|1[0-3])\d s after the flow's start; the fate "
         r"'drop data 5- of bulk' drops what is sent again too, with ', first' at its end it would not"
     )
     assert re.match(words, result.reason), result.reason

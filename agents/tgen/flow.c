@@ -13,6 +13,7 @@
  * with it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -198,21 +199,29 @@ static ssize_t read_some(struct conn *conn, void *to, size_t length, int flags)
 	return -1;
 }
 
-/* Why a sender was stopped before its end, as far as the kernel knows. */
+/*
+ * Why a sender was stopped before its end, as far as the kernel knows, and since when
+ * nothing moved: the last ACK that came or, where every byte has one, the last byte sent.
+ */
 static void explain_stop(struct conn *conn)
 {
 	const struct tcp_info *info = &conn->info;
-	uintmax_t sent = conn->bytes_sent;
+	int64_t since_ns = now_ns() - (int64_t)conn->opt->start_ns;
+	char timeouts[128] = "";
 
 	socket_inspect(conn);
 	if (info->tcpi_retransmits)
-		fail(conn->error,
-		     "stopped after %ju bytes were written, before the end: %u timeouts "
-		     "one after the other, the next %u ms after the last",
-		     sent, info->tcpi_retransmits, info->tcpi_rto / 1000);
-	else
-		fail(conn->error, "stopped after %ju bytes were written, before the end",
-		     sent);
+		snprintf(timeouts, sizeof(timeouts),
+			 ": %u timeouts one after the other, the next %u ms "
+			 "after the last",
+			 info->tcpi_retransmits, info->tcpi_rto / 1000);
+	since_ns -= NS_PER_S / 1000 *
+		    (info->tcpi_unacked ? info->tcpi_last_ack_recv
+					: info->tcpi_last_data_sent);
+	fail(conn->error,
+	     "stopped after %ju bytes were written, before the end%s; no progress since "
+	     "%.3f s after the flow's start",
+	     (uintmax_t)conn->bytes_sent, timeouts, (double)since_ns / NS_PER_S);
 }
 
 static void read_end_of_file(struct conn *conn)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import struct
@@ -160,6 +161,27 @@ def test_stopped_while_it_receives(runner: Any, ending: signal.Signals) -> None:
         code, said, result = runner.finish(process, out)
     assert (code, said) == (1, "tgen serve: connection 0: stopped after 1000 bytes were read, before the end of file\n")
     assert (result["stopped"], result["connections"][0]["bytes_received"]) == (True, 1000)
+
+
+def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> None:
+    """Its peer reads nothing: every byte in flight has its ACK, and the rest waits for room."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        start_ns = time.time_ns() + 100_000_000
+        port = server.getsockname()[1]
+        process, out = runner.end("send", server_port=port, start_ns=start_ns, bytes=10_000_000)
+        with server.accept()[0]:
+            time.sleep(1.5)
+            process.send_signal(signal.SIGTERM)
+            code, said, _ = runner.finish(process, out)
+    found = re.fullmatch(
+        r"tgen send: connection 0: stopped after \d+ bytes were written, before the end(?:: \d+ timeouts one after the "
+        r"other, the next \d+ ms after the last)?; no progress since (-?\d+\.\d{3}) s after the flow's start\n",
+        said,
+    )
+    assert code == 1
+    assert found, said
+    assert -0.05 <= float(found[1]) < 0.8
 
 
 def test_stopped_before_the_start(runner: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from testctl.execution.run import Bed, Finished, Options, run_one, run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, print_place, print_summary
-from testctl.results import Run
+from testctl.results import Run, load_run
+from testctl.serve.runs import Runs
 
 LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
 
@@ -64,7 +66,7 @@ def go(where: Path, name: str, expect: str, *, resume: bool = False) -> tuple[li
     plan = plan_of(expect)
     progress = Progress(len(plan.points), Console(file=out, width=200))
     run = run_plan(plan, Recorded(), Options(where, where / name, resume=resume), progress, pool=Here())
-    return [line.partition(" … ")[2].split()[0] for line in out.getvalue().splitlines() if " … " in line], run
+    return [re.split(r" \d", line.partition(" … ")[2])[0] for line in out.getvalue().splitlines() if " … " in line], run
 
 
 def test_a_point_that_fails_by_itself_is_said_to_fail_at_once(tmp_path: Path) -> None:
@@ -74,10 +76,42 @@ def test_a_point_that_fails_by_itself_is_said_to_fail_at_once(tmp_path: Path) ->
     assert said == [point.verdict for point in run.points] == ["pass", "pass"]
 
 
-def test_a_point_that_is_compared_with_another_is_measured_until_both_are_there(tmp_path: Path) -> None:
+def test_a_point_that_is_compared_with_another_is_not_judged_until_both_are_there(tmp_path: Path) -> None:
     said, run = go(tmp_path, "one", COMPARED)
-    assert said == ["measured", "pass"]  # reno is compared with nothing
+    assert said == ["not judged yet", "pass"]  # reno is compared with nothing
     assert [point.verdict for point in run.points] == ["pass", "pass"]
+
+
+def test_a_run_in_progress_shows_what_is_known_of_its_points(tmp_path: Path) -> None:
+    """In `testctl show` and serve: a point that fails by itself has failed, with the reason; none has passed."""
+    plan = plan_of(ALONE % "1000gbit")
+    seen = []
+
+    class Looking(Here):
+        def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+            for done in super().work(testbed, points, run, keep_captures):
+                yield done
+                (line,) = Runs(tmp_path).lines()
+                shown = Runs(tmp_path).page(run.name)["points"]
+                out = io.StringIO()
+                print_summary(load_run(run), Console(file=out))
+                seen.append(
+                    ([line["counts"][name] for name in ("pass", "fail", "not judged yet")], shown, out.getvalue())
+                )
+
+    for expect in (ALONE % "1000gbit", ALONE % "1"):
+        plan = plan_of(expect)
+        progress = Progress(len(plan.points), Console(quiet=True))
+        run = run_plan(plan, Recorded(), Options(tmp_path, tmp_path / "20260101T000000Z-x"), progress, pool=Looking())
+        shutil.rmtree(run.path)
+    fails, more, passes, _ = seen
+    assert (fails[0], more[0], passes[0]) == ([0, 1, 0], [0, 2, 0], [0, 0, 1])
+    assert [point["verdict"] for point in fails[1]] == ["fail"]
+    assert "something arrives: throughput_bps of bulk: want at least" in fails[1][0]["reason"]
+    assert [point["verdict"] for point in passes[1]] == ["not judged yet"]
+    assert "✗ fail" in fails[2]
+    assert "something arrives: throughput_bps of bulk: want at least" in fails[2]
+    assert "1 not judged yet  of 1" in passes[2]
 
 
 def test_a_point_taken_over_is_shown_as_this_plan_judges_it(tmp_path: Path) -> None:

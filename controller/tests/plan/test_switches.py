@@ -62,6 +62,15 @@ def test_a_fate_of_which_nobody_would_know_whether_it_happened() -> None:
     assert load("[switches, telemetry, off]", "[left, fate, none]")
 
 
+@pytest.mark.parametrize("backend", ["bmv2", "tofino"])
+def test_fates_that_no_telemetry_would_confirm_are_refused_before_the_run(backend: str) -> None:
+    (line,) = refused(f"[switches, backend, {backend}]", '[left, fate, ["none", "drop data 1 of bulk"]]')
+    want = "want a back end with telemetry (ebpf) at this switch, or it is not known whether it happened; got "
+    assert line.endswith(f"switch left, fate: drop data 1 of bulk: {want}{backend}")
+    assert load(f"[switches, backend, {backend}]", "[left, fate, none]")
+    assert load("[switches, backend, [ebpf, netem]]", "[left, fate, drop data 1 of bulk]")
+
+
 def test_fates_from_the_command_line_are_checked() -> None:
     (line,) = refused("[left, fate, none]", overrides=("right.fate=drop data 1 of side",))
     assert line.startswith("--set right.fate=drop data 1 of side: switch right, fate: drop data 1 of side: want a flow")

@@ -123,10 +123,10 @@ def test_a_run_in_progress_is_shown_as_such(ask: Ask, results: Path) -> None:
     _, body = ask("/api/runs")
     first = body["runs"][0]
     assert (first["name"], first["state"], first["started"][:10]) == (now.name, "in progress", "2026-01-03")
-    assert (first["counts"]["pass"], first["counts"]["measured"]) == (0, 1)
-    assert ask(f"/api/runs/{now.name}/points/ack_owed")[1]["verdict"] == "measured"
+    assert (first["counts"]["pass"], first["counts"]["not judged yet"]) == (0, 1)
+    assert ask(f"/api/runs/{now.name}/points/ack_owed")[1]["verdict"] == "not judged yet"
     status, run = ask(f"/api/runs/{now.name}")
-    assert [point["verdict"] for point in run["points"]] == ["measured"]
+    assert [point["verdict"] for point in run["points"]] == ["not judged yet"]
     assert (status, run["state"], [point["id"] for point in run["points"]]) == (200, "in progress", ["ack_owed"])
 
 
@@ -139,7 +139,7 @@ def test_new_points_of_a_run_in_progress_are_seen(ask: Ask, results: Path) -> No
     (results.parent / "loss").rename(now / "points" / "loss")
     assert len(ask(f"/api/runs/{now.name}")[1]["points"]) == 2
     counts = ask("/api/runs")[1]["runs"][0]["counts"]
-    assert counts == {"pass": 0, "fail": 1, "invalid": 0, "skip": 0, "broken": 0, "measured": 1}
+    assert counts == {"pass": 0, "fail": 1, "invalid": 0, "skip": 0, "broken": 0, "not judged yet": 1}
 
 
 @pytest.mark.parametrize("order", [["loss", "ack_owed"], ["ack_owed", "loss"], ["other", "loss"]])

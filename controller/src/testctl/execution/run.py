@@ -208,7 +208,7 @@ def _points(
         for point in in_turns(plan):
             reused = resume.take(point, testbed.code_key(point)) if resume is not None else None
             if reused is not None:
-                progress.done(_words(plan, point), _verdict_alone(plan, point, reused), free=True)
+                progress.done(_words(plan, point), _verdict_so_far(plan, point, reused), free=True)
                 ended(point, reused.wall_s)
             elif watch is None or watch.admits(point):
                 yield point
@@ -220,14 +220,20 @@ def _points(
     with closing(pool.work(testbed, waiting(), writer.path, options.keep_captures)) as done:
         for point, _, wall_s in done:
             found = load_point(layout.point_dir(writer.path, point.id))
-            progress.done(_words(plan, point), _verdict_alone(plan, point, found), wall_s)
+            progress.done(_words(plan, point), _verdict_so_far(plan, point, found), wall_s)
             ended(point, wall_s)
 
 
-def _verdict_alone(plan: Plan, point: Point, found: RunPoint) -> str:
-    """The verdict of a point by what the plan at hand expects of it alone, whatever an earlier run's plan expected."""
+def _verdict_so_far(plan: Plan, point: Point, found: RunPoint) -> str:
+    """The verdict of a point by what the plan at hand expects of it alone, whatever an earlier run's plan expected.
+
+    One that fails has it written down at once, for whoever looks at the run while it goes on.
+    """
     verdict, reason = found.measured
-    return verdict_alone(plan, point, {"verdict": verdict, "reason": reason, "metrics": found.metrics})
+    alone = verdict_alone(plan, point, {"verdict": verdict, "reason": reason, "metrics": found.metrics})
+    if alone is not None and alone.verdict == "fail":
+        set_verdict(found.path.parents[1], point.id, alone.verdict, alone.reason)
+    return alone.verdict if alone is not None else layout.UNJUDGED
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cover import Coverage
 from testctl.plan.figures import figures_of
-from testctl.plan.judge import MEASURED, ExpectationVerdict, PointVerdict, evaluate, verdict_alone
+from testctl.plan.judge import ExpectationVerdict, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan, Point
 from testctl.plan.points import MAX_POINTS, coverage, expand
@@ -16,7 +16,6 @@ from testctl.plan.topology import Topology, topology_dir, topology_names
 __all__ = [
     "CLAIM_VERDICTS",
     "MAX_POINTS",
-    "MEASURED",
     "Assignment",
     "Claim",
     "Coverage",

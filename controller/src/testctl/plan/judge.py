@@ -12,8 +12,6 @@ from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, P
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 POINT_WIDE = "*"
-MEASURED = "measured"
-"""In place of a verdict: the point was measured, and whether it passes depends on points that are still missing."""
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
 
@@ -102,18 +100,18 @@ def evaluate(
     return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
 
 
-def verdict_alone(plan: Plan, point: Point, result: Mapping[str, Any]) -> str:
+def verdict_alone(plan: Plan, point: Point, result: Mapping[str, Any]) -> PointVerdict | None:
     """The verdict of one point while others of its plan are still to be run.
 
     result   as in `evaluate`
 
-    "measured" where a comparison with another point (`than`) could still make it fail.
+    None where a comparison with another point (`than`) could still make it fail.
     """
     own = [e for e in plan.expectations if e.bounds.given and e.quantifier == "every" and matching(e, [point])]
     alone = tuple(e for e in own if not e.bounds.than)
     (judged,), _ = evaluate(replace(plan, points=(point,), expectations=alone), {point.id: result})
     is_open = result["verdict"] == "pass" and judged.verdict != "fail" and len(alone) < len(own)
-    return MEASURED if is_open else judged.verdict
+    return None if is_open else judged
 
 
 def _of_point(point: Point, so_far: tuple[Verdict, str], against: Sequence[_Finding]) -> PointVerdict:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from testctl.report.style import VERDICT_LOOKS, show_time
+from testctl.report.style import SHOWN_LOOKS, show_time
 
 
 class Progress:
@@ -55,7 +55,7 @@ class Progress:
         """A step is done: print its line and move the bar."""
         self.count += 1
         self._free += free
-        look = VERDICT_LOOKS.get(verdict)
+        look = SHOWN_LOOKS.get(verdict)
         width = len(str(self.total))
         line = Text(f"[{self.count:>{width}}/{self.total}] {name}")
         if verdict:

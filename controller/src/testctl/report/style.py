@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testctl.records.schema import Ints
+from testctl.results.layout import UNJUDGED
 
 # Okabe and Ito's palette, told apart with any colour vision ("Color Universal Design", 2008).
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
@@ -46,9 +47,9 @@ VERDICT_LOOKS = {
     "invalid": Look(ORANGE, "?", "yellow"),
     "skip": Look(GREY, "–", "bright_black"),
     "broken": Look(PURPLE, "!", "magenta"),
-    "measured": Look(GREY, "·", "bright_black"),
 }
-"""Of verdicts, and of a point of a run in progress that is measured and not judged yet."""
+SHOWN_LOOKS = {**VERDICT_LOOKS, UNJUDGED: Look(GREY, "·", "bright_black")}
+"""Of verdicts, and of a point of a run in progress that is not judged yet."""
 
 
 CLAIM_LOOKS = {

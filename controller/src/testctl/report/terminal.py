@@ -19,9 +19,9 @@ from testctl.report.factors import factors
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, columns
 from testctl.report.response import Response, responses
-from testctl.report.style import VERDICT_LOOKS, show_time
+from testctl.report.style import SHOWN_LOOKS, show_time
 from testctl.results import VERDICTS, Run, RunPoint
-from testctl.results.layout import MEASURED, REPORT, verdict_shown
+from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
 MANY = 100
@@ -126,15 +126,15 @@ def _response(shown: Response) -> Table:
 
 
 def _verdict(verdict: str) -> Text:
-    look = VERDICT_LOOKS.get(verdict)
+    look = SHOWN_LOOKS.get(verdict)
     return Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
 
 
 def _counts(run: Run) -> Text:
     line = Text()
-    for verdict in (*VERDICTS, MEASURED):
+    for verdict in (*VERDICTS, UNJUDGED):
         count = sum(point.verdict == verdict for point in run.points)
         if count:
-            line.append(f"{count} {verdict}", style=VERDICT_LOOKS[verdict].rich).append("  ")
+            line.append(f"{count} {verdict}", style=SHOWN_LOOKS[verdict].rich).append("  ")
     took = run.summary.get("wall_s")
     return line.append(f"of {len(run.points)}" + (f" in {show_time(float(took) * 1e9)}" if took is not None else ""))

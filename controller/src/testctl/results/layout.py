@@ -42,8 +42,8 @@ TRACEBACK = "traceback.txt"
 
 VERDICTS = ("pass", "fail", "invalid", "skip", "broken")
 """Every verdict, in the order in which they are counted and shown."""
-MEASURED = "measured"
-"""What is shown in place of a verdict until the point is judged, which is when all points of its run are there."""
+UNJUDGED = "not judged yet"
+"""What is shown in place of a verdict while points are missing on which it depends whether the point passes."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -80,8 +80,8 @@ def capture_name(host: str) -> str:
 
 
 def verdict_shown(run: Path, verdict: str) -> str:
-    """The verdict of a point of this run as it is shown: a run in progress has judged nothing, so nothing passed."""
-    return MEASURED if verdict == "pass" and run.name.endswith(IN_PROGRESS) else verdict
+    """A point's verdict as it is shown: in a run in progress a point may have failed, and none has passed yet."""
+    return UNJUDGED if verdict == "pass" and run.name.endswith(IN_PROGRESS) else verdict
 
 
 def point_dir(run: Path, point_id: str) -> Path:

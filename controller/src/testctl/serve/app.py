@@ -24,8 +24,8 @@ from testctl.report.style import (
     LANES,
     ON_DARK,
     RETRANS,
+    SHOWN_LOOKS,
     STALL,
-    VERDICT_LOOKS,
 )
 from testctl.serve.listing import Unknown
 from testctl.serve.point import Points
@@ -117,7 +117,7 @@ def _finite(value: Any) -> Any:
 def _looks() -> dict[str, Any]:
     """Colours and signs, which the report has too."""
     return {
-        "verdicts": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
+        "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
         "lanes": list(LANES),
         "data": DATA,
         "retrans": RETRANS,

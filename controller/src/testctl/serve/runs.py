@@ -27,7 +27,7 @@ _BEFORE_POINTS = '\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
 _PIECE = 1 << 16
 
-_SHOWN = (*layout.VERDICTS, layout.MEASURED)
+_SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 
 ALL_FLOWS = ""
 """As a flow's name: one number for all flows of a point."""

@@ -27,6 +27,9 @@ from testctl.testbeds.agents import CALL_S, Agents
 GRACE_NS = 60 * 10**9
 """How long after a flow's nominal end it may still be draining."""
 
+SENDER_FIRST_NS = 10**8
+"""How much sooner a flow's sender is stopped: it says since when nothing moves, which its peer's end would change."""
+
 LEAD_NS = 10**8
 """How long before the traffic everything is ready but the clients of its flows."""
 
@@ -274,7 +277,10 @@ class PointRun:
             "client_port": flow["client_port"],
             "parallel": flow["parallel"],
             "start_ns": start_ns,
-            "limit_ns": start_ns + (flow["duration_ns"] or self._point["limit_ns"]) + GRACE_NS,
+            "limit_ns": start_ns
+            + (flow["duration_ns"] or self._point["limit_ns"])
+            + GRACE_NS
+            - (SENDER_FIRST_NS if side == "client" else 0),
             "seed": self._point["seed"],
         }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from testctl_agent.params import registry
 from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
+from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
 
@@ -16,8 +17,6 @@ from testctl.testbeds.network import BRIDGED
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
-TELEMETRY = ("ebpf",)
-"""The back ends that record every packet."""
 BYTES_LIMIT_NS = 120 * 10**9
 """How long a flow of so many bytes may take when the plan gives it no duration."""
 
@@ -57,7 +56,7 @@ def job(point: Point) -> dict[str, Any]:
         for parameter, value in values.items():
             spec = registry.find(_kind(point, entity), parameter)
             if parameter == "telemetry":
-                if value is not False and backend in TELEMETRY:
+                if value is not False and backend in telemetry.BACKENDS:
                     collect[entity]["telemetry"] = {"devices": ",".join(_neighbours(point, entity))}
             elif spec is not None and spec.role == "collector":
                 _collector(collect[entity], parameter, value, ports)

@@ -6,6 +6,9 @@ from __future__ import annotations
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Switch
 
+BACKENDS = ("ebpf",)
+"""The back ends that record every packet."""
+
 SPEC = ParamSpec(
     name="telemetry",
     kind="switch",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
+from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import fate
 from testctl_agent.spec.flows import MOST_CONNECTIONS
 from testctl_agent.spec.units import Bytes
@@ -15,6 +16,8 @@ from testctl.plan.model import Assignment, Point, Target
 from testctl.plan.names import Names
 
 FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
+FATELESS = "netem"
+"""The back end whose points are skipped where a plan wants fates of it."""
 MOST_CLASHES = 20
 
 
@@ -79,11 +82,15 @@ def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Ass
         for point in points if param == FATE and target.kind == "switch" else ():
             values = point.settings[switch]
             rules = _parsed(str(values[FATE]))
-            if rules and values.get(TELEMETRY) is False and (index, point.levels[index]) not in said:
+            backend = str(values.get("backend", telemetry.BACKENDS[0]))
+            blind = backend not in (*telemetry.BACKENDS, FATELESS)
+            if rules and (blind or values.get(TELEMETRY) is False) and (index, point.levels[index]) not in said:
                 said.add((index, point.levels[index]))
                 who = f"switch {switch}, {FATE}: {fate.show(rules)}"
-                want = "want telemetry on at this switch, or it is not known whether it happened; got off"
-                problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
+                want = f"a back end with telemetry ({', '.join(telemetry.BACKENDS)})" if blind else "telemetry on"
+                got = backend if blind else "off"
+                where = f"want {want} at this switch, or it is not known whether it happened; got {got}"
+                problems.add(_place(assignments[index], point.levels[index]), f"{who}: {where}")
 
 
 def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:

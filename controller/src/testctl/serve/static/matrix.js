@@ -17,7 +17,7 @@ const WAYS = {
   greatest: (values) => Math.max(...values),
   spread: (values) => Math.max(...values) - Math.min(...values),
 };
-const WORST = ["broken", "fail", "invalid", "skip", "measured", "pass"];
+const WORST = ["broken", "fail", "invalid", "skip", "not judged yet", "pass"];
 
 export const matrix = (run, looks, query, onCell) => {
   const labels = run.factors.map((factor) => factor.label);
