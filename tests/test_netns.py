@@ -19,7 +19,7 @@ from testctl.metrics import throughput_bins
 from testctl.records import Records
 from testctl.results import Run, load_run
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, owner_of
-from testctl_agent.cc.struct_ops import available, lacks
+from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.network import qdisc
 
 root = pytest.mark.root
@@ -97,7 +97,7 @@ def left(pid: int) -> list[str]:
 def test_two_pairs_at_once(tmp_path: Path) -> None:
     """One with what the kernel has, one with BPF; the bins sum to the wire; the first namespace is as before."""
     before, had = first_namespace(), available()
-    names = ["cubic", *(["dctcp_bug"] if not lacks() else ["reno"])]
+    names = ["cubic", *(["dctcp_bug"] if not unavailable() else ["reno"])]
     one = run(write(tmp_path), "--set", f"hosts.cc={','.join(names)}", "--set", "hosts.tcp_ecn=1", "--jobs", "2")
     assert [point.verdict for point in one.points] == ["pass", "pass"]
     after = first_namespace()
@@ -115,7 +115,7 @@ def test_two_pairs_at_once(tmp_path: Path) -> None:
 
 
 @root
-@pytest.mark.skipif(bool(lacks()), reason="this kernel can't have DCTCP as BPF")
+@pytest.mark.skipif(bool(unavailable()), reason="this kernel can't have DCTCP as BPF")
 def test_the_limiter_marks_data_on_any_kernel(tmp_path: Path) -> None:
     """By RED where the kernel has it, else by a program; dctcp's sender answers with a smaller window."""
     file = write(tmp_path, "[hosts, tcp_ecn, 1]", "[sender, htb_ecn_threshold, 3kB]", "[sender, htb_mark, data]")
@@ -137,7 +137,7 @@ def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
 
 
 @root
-@pytest.mark.skipif(not qdisc.missing("fq") if os.geteuid() == 0 else True, reason="this kernel has fq")
+@pytest.mark.skipif(not qdisc.unavailable("fq") if os.geteuid() == 0 else True, reason="this kernel has fq")
 def test_a_tuple_that_can_not_be_had_is_left_out_by_choice(tmp_path: Path) -> None:
     file = write(tmp_path, "[switch, rate, 1gbit]", "[switch, delay, 5us]")
     said = call(file, "--out", "skipped", code=4)

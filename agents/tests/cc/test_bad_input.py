@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.cc.compile import BPF, HOST, Target, compiled
 from testctl_agent.cc.host import Algorithm
-from testctl_agent.cc.struct_ops import lacks
+from testctl_agent.cc.struct_ops import unavailable
 from testctl_agent.spec.errors import ProgramError
 
 from agents.tests.cc.sources import LAB_CC, SOURCES
@@ -78,14 +78,14 @@ def test_the_file_says_the_name(source: Path) -> None:
 
 
 def test_kernels_that_lack_something(tmp_path: Path) -> None:
-    assert "has no BTF" in lacks(tmp_path)
+    assert "has no BTF" in unavailable(tmp_path)
     btf = tmp_path / "sys/kernel/btf/vmlinux"
     btf.parent.mkdir(parents=True)
     btf.write_bytes(b"\x9f\xeb\x01\x00 no such type")
-    assert "has no struct_ops for congestion controls" in lacks(tmp_path)
+    assert "has no struct_ops for congestion controls" in unavailable(tmp_path)
     btf.write_bytes(b"\x9f\xeb\x01\x00 bpf_struct_ops_tcp_congestion_ops\0")
-    assert lacks(tmp_path) == ""
+    assert unavailable(tmp_path) == ""
     jit = tmp_path / "proc/sys/net/core/bpf_jit_enable"
     jit.parent.mkdir(parents=True)
     jit.write_text("0\n")
-    assert "has its BPF JIT off" in lacks(tmp_path)
+    assert "has its BPF JIT off" in unavailable(tmp_path)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.cc.host import replay
 from testctl_agent.cc.interface import Operation, Record
-from testctl_agent.cc.struct_ops import lacks
+from testctl_agent.cc.struct_ops import unavailable
 from testctl_agent.switch import testbed_object
 
 from agents.tests.cc.one_experiment import DROPPED
@@ -22,7 +22,7 @@ from agents.tests.cc.sources import algorithm
 
 SCRIPT = Path(__file__).with_name("one_experiment.py")
 NAMES = ("areno", "reno_prr")
-no_struct_ops = pytest.mark.skipif(bool(lacks()), reason=lacks() or "-")
+no_struct_ops = pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")
 
 
 def read(file: Path) -> list[Record]:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from testctl_agent.cc.compile import name_of
-from testctl_agent.cc.struct_ops import Registered, available, lacks, unregister
+from testctl_agent.cc.struct_ops import Registered, available, unavailable, unregister
 from testctl_agent.spec.errors import TestbedError
 
 from agents.tests.cc.sources import SOURCES
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(bool(lacks()), reason=lacks() or "-"),
+    pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
 ]
 
 

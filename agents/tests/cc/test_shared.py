@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from testctl_agent.cc import shared
-from testctl_agent.cc.struct_ops import available, lacks
+from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.spec.errors import Unavailable
 
 from agents.tests.cc.sources import SOURCES
@@ -25,7 +25,7 @@ if sys.stdin.readline() == "give back\\n":
     shared.give_back("dctcp_bug", Path(sys.argv[1]))
 """
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(lacks()), reason=lacks() or "-")]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
 
 
 def user(state: Path) -> subprocess.Popen[str]:

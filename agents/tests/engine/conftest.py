@@ -16,6 +16,7 @@ from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.server import Service, serve
 
 from agents.tests.engine.daemons import Caller, calling, written
+from agents.tests.switch import fake as fake  # registers the back end of the configurations here
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from testctl_agent.wire import agent_pb2_grpc as rpc
 
 START_S = 60.0
 CALL_S = 60.0
+FAKE_AGENT = Path(__file__).parents[1] / "switch/fake_agent.py"
 
 
 def written(folder: Path, **changes: Any) -> Path:
@@ -38,6 +39,12 @@ def written(folder: Path, **changes: Any) -> Path:
     return path
 
 
+def _program(config: Path) -> list[str]:
+    """The agent's command; for a configuration with the back end "fake" the one that has it."""
+    fake = '"backend": "fake"' in config.read_text(encoding="utf-8")
+    return [sys.executable, str(FAKE_AGENT)] if fake else [sys.executable, "-m", "testctl_agent"]
+
+
 class Daemon:
     """One `testctl-agent serve`, from its "ready" on; `log` is its standard error."""
 
@@ -45,7 +52,7 @@ class Daemon:
         self, config: Path, env: Mapping[str, str] | None = None, before: Sequence[str] = (), cwd: str = "/"
     ) -> None:
         self.log_file = config.with_suffix(".log")
-        argv = [*before, sys.executable, "-m", "testctl_agent", "serve", "--config", str(config)]
+        argv = [*before, *_program(config), "serve", "--config", str(config)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 argv, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **(env or {})}, cwd=cwd
@@ -92,7 +99,7 @@ def running(config: Path, **how: Any) -> Iterator[Daemon]:
 
 def refused_start(config: Path, env: Mapping[str, str] | None = None) -> tuple[int, str]:
     """(exit code, standard error) of a daemon that has to refuse to start."""
-    argv = [sys.executable, "-m", "testctl_agent", "serve", "--config", str(config)]
+    argv = [*_program(config), "serve", "--config", str(config)]
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=START_S, check=False, env={**os.environ, **(env or {})}
     )

@@ -70,7 +70,7 @@ def check_all(caller: Caller, *, bpf: bool) -> None:
     collect(caller, "capture", device="eth0")
     collect(caller, "tcp_info", interval_ns=10**6)
     collect(caller, "counters", devices="eth0")
-    no_red = qdisc.missing("red")
+    no_red = qdisc.unavailable("red")
     if bpf:
         for mark in ("ack", "data"):
             caller.set(htb_rate=10**8, htb_mark=mark, htb_ecn_threshold=30_000)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from testctl_agent.cc.struct_ops import lacks
+from testctl_agent.cc.struct_ops import unavailable
 from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.attest import attest
 from testctl_agent.engine.factory import AgentConfig, assemble
@@ -180,7 +180,7 @@ def registered() -> set[str]:
 
 def congestion_control(engine: Engine) -> None:
     """One that the kernel has not is registered as BPF for as long as it is set."""
-    if lacks() or BORROWED in registered():
+    if unavailable() or BORROWED in registered():
         return
     assert not apply(engine, Setting("alpha", "cc", BORROWED))
     assert BORROWED in registered()

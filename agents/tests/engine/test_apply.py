@@ -50,7 +50,7 @@ class Parameter:
         self.world = world
         self.SPEC = ParamSpec(name=name, kind="host", help="test", type=Int(0, 99), after=after)
 
-    def needs(self, entity: Entity, name: str) -> str:
+    def unavailable(self, entity: Entity, name: str) -> str:
         self.world.step(f"needs {entity.name}.{name}")
         return ""
 

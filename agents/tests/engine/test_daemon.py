@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -99,6 +101,14 @@ def test_a_wrong_file_is_refused_with_2(tmp_path: Path) -> None:
     path = written(tmp_path, kind="router")
     want = f'testctl-agent: {path}: kind: want "host" or "switch"; got "router"\n'
     assert refused_start(path) == (2, want)
+
+
+def test_the_back_end_of_tests_is_of_tests_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, name="s1", kind="switch", devices={"s1:alpha": "lo"}, backend="fake")
+    argv = [sys.executable, "-m", "testctl_agent", "serve", "--check", "--config", str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'backend: want one of bmv2, ebpf, netem, tofino; got "fake"' in done.stderr
 
 
 def test_a_file_can_be_checked_without_serving(tmp_path: Path) -> None:

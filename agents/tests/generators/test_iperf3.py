@@ -70,7 +70,7 @@ def test_defaults_are_not_refused() -> None:
 )
 def test_what_it_refuses(options: dict[str, Value], reason: str, tmp_path: Path) -> None:
     assert iperf3.refuses(BASE | options) == [reason]
-    if iperf3.missing() is None:
+    if not iperf3.unavailable():
         with pytest.raises(TestbedError, match=r"^iperf3 client: "):
             iperf3.task(BASE | options | {"side": "client"}, tmp_path)
 

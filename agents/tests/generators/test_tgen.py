@@ -90,7 +90,7 @@ def test_an_option_that_is_missing(name: str, tmp_path: Path) -> None:
 
 def test_it_is_not_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TESTCTL_TGEN", str(tmp_path / "tgen"))
-    assert tgen.missing() == f"{tmp_path / 'tgen'} can't be executed"
+    assert tgen.unavailable() == f"{tmp_path / 'tgen'} can't be executed"
     with pytest.raises(TestbedError, match="can't be executed"):
         tgen.task(BASE | {"side": "client"}, tmp_path)
 

@@ -29,9 +29,9 @@ Sent = tuple[int, bytes]
 """A P4 port and a packet."""
 
 
-def missing() -> str:
+def unavailable() -> str:
     """Why BMv2 can't be used here; "" when it can."""
-    return simple_switch.missing() or schema.missing()
+    return simple_switch.unavailable() or schema.unavailable()
 
 
 @functools.cache

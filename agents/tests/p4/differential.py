@@ -25,7 +25,7 @@ from testctl_agent.switch.drivers import p4info
 from testctl_agent.switch.drivers.driver import Driver, Entry
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # as a script, too
-from agents.tests.p4.bmv2_target import Bmv2Target, missing
+from agents.tests.p4.bmv2_target import Bmv2Target, unavailable
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.program_files import Program, programs
 from agents.tests.p4.random_packets import Maker
@@ -166,7 +166,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("programs", nargs="*", help="names; none: all")
     asked = parser.parse_args()
-    if reason := missing():
+    if reason := unavailable():
         parser.error(reason)
     chosen = [one for one in programs() if not asked.programs or one.name in asked.programs]
     total, differing = 0, []

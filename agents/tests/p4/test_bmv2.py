@@ -10,9 +10,9 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Key, Range, Ternary
 from testctl_agent.switch.testbed_tables import built
 
-from agents.tests.p4.bmv2_target import Bmv2Target, missing
+from agents.tests.p4.bmv2_target import Bmv2Target, unavailable
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = pytest.mark.skipif(bool(unavailable()), reason=unavailable())
 
 HERE, THERE = 0x020000000001, 0x020000000002
 PACKET = THERE.to_bytes(6, "big") + HERE.to_bytes(6, "big") + b"\x88\xb5" + bytes(50)

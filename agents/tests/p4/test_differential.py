@@ -16,11 +16,11 @@ from agents.tests.p4.random_rows import Values, rows
 
 PACKETS, SEED = 100, 7
 EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
-needs_schema = pytest.mark.skipif(bool(schema.missing()), reason=schema.missing())
+needs_schema = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
 
 
 @pytest.mark.root
-@pytest.mark.skipif(bool(bmv2_target.missing()), reason=bmv2_target.missing())
+@pytest.mark.skipif(bool(bmv2_target.unavailable()), reason=bmv2_target.unavailable())
 @EVERY
 def test_both_do_the_same(program: Program) -> None:
     from agents.tests.p4.differential import compare

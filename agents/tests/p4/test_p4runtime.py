@@ -12,7 +12,7 @@ from testctl_agent.switch.drivers import bmv2_units, p4info, schema
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
 from testctl_agent.switch.drivers.p4runtime_key import number, table_entry
 
-pytestmark = pytest.mark.skipif(bool(schema.missing()), reason=schema.missing())
+pytestmark = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
 
 P4INFO = """
 tables {

@@ -25,10 +25,10 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_where_it_is_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(simple_switch.VARIABLE, "/nowhere/bmv2")
-    assert simple_switch.missing() == "want simple_switch_grpc at $TESTCTL_BMV2=/nowhere/bmv2; got none"
+    assert simple_switch.unavailable() == "want simple_switch_grpc at $TESTCTL_BMV2=/nowhere/bmv2; got none"
     monkeypatch.delenv(simple_switch.VARIABLE)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert simple_switch.missing() == "want simple_switch_grpc on PATH or at $TESTCTL_BMV2; got none"
+    assert simple_switch.unavailable() == "want simple_switch_grpc on PATH or at $TESTCTL_BMV2; got none"
     with pytest.raises(TestbedError, match="BMv2: want simple_switch_grpc on PATH"):
         simple_switch.start({}, tmp_path / "run")
 
@@ -58,7 +58,7 @@ def test_one_left_behind_is_ended_and_a_stranger_with_its_number_is_not(tmp_path
 def test_without_nftables_a_switch_of_devices_is_refused(
     stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simple_switch, "missing", lambda: "")
+    monkeypatch.setattr(simple_switch, "unavailable", lambda: "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
         TestbedError, match=r"BMv2: want nft \(nftables\) on PATH, to close BMv2's Thrift port; got none"
@@ -68,7 +68,7 @@ def test_without_nftables_a_switch_of_devices_is_refused(
 
 
 @pytest.mark.root
-@pytest.mark.skipif(bool(thrift_port.missing()), reason=thrift_port.missing())
+@pytest.mark.skipif(bool(thrift_port.unavailable()), reason=thrift_port.unavailable())
 def test_nobody_else_reaches_the_thrift_port(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_thrift_port.py")).splitlines()[-1] == "closed"
 

@@ -65,7 +65,7 @@ def mac(number: int) -> str:
 
 def put(name: str, value: Value) -> None:
     found = registry.module("host", name)
-    assert found.needs(HOST, name) == "", found.needs(HOST, name)
+    assert found.unavailable(HOST, name) == "", found.unavailable(HOST, name)
     found.apply(HOST, name, value)
     got = found.read(HOST, name)
     assert got == value, f"{name}: want {value}; got {got}"
@@ -121,10 +121,10 @@ def marked_by_programs() -> int:
 def check_data_marking_by_both(listening: socket.socket) -> None:
     """By RED, and by the programs as if the kernel had none: the same packets."""
     check_data_marking(listening, marked_by_red)
-    had = qdisc.missing
-    qdisc.missing = lambda kind: "there is none" if kind == "red" else had(kind)
+    had = qdisc.unavailable
+    qdisc.unavailable = lambda kind: "there is none" if kind == "red" else had(kind)
     check_data_marking(listening, marked_by_programs)
-    qdisc.missing = had
+    qdisc.unavailable = had
     assert htb_mark.read("eth0") is None
     print("data marking is exact")
 
@@ -186,7 +186,7 @@ def check_nic() -> None:
         "pause_rx": "device eth0 (veth) has no pause frames",
         "lro": "device eth0 (veth) has no large receive offload that can be switched",
     }
-    got = {name: registry.module("host", name).needs(HOST, name) for name in wanted}
+    got = {name: registry.module("host", name).unavailable(HOST, name) for name in wanted}
     assert got == wanted, got
     assert registry.module("host", "queues").read(HOST, "queues") == 1
     print("a veth's queues: 1")

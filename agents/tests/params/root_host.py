@@ -17,7 +17,7 @@ from testctl_agent.bpf import htb_mark
 from testctl_agent.network import qdisc
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.host_htb import Htb, read_state
+from testctl_agent.params.host.htb import Htb, read_state
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
 
@@ -87,8 +87,8 @@ def send() -> float:
 
 
 def without_red() -> None:
-    had = qdisc.missing
-    qdisc.missing = lambda kind: "there is none" if kind == "red" else had(kind)
+    had = qdisc.unavailable
+    qdisc.unavailable = lambda kind: "there is none" if kind == "red" else had(kind)
 
 
 def check_marking(mark: str) -> None:
@@ -134,7 +134,7 @@ def check_crash(mark: str) -> None:
 
 def check_others_are_left_alone() -> None:
     run("tc qdisc add dev eth0 root handle 5: tbf rate 10mbit burst 10k latency 10ms")
-    needs = registry.module("host", "htb_rate").needs(HOST, "htb_rate")
+    needs = registry.module("host", "htb_rate").unavailable(HOST, "htb_rate")
     assert needs == "device eth0: want the kernel's default or our own root qdisc; got tbf 5:", needs
     with pytest.raises(ApplyError, match="want the kernel's default or our own root qdisc; got tbf 5:"):
         put("htb_rate", "none")

@@ -75,8 +75,8 @@ def check_needs() -> None:
         "lro": "device veth0 (veth) has no large receive offload that can be switched",
         "queues": "",
     }
-    assert {name: registry.module("host", name).needs(VETH, name) for name in wanted} == wanted
-    assert registry.module("host", "coalesce_rx").needs(TAP, "coalesce_rx") == (
+    assert {name: registry.module("host", name).unavailable(VETH, name) for name in wanted} == wanted
+    assert registry.module("host", "coalesce_rx").unavailable(TAP, "coalesce_rx") == (
         "device tap0 (tun) has no receive coalescing by time"
     )
 

@@ -9,12 +9,13 @@ import pytest
 from testctl_agent.network import ethtool, netlink
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import gro_flush, initcwnd, tso
-from testctl_agent.params.port import buffer
+from testctl_agent.params.port import link
 from testctl_agent.params.switch import backend, mtu
 from testctl_agent.params.types import OrNone
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Int, Value
-from testctl_agent.switch.fake import FakeBackend
+
+from agents.tests.switch.fake import FakeBackend
 
 
 @pytest.fixture
@@ -53,9 +54,9 @@ def test_gro_flush_restores_what_does_not_agree(host: Entity) -> None:
 
 
 def test_gro_flush_needs_its_files(host: Entity) -> None:
-    assert gro_flush.needs(host, "gro_flush") == ""
-    assert "class/net/eth9" in gro_flush.needs(Entity("h1", "host", ("eth9",), sys=host.sys), "gro_flush")
-    assert gro_flush.needs(Entity("h1", "host"), "gro_flush") == "it has no network device"
+    assert gro_flush.unavailable(host, "gro_flush") == ""
+    assert "class/net/eth9" in gro_flush.unavailable(Entity("h1", "host", ("eth9",), sys=host.sys), "gro_flush")
+    assert gro_flush.unavailable(Entity("h1", "host"), "gro_flush") == "it has no network device"
 
 
 def test_mtus_that_differ_are_restored_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,14 +169,14 @@ def test_a_number_or_none() -> None:
 
 def test_port_parameters_go_to_the_back_end() -> None:
     port = Entity("s1:r", "port", ("r",), backend=FakeBackend(("r",)))
-    assert buffer.read(port, "buffer") == "none"
-    buffer.apply(port, "buffer", 3000)
-    assert buffer.read(port, "buffer") == 3000
-    assert buffer.needs(port, "buffer") == ""
+    assert link.read(port, "buffer") == "none"
+    link.apply(port, "buffer", 3000)
+    assert link.read(port, "buffer") == 3000
+    assert link.unavailable(port, "buffer") == ""
     bare = Entity("s1:r", "port", ("r",))
-    assert buffer.needs(bare, "buffer") == "its agent was started without a back end"
+    assert link.unavailable(bare, "buffer") == "its agent was started without a back end"
     with pytest.raises(ApplyError, match="port s1:r, buffer: its agent was started without a back end"):
-        buffer.read(bare, "buffer")
+        link.read(bare, "buffer")
 
 
 def test_the_back_end_can_only_be_confirmed() -> None:

@@ -17,8 +17,8 @@ from testctl_agent.network import netlink as nl
 from testctl_agent.network.ethtool_netlink import CHANNELS, COALESCE, PAUSE, RINGS, Feature, Group
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.host import coalesce_rx, pause_rx, queues, ring_rx
-from testctl_agent.params.host_nic import NicSetting
+from testctl_agent.params.host import nic as settings
+from testctl_agent.params.host import queues
 from testctl_agent.spec.errors import ApplyError, TestbedError
 
 VIRTIO_RINGS = bytes.fromhex(
@@ -92,12 +92,13 @@ def test_features_by_name() -> None:
 
 
 def test_units_and_ranges() -> None:
-    kind = coalesce_rx.SPEC.type
+    specs = registry.specs()["host"]
+    kind = specs["coalesce_rx"].type
     assert kind.parse("20us") == 20_000
     with pytest.raises(ValueError, match="in steps of 1us; got '1500ns'"):
         kind.parse("1500ns")
     with pytest.raises(ValueError, match="want a whole number from 1 to 1048576 packets; got 0"):
-        ring_rx.SPEC.type.parse(0)
+        specs["ring_rx"].type.parse(0)
 
 
 @pytest.fixture
@@ -120,16 +121,16 @@ HOST = Entity("h1", "host", ("eth1",))
 
 
 def test_a_ring_is_set_and_restored(nic: dict[str, int]) -> None:
-    before = ring_rx.read(HOST, "ring_rx")
-    ring_rx.apply(HOST, "ring_rx", 2048)
-    assert (before, nic["rx"], nic["tx"], ring_rx.read(HOST, "ring_rx")) == (512, 2048, 512, 2048)
-    ring_rx.apply(HOST, "ring_rx", before)
+    before = settings.read(HOST, "ring_rx")
+    settings.apply(HOST, "ring_rx", 2048)
+    assert (before, nic["rx"], nic["tx"], settings.read(HOST, "ring_rx")) == (512, 2048, 512, 2048)
+    settings.apply(HOST, "ring_rx", before)
     assert nic["rx"] == 512
 
 
 def test_coalescing_is_in_microseconds(nic: dict[str, int]) -> None:
-    assert coalesce_rx.read(HOST, "coalesce_rx") == 50_000
-    coalesce_rx.apply(HOST, "coalesce_rx", 20_000)
+    assert settings.read(HOST, "coalesce_rx") == 50_000
+    settings.apply(HOST, "coalesce_rx", 20_000)
     assert nic["rx_usecs"] == 20
 
 
@@ -139,16 +140,17 @@ def test_a_refusal_says_wanted_and_got_in_the_kernels_words(nic: dict[str, int])
         match=r"host h1, ring_rx: want 9000 on eth1; Invalid argument: requested ring size exceeds maximum; "
         r"got rx 512 \(at most 4096\)",
     ):
-        ring_rx.apply(HOST, "ring_rx", 9000)
+        settings.apply(HOST, "ring_rx", 9000)
 
 
 def test_what_a_device_has_not(nic: dict[str, int]) -> None:
-    assert ring_rx.needs(HOST, "ring_rx") == ""
-    assert pause_rx.needs(HOST, "pause_rx") == "device eth1 (ixgbe) has no pause frames"
-    assert queues.needs(HOST, "queues") == "device eth1 (ixgbe) has no queues that can be set"
-    adaptive = NicSetting("COALESCE", "adaptive_rx", "adaptive receive coalescing", scale=0)
-    assert adaptive.needs(HOST, "any") == "device eth1 (ixgbe) has no adaptive receive coalescing"
-    assert ring_rx.needs(Entity("h1", "host"), "ring_rx") == "it has no network device"
+    assert settings.unavailable(HOST, "ring_rx") == ""
+    assert settings.unavailable(HOST, "pause_rx") == "device eth1 (ixgbe) has no pause frames"
+    assert queues.unavailable(HOST, "queues") == "device eth1 (ixgbe) has no queues that can be set"
+    assert (
+        settings.unavailable(HOST, "coalesce_adaptive_rx") == "device eth1 (ixgbe) has no adaptive receive coalescing"
+    )
+    assert settings.unavailable(Entity("h1", "host"), "ring_rx") == "it has no network device"
 
 
 def test_queues_that_differ_are_restored_each() -> None:

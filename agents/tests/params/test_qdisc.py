@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl_agent.network import netlink, qdisc
-from testctl_agent.params.host_htb import DEFAULT_BUFFER, Htb, class_options, default_burst
+from testctl_agent.params.host.htb import DEFAULT_BUFFER, Htb, class_options, default_burst
 
 BURST_NOTE = 1 << 30
 
@@ -127,6 +127,6 @@ def test_the_limiter_keeps_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -
     assert Htb(rate=8).form == ("bfifo", False)
     marking = Htb(rate=8, buffer=DEFAULT_BUFFER, ecn_threshold=5)
     for lacking, kind in (("", "red"), ("this kernel has no red qdisc", "data")):
-        monkeypatch.setattr(qdisc, "missing", {"red": lacking}.__getitem__)
+        monkeypatch.setattr(qdisc, "unavailable", {"red": lacking}.__getitem__)
         assert marking.form == (kind, True)
     assert Htb(rate=8, ecn_threshold=5, mark="ack").form == ("ack", False)

@@ -19,13 +19,19 @@ from testctl_agent.spec.types import Int
 SPEC = ParamSpec(name="{name}", kind="{kind}", help="{help}", type=Int(0, 1){more})
 def read(entity, name): return 0
 def apply(entity, name, value): pass
-def needs(entity, name): return ""
+def unavailable(entity, name): return ""
 """
 _number = itertools.count()
 
 
 def whole(kind: str, name: str, more: str = "", text: str = "a help") -> str:
     return _WHOLE.format(kind=kind, name=name, more=more, help=text)
+
+
+def several(kind: str, *names: str) -> str:
+    """A file of several parameters."""
+    rows = "".join(f"ParamSpec(name={name!r}, kind={kind!r}, help='a help', type=Int(0, 1))," for name in names)
+    return whole(kind, "x").replace("SPEC = ", "_x = ") + f"SPECS = [{rows}]\n"
 
 
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> registry.Registry:
@@ -43,19 +49,30 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) 
     [
         ({"host/a.py": "x = 1"}, r"host/a\.py: has no SPEC = ParamSpec"),
         ({"host/a.py": whole("host", "b")}, r"host/a\.py: SPEC\.name is 'b', want the name of the file"),
-        ({"host/a.py": whole("port", "a")}, r"host/a\.py: SPEC\.kind is 'port', want 'host'"),
-        ({"host/a.py": whole("host", "a", text="")}, r"host/a\.py: SPEC\.help is empty"),
+        ({"host/a.py": whole("port", "a")}, r"host/a\.py: the kind of a is 'port', want 'host'"),
+        ({"host/a.py": whole("host", "a", text="")}, r"host/a\.py: the help of a is empty"),
         (
-            {"host/a.py": whole("host", "a").replace("def apply", "def aply").replace("def needs", "def need")},
-            r"host/a\.py: has no function apply, needs",
+            {
+                "host/a.py": whole("host", "a")
+                .replace("def apply", "def aply")
+                .replace("def unavailable", "def missing")
+            },
+            r"host/a\.py: has no function apply, unavailable",
         ),
         (
             {"host/a.py": whole("host", "a", ', pattern="[a-z]"'), "host/b.py": whole("host", "b")},
-            r"host/a\.py: duplicate: its pattern takes the name of b\.py",
+            r"host/a\.py: duplicate: its pattern takes the name b",
         ),
         (
+            {"host/a.py": whole("host", "a"), "host/b.py": several("host", "b", "a")},
+            r"host/b\.py: duplicate of a in a\.py",
+        ),
+        ({"host/a.py": several("host", "b", "b")}, r"host/a\.py: duplicate of b in a\.py"),
+        ({"host/a.py": several("port", "b")}, r"host/a\.py: the kind of b is 'port', want 'host'"),
+        ({"host/a.py": several("host") + "SPECS = ['b']"}, r"host/a\.py: has no SPEC = ParamSpec"),
+        (
             {"port/a.py": whole("port", "a"), "switch/a.py": whole("switch", "a")},
-            r"port/a\.py: duplicate of params/switch/a\.py",
+            r"params/port: duplicate of params/switch: a: a switch takes both",
         ),
     ],
 )
@@ -74,12 +91,13 @@ def test_finds_files_and_families(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         {
             "host/a.py": whole("host", "a"),
             "host/fam.py": whole("host", "fam", ', pattern="f[0-9]"'),
+            "host/both.py": several("host", "z", "b"),
             "host/_helper.py": "x = 1",
             "flow/size.py": spec_only,
         },
     )
     assert {kind: list(names) for kind, names in found.specs().items()} == {
-        "host": ["a", "fam"],
+        "host": ["a", "b", "fam", "z"],
         "switch": [],
         "port": [],
         "flow": ["size"],
@@ -89,7 +107,8 @@ def test_finds_files_and_families(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert family.name == "fam"
     assert found.find("host", "f77") is None
     assert found.find("planet", "a") is None
-    assert found.module("host", "f7").needs is not None
+    assert found.module("host", "z") is found.module("host", "b")
+    assert found.module("host", "f7").unavailable is not None
     with pytest.raises(RegistryError, match="flow: no state parameter 'size'"):
         found.module("flow", "size")
 

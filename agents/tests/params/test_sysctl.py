@@ -44,7 +44,7 @@ def host(tmp_path: Path) -> Entity:
     ],
 )
 def test_reads_applies_and_reads_back(host: Entity, name: str, before: object, value: int | str) -> None:
-    assert sysctl.needs(host, name) == ""
+    assert sysctl.unavailable(host, name) == ""
     assert sysctl.read(host, name) == before
     sysctl.apply(host, name, value)
     assert sysctl.read(host, name) == value
@@ -59,13 +59,13 @@ def test_whatever_the_kernel_says_can_be_restored(host: Entity) -> None:
 
 
 def test_needs_says_what_is_not_there(host: Entity) -> None:
-    assert sysctl.needs(host, "net.core.rmem_max") == (
+    assert sysctl.unavailable(host, "net.core.rmem_max") == (
         "there is no net.core.rmem_max in this kernel, or only in its first network namespace"
     )
-    assert sysctl.needs(host, "net.ipv4.conf.all") != ""
+    assert sysctl.unavailable(host, "net.ipv4.conf.all") != ""
     path = host.proc / "sys/net/core/somaxconn"
     path.chmod(0o444)
-    assert sysctl.needs(host, "net.core.somaxconn") == "net.core.somaxconn can only be read"
+    assert sysctl.unavailable(host, "net.core.somaxconn") == "net.core.somaxconn can only be read"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_cc(host: Entity) -> None:
     assert cc.read(host, "cc") == "dctcp"
     with pytest.raises(ApplyError, match=r"host h1, cc: want vegas; this kernel has cubic, dctcp, reno"):
         cc.apply(host, "cc", "vegas")
-    assert cc.needs(host, "cc") == ""
+    assert cc.unavailable(host, "cc") == ""
 
 
 def test_kernel_can_only_be_confirmed() -> None:
@@ -155,7 +155,7 @@ def test_a_sysctl_of_another_device_is_refused(host: Entity) -> None:
         path = host.proc / f"sys/net/ipv4/conf/{device}/rp_filter"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("0\n")
-        reason = sysctl.needs(host, f"net.ipv4.conf.{device}.rp_filter")
+        reason = sysctl.unavailable(host, f"net.ipv4.conf.{device}.rp_filter")
         want = "net.ipv4.conf.mgmt.rp_filter is of device mgmt; want one of eth0" if device == "mgmt" else ""
         assert reason == want
 
@@ -166,4 +166,4 @@ def test_a_sysctl_that_can_t_be_read_is_refused(host: Entity) -> None:
     path.write_text("")
     path.chmod(0o200)
     words = "net.ipv4.route.flush can only be written: nobody could bring back what it was"
-    assert sysctl.needs(host, "net.ipv4.route.flush") == words
+    assert sysctl.unavailable(host, "net.ipv4.route.flush") == words

@@ -96,7 +96,7 @@ def check_traffic(switch: bmv2.Bmv2Backend, source: list[str]) -> None:
 def check_ports(switch: bmv2.Bmv2Backend, source: list[str]) -> None:
     asked = {"rate": 50_000_000, "buffer": 100_000, "ecn_threshold": 30_000, "framing": 24}
     for what, value in asked.items():
-        if not switch.can(what):
+        if not switch.unavailable(what):
             switch.apply("right", what, value)
             assert switch.read("right", what) == value
     run("ip link set right mtu 1400")
@@ -104,11 +104,11 @@ def check_ports(switch: bmv2.Bmv2Backend, source: list[str]) -> None:
     run("ip link set right mtu 1500")
     assert transfer(source) == BYTES
     for what in asked:
-        if not switch.can(what):
+        if not switch.unavailable(what):
             switch.apply("right", what, 0 if what == "framing" else "none")
     with pytest.raises(ApplyError, match="port up, rate: want one of the ports left, right"):
         switch.read("up", "rate")
-    print("rate", switch.can("rate") or "can be had", "; delay", switch.can("delay") or "can be had")
+    print("rate", switch.unavailable("rate") or "can be had", "; delay", switch.unavailable("delay") or "can be had")
 
 
 def check_crash() -> None:

@@ -86,7 +86,7 @@ def received(at: socket.socket) -> list[tuple[int, int, int]]:
 
 
 def put(switch: Backend, port: str, what: str, value: int | str) -> None:
-    assert switch.can(what) == "", switch.can(what)
+    assert switch.unavailable(what) == "", switch.unavailable(what)
     switch.apply(port, what, value)
     assert switch.read(port, what) == value, (what, value, switch.read(port, what))
 

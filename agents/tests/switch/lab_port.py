@@ -77,7 +77,7 @@ def main() -> None:
     before = qdisc.qdiscs(PORT)
 
     def put(what: str, value: int | str) -> None:
-        assert switch.can(what) == "", switch.can(what)
+        assert switch.unavailable(what) == "", switch.unavailable(what)
         switch.apply(PORT, what, value)
         assert switch.read(PORT, what) == value, (what, value, switch.read(PORT, what))
 
@@ -99,7 +99,7 @@ def main() -> None:
     assert got == 11 + -(-(10**8 * 10**6 // (8 * 10**9)) // PACKET), got
     assert "buffer" in switch.describe()
     assert switch.counters()[0]["drops"] == 29 + 40 - got, switch.counters()
-    assert switch.can("ecn_threshold") != ""
+    assert switch.unavailable("ecn_threshold") != ""
     for what in ("buffer", "delay", "rate", "ecn_threshold"):
         switch.apply(PORT, what, UNSET[what])
         assert switch.read(PORT, what) == UNSET[what]

@@ -25,7 +25,7 @@ def open_target(name: str) -> AbstractContextManager[Any]:
     if name == "bmv2":
         from agents.tests.p4 import bmv2_target
 
-        if reason := bmv2_target.missing():
+        if reason := bmv2_target.unavailable():
             pytest.skip(reason)
         return bmv2_target.Bmv2Target(*built())
     from agents.tests.switch.program_ebpf import EbpfProgram

@@ -87,7 +87,7 @@ def main() -> None:
     forwards(ends)  # the program outlives its agent
     after = switch()
     forwards(ends)
-    if why := after.can("rate"):
+    if why := after.unavailable("rate"):
         with pytest.raises(ApplyError, match="port to_a, rate: want 1000; this kernel has no fq"):
             after.apply("to_a", "rate", 1000)
         print(why)

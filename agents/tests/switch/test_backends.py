@@ -11,8 +11,9 @@ from testctl_agent.params import registry
 from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
 from testctl_agent.spec.types import Choice
 from testctl_agent.switch import backend, bmv2, netem
-from testctl_agent.switch.fake import FakeBackend
 from testctl_agent.switch.netem import Model, packet_limit
+
+from agents.tests.switch.fake import FakeBackend
 
 
 def test_are_found_by_the_name_of_their_file() -> None:
@@ -50,7 +51,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> dict[str, qdisc.Entry]:
     monkeypatch.setattr(qdisc, "root", roots.get)
     monkeypatch.setattr(qdisc, "put_qdisc", put)
     monkeypatch.setattr(qdisc, "delete_qdisc", lambda device, handle, parent: roots.pop(device))
-    monkeypatch.setattr(qdisc, "missing", lambda kind: "")
+    monkeypatch.setattr(qdisc, "unavailable", lambda kind: "")
     monkeypatch.setattr(netlink, "mtu", lambda device: 1500)
     return roots
 
@@ -125,7 +126,7 @@ def test_bmv2_leaves_nothing_when_it_can_not_be_set_up(monkeypatch: pytest.Monke
         assert left == ["process", "session"]
         raise ProgramError("no such table")
 
-    monkeypatch.setattr(bmv2, "schema_missing", lambda: "")
+    monkeypatch.setattr(bmv2, "schema_unavailable", lambda: "")
     monkeypatch.setattr(bmv2, "_release", lambda ports: None)
     monkeypatch.setattr(bmv2.p4info, "read", lambda path: None)
     monkeypatch.setattr(bmv2.simple_switch, "start", part("process"))

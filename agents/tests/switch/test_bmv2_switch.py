@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.switch.drivers import schema, simple_switch
 
-MISSING = simple_switch.missing() or schema.missing()
+MISSING = simple_switch.unavailable() or schema.unavailable()
 
 
 @pytest.mark.root

@@ -53,13 +53,13 @@ def test_it_ends_early(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_btf(tmp_path: Path) -> None:
-    assert "has neither the lab's trace of TCP nor BTF" in bpf.lacks(tmp_path)
+    assert "has neither the lab's trace of TCP nor BTF" in bpf.unavailable(tmp_path)
 
 
 def test_a_kernel_without_a_tracepoint(tmp_path: Path) -> None:
     btf = tmp_path / "sys/kernel/btf/vmlinux"
     btf.parent.mkdir(parents=True)
     btf.write_bytes(b"\0btf_trace_tcp_probe\0btf_trace_net_dev_queue\0btf_trace_tcp_destroy_sock\0")
-    assert bpf.lacks(tmp_path).endswith(
+    assert bpf.unavailable(tmp_path).endswith(
         "has no tracepoint tcp_cong_state_set: want Linux 5.18 or later with CONFIG_BPF_EVENTS"
     )

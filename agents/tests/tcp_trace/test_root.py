@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl_agent.tcp_trace.bpf import lacks
+from testctl_agent.tcp_trace.bpf import unavailable
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(bool(lacks()), reason=lacks() or "-"),
+    pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
 ]
 
 

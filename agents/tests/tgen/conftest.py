@@ -40,7 +40,7 @@ class Tgen:
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
         self.started: list[subprocess.Popen[str]] = []
-        assert tgen.missing() is None, tgen.missing()
+        assert not tgen.unavailable(), tgen.unavailable()
 
     def free_ports(self) -> int:
         """The first of four ports that nobody uses, below those the kernel hands out."""

@@ -36,13 +36,13 @@ def point(**collect: Any) -> dict[str, Any]:
 
 
 def test_it_is_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp_events, "missing", lambda: "this kernel has no BTF")
+    monkeypatch.setattr(tcp_events, "unavailable", lambda: "this kernel has no BTF")
     with pytest.raises(Skip, match=r"^sender, tcp_events: this kernel has no BTF$"):
         PointRun(point(tcp_events={}), agents, t0_ns=1).run()
 
 
 def test_who_does_not_want_it_is_not_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp_events, "missing", lambda: "this kernel has no BTF")
+    monkeypatch.setattr(tcp_events, "unavailable", lambda: "this kernel has no BTF")
     run = PointRun(point(), agents, t0_ns=time.time_ns() + 5 * LEAD_NS)
     assert run.run()["error"] is None
 

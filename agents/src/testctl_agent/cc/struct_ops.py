@@ -19,7 +19,7 @@ from testctl_agent.system.toolchain import KERNEL_TYPES, kernel_types
 _AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
 
 
-def lacks(root: Path = Path("/")) -> str:
+def unavailable(root: Path = Path("/")) -> str:
     """What this kernel lacks for congestion controls as BPF, in words; empty: nothing."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)
@@ -40,7 +40,7 @@ def available() -> list[str]:
 def _load(source: Path) -> Object:
     """Compile and load it.  Raises ProgramError, or TestbedError with the verifier's words."""
     name = name_of(source)
-    if missing := lacks():
+    if missing := unavailable():
         raise TestbedError(f"congestion control {name}: {missing}")
     made = compiled(source, BPF)
     try:

@@ -32,9 +32,9 @@ def files(options: Mapping[str, Value]) -> list[str]:
     return [FILE]
 
 
-def missing() -> str | None:
-    """Why nothing can be captured here, or None."""
-    return None if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
+def unavailable() -> str:
+    """Why nothing can be captured here; "" when packets can be."""
+    return "" if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
 
 
 def argv(options: Mapping[str, Value]) -> list[str]:
@@ -69,7 +69,7 @@ def counts(said: str, device: str) -> Result:
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
-    if why := missing():
+    if why := unavailable():
         raise TestbedError(f"capture: {why}")
 
     def read(code: int, said: str) -> Result:

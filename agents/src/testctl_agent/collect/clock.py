@@ -44,11 +44,6 @@ def files(options: Mapping[str, Value]) -> list[str]:
     return []
 
 
-def missing() -> str | None:
-    """Why clocks can't be compared here, or None."""
-    return None
-
-
 def pack(kind: int, token: int, number: int, arrived_ns: int = 0, left_ns: int = 0) -> bytes:
     """A request, or an answer with the far clock's two times."""
     return _PACKET.pack(_MAGIC, kind, token, number, arrived_ns, left_ns)

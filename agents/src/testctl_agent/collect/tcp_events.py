@@ -15,7 +15,7 @@ from pathlib import Path
 from testctl_agent.bpf import load
 from testctl_agent.collect.telemetry import clock_offset_ns
 from testctl_agent.generators import tgen
-from testctl_agent.params.host.tcp_events import missing
+from testctl_agent.params.host.tcp_events import unavailable
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
@@ -99,7 +99,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
     """No options are looked at: all connections of this network namespace."""
     if LAB_FILE.exists():
         return _LabTask(workdir)
-    if why := missing() or tgen.missing():
+    if why := unavailable() or tgen.unavailable():
         raise TestbedError(f"{NAME}: {why}")
     trace = BpfTrace()
 

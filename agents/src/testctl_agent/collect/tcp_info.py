@@ -29,7 +29,7 @@ def argv(options: Mapping[str, Value], workdir: Path) -> list[str]:
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
-    if why := tgen.missing():
+    if why := tgen.unavailable():
         raise TestbedError(f"tcp_info: {why}")
 
     def read(code: int, said: str) -> Result:

@@ -84,7 +84,7 @@ class Telemetry(ProgramTask):
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     """Options: devices ("a,b")."""
-    if why := tgen.missing():
+    if why := tgen.unavailable():
         raise TestbedError(f"telemetry: {why}")
     devices = tuple(str(options.get("devices", "")).split(","))
     with _maps(devices[0]) as maps:

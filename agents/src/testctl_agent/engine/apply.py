@@ -12,7 +12,6 @@ from testctl_agent.engine.journal import Entry, Journal, Unreadable
 from testctl_agent.engine.values import check, shown, spec_of
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestctlError
-from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 
 
@@ -26,15 +25,13 @@ class Setting:
 
 
 class Parameter(Protocol):
-    """A parameter file, as the engine sees it (params/registry.py); it may have `lasting` and `spec_for` as well."""
-
-    SPEC: ParamSpec
+    """A parameter file, as the engine sees it (params/registry.py); its specs lie beside."""
 
     def read(self, entity: Entity, name: str) -> Value: ...
 
     def apply(self, entity: Entity, name: str, value: Value) -> None: ...
 
-    def needs(self, entity: Entity, name: str) -> str: ...
+    def unavailable(self, entity: Entity, name: str) -> str: ...
 
 
 Find = Callable[[str, str], Parameter | None]
@@ -86,11 +83,11 @@ class Engine:
         where, what = self._at(Entry(entity, parameter, ""))
         return what.read(where, parameter)
 
-    def missing(self, entity: str, parameter: str) -> str:
+    def unavailable(self, entity: str, parameter: str) -> str:
         """Why a parameter can't be set here; empty when it can."""
         try:
             where, what = self._at(Entry(entity, parameter, ""))
-            return what.needs(where, parameter)
+            return what.unavailable(where, parameter)
         except TestctlError as error:
             return str(error)
 
@@ -101,7 +98,7 @@ class Engine:
         try:
             for setting in settings:
                 self._check(setting)
-            ordered = in_order(settings, lambda s: self._at(s)[1].SPEC.after)
+            ordered = in_order(settings, lambda s: spec_of(self._at(s)[1], s.parameter).after)
             for setting, known in zip(ordered, self._write_down_all(ordered), strict=True):
                 old, new = self._set(setting, known)
                 before.append(old)
@@ -154,7 +151,7 @@ class Engine:
     def _now(self, setting: Setting) -> Entry | None:
         entity, parameter = self._at(setting)
         try:
-            if parameter.needs(entity, setting.parameter):
+            if parameter.unavailable(entity, setting.parameter):
                 return None
             value = parameter.read(entity, setting.parameter)
         except (TestctlError, OSError):
@@ -168,7 +165,7 @@ class Engine:
         who = f"{entity.kind} {entity.name}, {name}"
         if known is not None:
             old = known.value
-        elif reason := parameter.needs(entity, name):
+        elif reason := parameter.unavailable(entity, name):
             raise ApplyError(f"{who}: can't be set to {shown(setting.value)}: {reason}")
         else:
             old = _read(who, parameter, entity, name)

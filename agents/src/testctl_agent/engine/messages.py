@@ -25,7 +25,7 @@ def setting(setting: Setting) -> pb.Setting:
 
 def capability(engine: Engine, entity: str, parameter: str) -> pb.Capability:
     """What a parameter is, or why it can't be set; one that can't be read can't be set."""
-    missing = engine.missing(entity, parameter)
+    missing = engine.unavailable(entity, parameter)
     try:
         value = None if missing else to_wire(engine.read(entity, parameter))
     except (TestctlError, OSError) as error:

@@ -7,7 +7,7 @@ did not set ("eth0=1500 eth1=9000") are for the journal alone: they could name a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from testctl_agent.spec.errors import ApplyError
@@ -21,9 +21,10 @@ def shown(value: Value) -> str:
 
 
 def spec_of(parameter: Any, name: str) -> ParamSpec:
-    """The spec of a parameter file's parameter, or of one member of its family."""
+    """The spec of a parameter file's parameter, of one of several, or of one member of its family."""
     family: Callable[[str], ParamSpec] | None = getattr(parameter, "spec_for", None)
-    own: ParamSpec = parameter.SPEC
+    several: Sequence[ParamSpec] = getattr(parameter, "SPECS", ())
+    own = next((spec for spec in several if spec.name == name), None) or parameter.SPEC
     return family(name) if family else own
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testctl_agent.params import registry
-from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
+from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 

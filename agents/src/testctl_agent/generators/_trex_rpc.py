@@ -28,13 +28,13 @@ class RpcError(TestbedError):
         self.said = said
 
 
-def missing() -> str | None:
-    """Why there can be no client here, or None."""
+def unavailable() -> str:
+    """Why no client can run here; "" when one can."""
     try:
         import zmq  # noqa: F401
     except ImportError:
         return "pyzmq is not installed: pip install testctl-agent[trex]"
-    return None
+    return ""
 
 
 def encode(method: str, params: dict[str, Any], number: int) -> bytes:
@@ -71,7 +71,7 @@ class Client:
     """
 
     def __init__(self, server: str, port: int = PORT, timeout_s: float = TIMEOUT_S) -> None:
-        if why := missing():
+        if why := unavailable():
             raise TestbedError(f"trex: {why}")
         import zmq
 

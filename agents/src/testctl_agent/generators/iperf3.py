@@ -38,12 +38,12 @@ _NS_PER_S = 10**9
 _LARGEST_WRITE = 2**20
 
 
-def missing() -> str | None:
-    """Why this generator is not available, or None."""
+def unavailable() -> str:
+    """Why this generator is not available; "" when it is."""
     if shutil.which(BINARY) is None:
         return "iperf3 is not installed: apt-get install iperf3"
-    why = tgen.missing()
-    return f"it is started on time by tgen, and {why}" if why else None
+    why = tgen.unavailable()
+    return f"it is started on time by tgen, and {why}" if why else ""
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
@@ -165,7 +165,7 @@ def result(workdir: Path, side: Side) -> Result:
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     """One end of a flow; options["side"] says which.  TestbedError for what it can't honour."""
     side: Side = "server" if need(options, "side", NAME) == "server" else "client"
-    reasons = [why] if (why := missing()) else refuses(options)
+    reasons = [why] if (why := unavailable()) else refuses(options)
     if reasons:
         raise TestbedError(f"iperf3 {side}: {'; '.join(reasons)}")
 

@@ -34,9 +34,9 @@ _MAGIC = b"tprb"
 _LOOK_S, _LEAST_WAIT_S = 0.005, 0.1
 
 
-def missing() -> str | None:
-    """Why this generator is not available, or None."""
-    return None
+def unavailable() -> str:
+    """Why this generator is not available; "" when it is."""
+    return ""
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from testctl_agent.generators._options import end_ns, need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
-from testctl_agent.params.flow.write_size import MOST_TOGETHER
+from testctl_agent.params.flow.traffic import MOST_TOGETHER
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
@@ -35,12 +35,12 @@ def binary() -> str:
     return str(_BUILT) if _BUILT.exists() else shutil.which(BINARY) or ""
 
 
-def missing() -> str | None:
-    """Why this generator is not available, or None."""
+def unavailable() -> str:
+    """Why this generator is not available; "" when it is."""
     found = binary()
     if not found:
         return "tgen is not built: make -C agents/tgen"
-    return None if os.access(found, os.X_OK) else f"{found} can't be executed"
+    return "" if os.access(found, os.X_OK) else f"{found} can't be executed"
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
@@ -102,7 +102,7 @@ def moved(result: Result) -> int:
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     """One end of a flow; options["side"] says which."""
     side: Side = "server" if need(options, "side", NAME) == "server" else "client"
-    if why := missing():
+    if why := unavailable():
         raise TestbedError(why)
     if reasons := refuses(options):
         raise TestbedError(f"{NAME}: {'; '.join(reasons)}")

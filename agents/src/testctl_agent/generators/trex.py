@@ -28,8 +28,8 @@ from testctl_agent.generators import _trex_astf, _trex_stl
 from testctl_agent.generators._options import asked, need
 from testctl_agent.generators._trex_load import Load
 from testctl_agent.generators._trex_rpc import PORT, Client
-from testctl_agent.generators._trex_rpc import missing as rpc_missing
-from testctl_agent.params.flow.duration import OTHERWISE
+from testctl_agent.generators._trex_rpc import unavailable as rpc_unavailable
+from testctl_agent.params.flow.traffic import OTHERWISE
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Result
@@ -64,9 +64,9 @@ class Mode(Protocol):
     def close(self) -> None: ...
 
 
-def missing() -> str | None:
-    """Why this generator is not available, or None."""
-    return rpc_missing()
+def unavailable() -> str:
+    """Why this generator is not available; "" when it is."""
+    return rpc_unavailable()
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
@@ -134,7 +134,7 @@ def drive(mode: Mode, asked_for: Load, start_ns: int, running: Running) -> dict[
 def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
     """One end of a flow; options["side"] says which.  The server's ends at once."""
     side = "server" if need(options, "side", NAME) == "server" else "client"
-    if why := missing():
+    if why := unavailable():
         raise TestbedError(f"{NAME}: {why}")
     kind, wanted = _kind(options), load(options)
 

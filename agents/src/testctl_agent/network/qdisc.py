@@ -178,7 +178,7 @@ def bpf_filter(entry: Entry) -> tuple[str, int]:
     return nl.string(inner.get(_BPF_NAME, b"")), struct.unpack("=I", inner.get(_BPF_ID, bytes(4)))[0]
 
 
-def missing(kind: str) -> str:
+def unavailable(kind: str) -> str:
     """Why this kernel can't make a qdisc of a kind; "" when it can.
 
     Asks for one without options (of fq: with a limit of one byte instead of four) on the loopback

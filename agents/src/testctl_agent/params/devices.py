@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from testctl_agent.network import ethtool
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
@@ -35,6 +36,27 @@ def spread(entity: Entity, parameter: str, value: Value, apply: Callable[[str, V
             raise
         except (TestbedError, OSError) as error:
             raise entity.refuse(parameter, f"{_plain(wanted)} on {device}", error) from error
+
+
+def unavailable_on(entity: Entity, reason: Callable[[str], str] = lambda device: "") -> str:
+    """Why a parameter of devices can't be set here: the first device's `reason` or error; "" when it can."""
+    for device in entity.devices:
+        try:
+            why = reason(device)
+        except TestbedError as error:
+            return str(error)
+        if why:
+            return why
+    return "" if entity.devices else "it has no network device"
+
+
+def lacking(device: str, what: str) -> str:
+    """The reason for a device that does not have something: "device eth1 (veth) has no rings"."""
+    try:
+        shown = f"{device} ({ethtool.driver(device)})"
+    except TestbedError:  # lo has no driver
+        shown = device
+    return f"device {shown} has no {what}"
 
 
 def _plain(value: Value) -> str:

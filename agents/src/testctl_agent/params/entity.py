@@ -44,7 +44,7 @@ class Entity:
         """The error for a value that can't be set: who, wanted, and why not."""
         return ApplyError(self._refusal(parameter, wanted, why))
 
-    def lacks(self, parameter: str, wanted: object, why: object) -> Unavailable:
+    def unavailable(self, parameter: str, wanted: object, why: object) -> Unavailable:
         """The same for one that this kernel or machine can't have at all."""
         return Unavailable(self._refusal(parameter, wanted, why))
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.network import netlink as nl
+from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Int, Value
 
@@ -25,39 +26,31 @@ HELP = "Largest IP packet, the same on every entity of a path"
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent.network import netlink
-
-    return gather(entity, netlink.mtu)
+    return gather(entity, nl.mtu)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent.network import netlink
-
-    spread(entity, name, value, lambda device, mtu: netlink.set_mtu(device, int(mtu)))
+    spread(entity, name, value, lambda device, mtu: nl.set_mtu(device, int(mtu)))
 
 
-def needs(entity: Entity, name: str) -> str:
-    return "" if entity.devices else "it has no network device"
+def unavailable(entity: Entity, name: str) -> str:
+    return unavailable_on(entity)
 
 
 def lasting(entity: Entity, name: str, value: Value) -> str:
     """Why the MTU can't be brought back with all that changes with it; "" when it can."""
-    from testctl_agent.network import netlink
-
     for device in entity.devices:
-        if netlink.mtu(device) != value and (reason := _lasting(entity, device, int(value))):
+        if nl.mtu(device) != value and (reason := _lasting(entity, device, int(value))):
             return reason
     return ""
 
 
 def _lasting(entity: Entity, device: str, wanted: int) -> str:
-    from testctl_agent.network import netlink
-
-    now = netlink.mtu(device)
+    now = nl.mtu(device)
     for upper in sorted((entity.sys / "class/net" / device).glob("upper_*")):
         lies_on = upper.name.removeprefix("upper_")
         follows = (upper / "bridge").is_dir()  # both ways
-        if not follows and (its := netlink.mtu(lies_on)) > wanted:
+        if not follows and (its := nl.mtu(lies_on)) > wanted:
             return f"{lies_on} lies on {device} and has {its}, which the kernel would lower for good"
     own = _number(entity.proc / f"sys/net/ipv6/conf/{device}/mtu")
     if own is None:
@@ -82,8 +75,6 @@ def _number(path: Path) -> int | None:
 
 def _ipv6_routes_with_mtu(device: str) -> int:
     """How many have that metric, not locked."""
-    from testctl_agent.network import netlink as nl
-
     index = struct.pack("=I", nl.index(device))
     with nl.Netlink() as netlink:
         answers = netlink.dump(nl.RTM_GETROUTE, _RTMSG.pack(_INET6, 0, 0, 0, 0, 0, 0, 0, 0))

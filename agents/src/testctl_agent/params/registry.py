@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find every parameter by the name of its file, and refuse what is not whole.
+"""Find every parameter below params/KIND/, and refuse what is not whole.
 
-A file params/KIND/NAME.py gives `SPEC`, a ParamSpec of that kind and name.  For a state
-parameter it also gives
+A file params/KIND/NAME.py gives `SPEC`, the ParamSpec of that kind and name; or it gives `SPECS`, a list of ParamSpecs
+of that kind with names of their own.  For state parameters it also gives
 
     read(entity, name) -> Value           what the kernel has now
     apply(entity, name, value) -> None    set it; ApplyError says who, wanted and got
-    needs(entity, name) -> str            "" when it can be set here, else why not
+    unavailable(entity, name) -> str      why it can't be set here; "" when it can
 
 and it may give
 
     lasting(entity, name, value) -> str   why a restore would not bring back all that this value changes ("" : it would)
 
-where `name` is the word in the plan (it matters for families such as sysctls), and `value` is
-whatever `read` returned or the plan's type accepts.  A collector's file may give `missing() -> str`,
-why its host can't have it ("" when it can).  A family may give `spec_for(name)`, the
-ParamSpec of one of its members.  Importing these files must stay cheap: controllers do it for
+where `name` is the word in the plan, and `value` is whatever `read` returned or the plan's type accepts.  A
+collector's file may give `unavailable() -> str`, why its host can't have it ("" when it can).  A family may give
+`spec_for(name)`, the ParamSpec of one of its members.  Importing these files must stay cheap: controllers do it for
 the specs alone.
 """
 
@@ -35,94 +34,114 @@ from testctl_agent.spec.param import Kind, ParamSpec
 from testctl_agent.spec.types import Value
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_STATE_FUNCTIONS = ("read", "apply", "needs")
+_STATE_FUNCTIONS = ("read", "apply", "unavailable")
 _KEPT = 1024
 """Names whose parameter is remembered: a family has more members than a peer may make an agent remember."""
 
 
 class RegistryError(TestbedError):
-    """A parameter file is incomplete, or two claim one name."""
+    """A parameter file is incomplete, or two give one name."""
 
 
 class StateModule(Protocol):
-    """A state parameter's file."""
-
-    SPEC: ParamSpec
+    """The file of a state parameter."""
 
     def read(self, entity: Entity, name: str) -> Value: ...
 
     def apply(self, entity: Entity, name: str, value: Value) -> None: ...
 
-    def needs(self, entity: Entity, name: str) -> str: ...
+    def unavailable(self, entity: Entity, name: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class Member:
+    """A parameter, or a family of them, and the file that gives it."""
+
+    spec: ParamSpec
+    module: ModuleType
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The members by kind and file name."""
+    """The parameters by kind and name, in the order of the names."""
 
-    members: Mapping[Kind, Mapping[str, ModuleType]]
+    members: Mapping[Kind, Mapping[str, Member]]
 
     def specs(self) -> dict[str, dict[str, ParamSpec]]:
         """kind -> name -> spec, in the order of the names."""
-        return {kind: {name: spec(found) for name, found in files.items()} for kind, files in self.members.items()}
+        return {kind: {name: found.spec for name, found in named.items()} for kind, named in self.members.items()}
 
     def find(self, kind: str, name: str) -> ParamSpec | None:
         """The spec of what a plan calls `name`; None when that kind has no such parameter."""
         found = self._member(kind, name)
         if found is None:
             return None
-        spec_for = getattr(found, "spec_for", None)
-        return cast(ParamSpec, spec_for(name)) if spec_for else spec(found)
+        spec_for = getattr(found.module, "spec_for", None)
+        return cast(ParamSpec, spec_for(name)) if spec_for else found.spec
 
     def module(self, kind: str, name: str) -> StateModule:
         """The file that reads and applies a state parameter; RegistryError when there is none."""
         found = self._member(kind, name)
-        if found is None or spec(found).role != "state":
+        if found is None or found.spec.role != "state":
             raise RegistryError(f"{kind}: no state parameter {name!r}")
-        return cast(StateModule, found)
+        return cast(StateModule, found.module)
 
-    def _member(self, kind: str, name: str) -> ModuleType | None:
-        files = self.members.get(cast(Kind, kind), {})
-        if name in files:
-            return files[name]
-        return next((found for found in files.values() if spec(found).matches(name)), None)
-
-
-def spec(member: ModuleType) -> ParamSpec:
-    return cast(ParamSpec, member.SPEC)
+    def _member(self, kind: str, name: str) -> Member | None:
+        named = self.members.get(cast(Kind, kind), {})
+        if name in named:
+            return named[name]
+        return next((found for found in named.values() if found.spec.matches(name)), None)
 
 
 def load(folder: Path, package: str) -> Registry:
     """Import the members below `folder`, whose package is `package`.  Raises RegistryError."""
-    members: dict[Kind, dict[str, ModuleType]] = {}
+    members: dict[Kind, dict[str, Member]] = {}
     for kind in KINDS:
-        names = sorted(p.stem for p in (folder / kind).glob("*.py") if not p.stem.startswith("_"))
-        members[kind] = {name: importlib.import_module(f"{package}.{kind}.{name}") for name in names}
-        for name, found in members[kind].items():
-            if complaint := _incomplete(kind, name, found) or _doubled(name, found, members[kind]):
-                raise RegistryError(f"params/{kind}/{name}.py: {complaint}")
+        found: dict[str, Member] = {}
+        for file in sorted(p.stem for p in (folder / kind).glob("*.py") if not p.stem.startswith("_")):
+            module = importlib.import_module(f"{package}.{kind}.{file}")
+            for spec in _specs_of(kind, file, module):
+                if spec.name in found:
+                    raise RegistryError(
+                        f"params/{kind}/{file}.py: duplicate of {spec.name} in {_file(found[spec.name])}"
+                    )
+                found[spec.name] = Member(spec, module)
+        for name, member in found.items():
+            taken = [other for other in found if other != name and member.spec.pattern and member.spec.matches(other)]
+            if taken:
+                raise RegistryError(f"params/{kind}/{_file(member)}: duplicate: its pattern takes the name {taken[0]}")
+        members[kind] = dict(sorted(found.items()))
     for name in members["port"].keys() & members["switch"].keys():
-        raise RegistryError(f"params/port/{name}.py: duplicate of params/switch/{name}.py: a switch takes both")
+        raise RegistryError(f"params/port: duplicate of params/switch: {name}: a switch takes both")
     return Registry(members)
 
 
-def _incomplete(kind: Kind, name: str, found: ModuleType) -> str:
-    given = getattr(found, "SPEC", None)
-    if not isinstance(given, ParamSpec):
-        return "has no SPEC = ParamSpec(...)"
-    if given.name != name:
-        return f"SPEC.name is {given.name!r}, want the name of the file"
-    if given.kind != kind:
-        return f"SPEC.kind is {given.kind!r}, want {kind!r}, the name of the folder"
-    if not given.help:
-        return "SPEC.help is empty"
-    wanted = [f for f in _STATE_FUNCTIONS if given.role == "state" and not callable(getattr(found, f, None))]
-    return f"has no function {', '.join(wanted)}" if wanted else ""
+def _file(member: Member) -> str:
+    return f"{member.module.__name__.rpartition('.')[2]}.py"
 
 
-def _doubled(name: str, found: ModuleType, files: Mapping[str, ModuleType]) -> str:
-    taken = [other for other in files if other != name and spec(found).pattern and spec(found).matches(other)]
-    return f"duplicate: its pattern takes the name of {taken[0]}.py" if taken else ""
+def _specs_of(kind: Kind, file: str, module: ModuleType) -> list[ParamSpec]:
+    """What a file gives.  RegistryError names the file, and what it lacks."""
+    alone = not hasattr(module, "SPECS")
+    specs = [getattr(module, "SPEC", None)] if alone else list(module.SPECS)
+    for spec in specs:
+        if complaint := _incomplete(kind, file if alone else "", spec, module):
+            raise RegistryError(f"params/{kind}/{file}.py: {complaint}")
+    return cast(list[ParamSpec], specs)
+
+
+def _incomplete(kind: Kind, name: str, spec: object, module: ModuleType) -> str:
+    """What is wrong with a spec; `name` is what it has to be called, "" for any name."""
+    if not isinstance(spec, ParamSpec):
+        return "has no SPEC = ParamSpec(...), nor SPECS = [...] of them"
+    if name and spec.name != name:
+        return f"SPEC.name is {spec.name!r}, want the name of the file"
+    if spec.kind != kind:
+        return f"the kind of {spec.name} is {spec.kind!r}, want {kind!r}, the name of the folder"
+    if not spec.help:
+        return f"the help of {spec.name} is empty"
+    lacking = [f for f in _STATE_FUNCTIONS if spec.role == "state" and not callable(getattr(module, f, None))]
+    return f"has no function {', '.join(lacking)}" if lacking else ""
 
 
 @functools.cache
@@ -143,11 +162,16 @@ def find(kind: str, name: str) -> ParamSpec | None:
 
 @functools.lru_cache(_KEPT)
 def module(kind: str, name: str) -> StateModule:
-    """read, apply and needs of a state parameter; RegistryError when there is none."""
+    """read, apply and unavailable of a state parameter; RegistryError when there is none."""
     return _registry().module(kind, name)
 
 
 def collectors(kind: str) -> dict[str, str]:
-    """The collectors whose file tells whether this host or switch can have them: name -> why not, or ""."""
-    files = _registry().members.get(cast(Kind, kind), {})
-    return {name: found.missing() for name, found in files.items() if callable(getattr(found, "missing", None))}
+    """The collectors whose file says whether this host or switch can have them: name -> why not, or ""."""
+    named = _registry().members.get(cast(Kind, kind), {})
+    reasons = {
+        name: getattr(found.module, "unavailable", None)
+        for name, found in named.items()
+        if found.spec.role == "collector"
+    }
+    return {name: reason() for name, reason in reasons.items() if reason}

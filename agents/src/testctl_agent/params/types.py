@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Value types that spec/types.py does not have: a number or "none", text of words, and no value at all."""
+"""Value types that spec/types.py does not have."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from testctl_agent.spec.types import Int, Value
+from testctl_agent.spec.types import Amount, Int, Value
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,42 @@ class OrNone:
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.of.schema(), {"const": "none"}]}
+
+
+@dataclass(frozen=True)
+class InSteps(Amount):
+    """An Amount that is a multiple of `step`: the kernel takes it in a coarser unit than ours."""
+
+    step: int = 1
+
+    @property
+    def want(self) -> str:
+        return f"{super().want}, in steps of {self.of(self.step)}"
+
+    def parse(self, raw: object) -> Value:
+        value = super().parse(raw)
+        if not isinstance(value, str) and int(value) % self.step:
+            raise ValueError(f"want {self.want}; got {raw!r}")
+        return value
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Text of a small language; its value is the canonical text.
+
+    canonical  gives it, or raises ValueError
+    """
+
+    want: str
+    canonical: Callable[[str], str]
+
+    def parse(self, raw: object) -> Value:
+        if not isinstance(raw, str):
+            raise ValueError(f"want {self.want}; got {raw}")
+        return self.canonical(raw)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "description": self.want}
 
 
 @dataclass(frozen=True)

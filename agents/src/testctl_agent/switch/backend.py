@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -43,7 +43,7 @@ class Backend(Protocol):
     @property
     def name(self) -> str: ...
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         """Why a parameter can't be had here; "" when it can."""
         ...
 
@@ -66,27 +66,32 @@ class Backend(Protocol):
         ...
 
 
-DOUBLE = "fake"
-"""The back end that only tests start."""
+Open = Callable[[tuple[str, ...], Mapping[str, str]], Backend]
+
+_registered: dict[str, Open] = {}
+
+
+def register(name: str, open_backend: Open) -> None:
+    """Let agents of this process have a back end that is no file here, such as a test double; no plan can name it."""
+    _registered[name] = open_backend
 
 
 @functools.cache
-def names() -> tuple[str, ...]:
-    """Every back end there is: the files beside this one that open one."""
+def of_plans() -> tuple[str, ...]:
+    """The back ends that a plan can name: the files beside this one that open one."""
     opens = re.compile(r"^def open_backend\(", re.MULTILINE)
     here = Path(__file__).parent
     return tuple(sorted(p.stem for p in here.glob("*.py") if opens.search(p.read_text(encoding="utf-8"))))
 
 
-def of_plans() -> tuple[str, ...]:
-    """Those that a plan can name: the test double is for an agent's configuration in tests."""
-    return tuple(name for name in names() if name != DOUBLE)
+def names() -> tuple[str, ...]:
+    """Every back end that an agent of this process can have."""
+    return tuple(sorted({*of_plans(), *_registered}))
 
 
 def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
     if name not in names():
         raise TestbedError(f"switch back end {name!r}: want one of {', '.join(names())}")
-    module = importlib.import_module(f"testctl_agent.switch.{name}")
-    found: Backend = module.open_backend(tuple(devices.values()), forwarding)
-    return found
+    opened: Open = _registered.get(name) or importlib.import_module(f"testctl_agent.switch.{name}").open_backend
+    return opened(tuple(devices.values()), forwarding)

@@ -22,7 +22,7 @@ from testctl_agent.switch.backend import UNSET
 from testctl_agent.switch.drivers import bmv2_units, p4info, simple_switch
 from testctl_agent.switch.drivers.driver import Count
 from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
-from testctl_agent.switch.drivers.schema import missing as schema_missing
+from testctl_agent.switch.drivers.schema import unavailable as schema_unavailable
 from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
 
@@ -53,7 +53,7 @@ class Bmv2Backend:
         self._given: dict[str, tuple[int, int, int]] = {}
         self._delays = NetemBackend(ports)
         program, info = built()
-        if reason := schema_missing():
+        if reason := schema_unavailable():
             raise TestbedError(reason)
         known = p4info.read(info)
         numbered = {number: device for device, number in self._numbers.items()}
@@ -83,11 +83,11 @@ class Bmv2Backend:
         """End the process; the devices are as they were before."""
         self._undo.close()
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         if what not in UNSET:
             return f"a port has no {what}"
         if what == "delay":
-            missing = self._delays.can("delay")
+            missing = self._delays.unavailable("delay")
             return f"BMv2 has no delay, and this kernel has no netem for it: {missing}" if missing else ""
         if what in ("rate", "buffer", "flows", "fate") and self._switch.thrift is None:
             return "BMv2 was built without Thrift, and its P4Runtime has neither queues nor registers"
@@ -113,7 +113,7 @@ class Bmv2Backend:
 
     def apply(self, port: str, what: str, value: Value) -> None:
         self._alive(port, what)
-        if reason := self.can(what):
+        if reason := self.unavailable(what):
             if value == UNSET.get(what):
                 return
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
@@ -134,7 +134,7 @@ class Bmv2Backend:
             "buffer": "counted in packets of MTU size, rounded down, at least one; can't be read back; "
             "1024 packets before the program and 128 behind it are held beyond it",
             "ecn_threshold": "compared with the packets that wait, each taken as MTU-sized, rounded up",
-            "delay": self.can("delay") or "by the kernel's netem behind BMv2",
+            "delay": self.unavailable("delay") or "by the kernel's netem behind BMv2",
             "framing": "counts in the size of the packet that rate, buffer and threshold are divided by",
             "telemetry": "none: BMv2 reports no packet; fates are counted by rule",
             "hosts": "must compute checksums and cut segments themselves (tx off, tso off, gso off)",

@@ -67,13 +67,13 @@ class EbpfBackend:
                 ebpf_ports.detach(device)
         self._loaded.close()
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         if what in SWITCH_PARAMETERS or what == "ecn_threshold":
             return ""
         if what not in PORT_PARAMETERS:
             return f"a port has no {what}"
         if self._missing is None:
-            self._missing = qdisc.missing("fq")
+            self._missing = qdisc.unavailable("fq")
         return f"{self._missing}, which lets packets go at their time" if self._missing else ""
 
     def read(self, port: str, what: str) -> Value:
@@ -92,7 +92,7 @@ class EbpfBackend:
     def apply(self, port: str, what: str, value: Value) -> None:
         if what not in SWITCH_PARAMETERS:
             self._number(port, what)
-        if value != UNSET.get(what) and (reason := self.can(what)):
+        if value != UNSET.get(what) and (reason := self.unavailable(what)):
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
         if what == "flows":
             self._tables.set_flows(str(value))
@@ -136,7 +136,8 @@ class EbpfBackend:
     def describe(self) -> dict[str, str]:
         return {
             "forwarding": f"the P4 program testbed, {testbed_object.compiled().name}, translated to eBPF",
-            "rate": self.can("rate") or "exact; packets leave at the kernel's next timer tick of their nanosecond",
+            "rate": self.unavailable("rate")
+            or "exact; packets leave at the kernel's next timer tick of their nanosecond",
             "flooding": self._flooding(),
             "counting": self._counting or "exact; a port's packets come one after the other",
             "buffer": f"at most {MOST_BYTES} bytes; without a rate nothing waits and it has no effect",

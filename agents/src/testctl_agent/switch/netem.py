@@ -74,7 +74,7 @@ class NetemBackend:
         self.ports = ports
         self._missing: str | None = None
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         if what in SWITCH_PARAMETERS:
             return "netem knows no flows; take the back end ebpf"
         if what not in PORT_PARAMETERS:
@@ -82,7 +82,7 @@ class NetemBackend:
         if what in _NOT_HERE:
             return _NOT_HERE[what]
         if self._missing is None:
-            self._missing = qdisc.missing("netem")
+            self._missing = qdisc.unavailable("netem")
         return self._missing
 
     def read(self, port: str, what: str) -> Value:
@@ -95,9 +95,9 @@ class NetemBackend:
         return {"rate": model.rate or "none", "delay": model.delay}[what]
 
     def apply(self, port: str, what: str, value: Value) -> None:
-        if what in UNSET and value == UNSET[what] and self.can(what):
+        if what in UNSET and value == UNSET[what] and self.unavailable(what):
             return
-        if reason := self.can(what):
+        if reason := self.unavailable(what):
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
         model = replace(_in_force(port)[0], **{what: 0 if value == "none" else int(value)})
         try:
@@ -110,7 +110,7 @@ class NetemBackend:
             "forwarding": "the kernel's bridge",
             "buffer": "counted in packets of MTU size, also when they are smaller; without a rate it has no effect",
             **_NOT_HERE,
-            "fate": self.can("fate"),
+            "fate": self.unavailable("fate"),
         }
 
     def counters(self) -> list[dict[str, object]]:

@@ -54,7 +54,7 @@ class TofinoBackend:
             for restore in self._before.values():
                 undo.callback(restore)
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         return _CANNOT.get(what, "" if what in UNSET else f"a port has no {what}")
 
     def read(self, port: str, what: str) -> Value:
@@ -73,7 +73,7 @@ class TofinoBackend:
             raise ApplyError(f"port {port}, {what}: {error}") from error
 
     def apply(self, port: str, what: str, value: Value) -> None:
-        if reason := self.can(what):
+        if reason := self.unavailable(what):
             if value == UNSET.get(what):
                 return
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")

@@ -20,7 +20,7 @@ CAP_SYS_ADMIN = 21
 _TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy_sock")
 
 
-def lacks(root: Path = Path("/")) -> str:
+def unavailable(root: Path = Path("/")) -> str:
     """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, by who may."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)

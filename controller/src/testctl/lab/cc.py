@@ -65,7 +65,7 @@ def check(name: str) -> Iterator[str]:
     yield f"{name}: compiles for this machine"
     compiled(source, BPF)
     yield f"{name}: compiles as BPF"
-    missing = struct_ops.lacks() or ("" if os.geteuid() == 0 else "that wants root")
+    missing = struct_ops.unavailable() or ("" if os.geteuid() == 0 else "that wants root")
     if missing:
         yield f"{name}: not shown to a verifier: {missing}"
         return

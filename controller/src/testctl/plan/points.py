@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testctl_agent.params.flow.duration import OTHERWISE
 from testctl_agent.params.flow.pattern import schedule_of
+from testctl_agent.params.flow.traffic import OTHERWISE
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
+from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
 
 _A_LITTLE = 1.02
 """What a point may take beyond its duration before the axis follows: the last packets under way."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from testctl_agent.params import registry
-from testctl_agent.params.flow.duration import OTHERWISE, ends_by_itself
+from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value

@@ -40,7 +40,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
     if wanted not in available and shared.source_of(wanted) is None:
         have = ", ".join(sorted(available))
-        raise entity.lacks(name, value, f"this kernel has {have}, and there is no BPF program of that name")
+        raise entity.unavailable(name, value, f"this kernel has {have}, and there is no BPF program of that name")
     try:
         shared.borrow(wanted)
         if not _written(entity, name, wanted):
@@ -48,7 +48,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
             if not _written(entity, name, wanted):
                 raise entity.refuse(name, value, "not allowed in this namespace")
     except Unavailable as error:
-        raise entity.lacks(name, value, error) from error
+        raise entity.unavailable(name, value, error) from error
     except (ProgramError, TestbedError) as error:
         raise entity.refuse(name, value, error) from error
     _give_back(wanted)
@@ -74,5 +74,5 @@ def _give_back(kept: str) -> None:
             shared.give_back(other)
 
 
-def needs(entity: Entity, name: str) -> str:
+def unavailable(entity: Entity, name: str) -> str:
     return "" if _file(entity, "available_").exists() else f"{_file(entity, 'available_')} is not there"

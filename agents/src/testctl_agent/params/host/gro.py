@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.network import ethtool
+from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Switch, Value
@@ -12,16 +13,12 @@ SPEC = ParamSpec(name="gro", kind="host", help="Merge received packets (generic 
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent.network import ethtool
-
     return gather(entity, lambda device: ethtool.feature(device, "gro"))
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent.network import ethtool
-
     spread(entity, name, value, lambda device, on: ethtool.set_feature(device, "gro", bool(on)))
 
 
-def needs(entity: Entity, name: str) -> str:
-    return "" if entity.devices else "it has no network device"
+def unavailable(entity: Entity, name: str) -> str:
+    return unavailable_on(entity)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Value
@@ -49,8 +49,9 @@ def apply(entity: Entity, name: str, value: Value) -> None:
     spread(entity, name, value, one)
 
 
-def needs(entity: Entity, name: str) -> str:
-    for device in entity.devices:
-        if not _file(entity, device, "napi_defer_hard_irqs").exists():
-            return f"{_file(entity, device, 'napi_defer_hard_irqs')} is not there"
-    return "" if entity.devices else "it has no network device"
+def unavailable(entity: Entity, name: str) -> str:
+    def reason(device: str) -> str:
+        file = _file(entity, device, "napi_defer_hard_irqs")
+        return "" if file.exists() else f"{file} is not there"
+
+    return unavailable_on(entity, reason)

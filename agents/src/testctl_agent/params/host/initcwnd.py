@@ -94,5 +94,5 @@ def apply(entity: Entity, name: str, value: Value) -> None:
         raise entity.refuse(name, value, error) from error
 
 
-def needs(entity: Entity, name: str) -> str:
+def unavailable(entity: Entity, name: str) -> str:
     return "" if _routes(entity) else f"no IPv4 route through {', '.join(entity.devices) or 'any device'}"

@@ -25,8 +25,8 @@ def read(entity: Entity, name: str) -> Value:
 def apply(entity: Entity, name: str, value: Value) -> None:
     running = read(entity, name)
     if value != running:
-        raise entity.lacks(name, value, f"got {running} (running: {os.uname().release})")
+        raise entity.unavailable(name, value, f"got {running} (running: {os.uname().release})")
 
 
-def needs(entity: Entity, name: str) -> str:
+def unavailable(entity: Entity, name: str) -> str:
     return ""

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.network import ethtool_netlink
+from testctl_agent.params.devices import gather, lacking, spread, unavailable_on
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.host_nic import lacks
-from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Switch, Value
 
@@ -17,25 +16,16 @@ _FEATURE = "rx-lro"
 
 
 def read(entity: Entity, name: str) -> Value:
-    from testctl_agent.network import ethtool_netlink
-
     return gather(entity, lambda device: ethtool_netlink.features(device)[_FEATURE].on)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    from testctl_agent.network import ethtool_netlink
-
     spread(entity, name, value, lambda device, on: ethtool_netlink.set_feature(device, _FEATURE, bool(on)))
 
 
-def needs(entity: Entity, name: str) -> str:
-    from testctl_agent.network import ethtool_netlink
+def unavailable(entity: Entity, name: str) -> str:
+    def reason(device: str) -> str:
+        found = ethtool_netlink.features(device).get(_FEATURE)
+        return "" if found and found.can_change else lacking(device, "large receive offload that can be switched")
 
-    for device in entity.devices:
-        try:
-            found = ethtool_netlink.features(device).get(_FEATURE)
-        except TestbedError as error:
-            return str(error)
-        if found is None or not found.can_change:
-            return lacks(device, "large receive offload that can be switched")
-    return "" if entity.devices else "it has no network device"
+    return unavailable_on(entity, reason)

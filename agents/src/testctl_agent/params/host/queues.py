@@ -6,9 +6,9 @@ A device on which the two differ reads "rx:2,tx:4", which apply takes back.
 
 from __future__ import annotations
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.network import ethtool_netlink as nic
+from testctl_agent.params.devices import gather, lacking, spread, unavailable_on
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.host_nic import lacks
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Int, Value
@@ -39,8 +39,6 @@ def channels_for(channels: dict[str, int], value: Value) -> dict[str, int]:
 
 
 def _read(device: str) -> Value:
-    from testctl_agent.network import ethtool_netlink as nic
-
     value = value_of(nic.get(device, nic.CHANNELS))
     if value is None:
         raise TestbedError(f"device {device} has no queues that can be set")
@@ -48,8 +46,6 @@ def _read(device: str) -> Value:
 
 
 def _apply(device: str, value: Value) -> None:
-    from testctl_agent.network import ethtool_netlink as nic
-
     nic.put(device, nic.CHANNELS, channels_for(nic.get(device, nic.CHANNELS), value))
 
 
@@ -61,23 +57,16 @@ def apply(entity: Entity, name: str, value: Value) -> None:
     spread(entity, name, value, _apply)
 
 
-def needs(entity: Entity, name: str) -> str:
-    from testctl_agent.network import ethtool_netlink as nic
+def unavailable(entity: Entity, name: str) -> str:
+    def reason(device: str) -> str:
+        known = value_of(nic.get(device, nic.CHANNELS)) is not None
+        return "" if known else lacking(device, "queues that can be set")
 
-    for device in entity.devices:
-        try:
-            found = nic.get(device, nic.CHANNELS)
-        except TestbedError as error:
-            return str(error)
-        if value_of(found) is None:
-            return lacks(device, "queues that can be set")
-    return "" if entity.devices else "it has no network device"
+    return unavailable_on(entity, reason)
 
 
 def lasting(entity: Entity, name: str, value: Value) -> str:
     """Why fewer queues can't be brought back as they were: those that go forget which processors they have."""
-    from testctl_agent.network import ethtool_netlink as nic
-
     for device in entity.devices:
         now = nic.get(device, nic.CHANNELS)
         left = max(channels_for(now, value).values(), default=0)

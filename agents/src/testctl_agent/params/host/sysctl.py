@@ -61,7 +61,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
         raise entity.refuse(name, value, f"{_file(entity, name)}: {error.strerror}") from error
 
 
-def needs(entity: Entity, name: str) -> str:
+def unavailable(entity: Entity, name: str) -> str:
     path, full = _file(entity, name), _full(name)
     if not path.is_file():
         return f"there is no {full} in this kernel, or only in its first network namespace"

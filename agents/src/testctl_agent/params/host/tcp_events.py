@@ -16,8 +16,8 @@ SPEC = ParamSpec(
 )
 
 
-def missing() -> str:
+def unavailable() -> str:
     """Why this host can't record them; "" when it can."""
     from testctl_agent.tcp_trace import bpf, lab  # controllers import this file for SPEC alone
 
-    return "" if lab.LAB_FILE.exists() else bpf.lacks()
+    return "" if lab.LAB_FILE.exists() else bpf.unavailable()

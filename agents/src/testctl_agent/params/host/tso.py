@@ -12,7 +12,8 @@ veth that sends segments whole but has no GSO reads that with "gso:off": which a
 
 from __future__ import annotations
 
-from testctl_agent.params.devices import gather, spread
+from testctl_agent.network import ethtool
+from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Switch, Value
@@ -30,8 +31,6 @@ _GSO = "gso"
 
 
 def _read(device: str) -> Value:
-    from testctl_agent.network import ethtool
-
     state = ethtool.segmentation(device)
     on = next(iter(state.values()), False)
     odd = len(set(state.values())) > 1
@@ -44,8 +43,6 @@ def _read(device: str) -> Value:
 
 
 def _apply(device: str, value: Value) -> None:
-    from testctl_agent.network import ethtool
-
     veth = ethtool.driver(device) == "veth"
     if isinstance(value, str) and ":" in value:
         state = {name: word == "on" for name, _, word in (part.partition(":") for part in value.split(","))}
@@ -66,5 +63,5 @@ def apply(entity: Entity, name: str, value: Value) -> None:
     spread(entity, name, value, _apply)
 
 
-def needs(entity: Entity, name: str) -> str:
-    return "" if entity.devices else "it has no network device"
+def unavailable(entity: Entity, name: str) -> str:
+    return unavailable_on(entity)

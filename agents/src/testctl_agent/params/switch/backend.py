@@ -27,5 +27,5 @@ def apply(entity: Entity, name: str, value: Value) -> None:
         raise entity.refuse(name, value, f"got {running}")
 
 
-def needs(entity: Entity, name: str) -> str:
+def unavailable(entity: Entity, name: str) -> str:
     return "" if entity.backend else "its agent was started without a back end"

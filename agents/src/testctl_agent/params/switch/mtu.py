@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from testctl_agent.params.link_mtu import HELP, TYPE, apply, lasting, needs, read
+from testctl_agent.params.link_mtu import HELP, TYPE, apply, lasting, read, unavailable
 from testctl_agent.spec.param import ParamSpec
 
-__all__ = ["SPEC", "apply", "lasting", "needs", "read"]
+__all__ = ["SPEC", "apply", "lasting", "read", "unavailable"]
 
 SPEC = ParamSpec(name="mtu", kind="switch", help=HELP, type=TYPE, scope="path")

@@ -83,7 +83,7 @@ def message(name: str) -> Any:
     return _messages()[name]
 
 
-def missing() -> str:
+def unavailable() -> str:
     """Why P4Runtime can't be spoken here; "" when it can."""
     try:
         _messages()

@@ -37,7 +37,7 @@ def find() -> Path | None:
     return Path(found) if found else None
 
 
-def missing() -> str:
+def unavailable() -> str:
     """Why BMv2 can't be run here; "" when it can."""
     if find() is None:
         where = os.environ.get(VARIABLE)
@@ -143,7 +143,7 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
     With devices its Thrift port is closed to all but this host first; without, for tests alone, it is not.
     Raises TestbedError: not found, did not start, did not listen in time.
     """
-    if reason := missing():
+    if reason := unavailable():
         raise TestbedError(f"BMv2: {reason}")
     end_stale(directory)
     directory.mkdir(parents=True, mode=0o700)

@@ -24,7 +24,7 @@ table inet {name} {{
 """
 
 
-def missing() -> str:
+def unavailable() -> str:
     """Why a port can't be closed here; "" when it can."""
     return "" if shutil.which("nft") else "want nft (nftables) on PATH, to close BMv2's Thrift port; got none"
 
@@ -35,7 +35,7 @@ def _name(port: int) -> str:
 
 def close(port: int) -> None:
     """Before anybody listens there.  Raises TestbedError."""
-    if reason := missing():
+    if reason := unavailable():
         raise TestbedError(f"BMv2: {reason}")
     subprocesses.run(["nft", "-f", "-"], stdin=_RULES.format(name=_name(port), port=port))
 

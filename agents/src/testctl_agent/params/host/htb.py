@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rate limiter of a host: HTB on its device, with marking.  The five htb_* files share this.
+"""The rate limiter of a host: HTB on its device, with marking.
 
     eth0 root  htb 1:            default class 1:1, rate = ceil = htb_rate, bucket htb_burst
       leaf     bfifo or red      limit htb_buffer
@@ -20,12 +20,50 @@ buffer was asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from testctl_agent.network import qdisc
+from testctl_agent.params.devices import unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Amount, Choice, Value
+from testctl_agent.spec.units import Bytes, Rate
+
+_spec = partial(ParamSpec, kind="host")
+
+SPECS = [
+    _spec(
+        name="htb_buffer",
+        help="Bytes that may wait in HTB; none: 1 MB",
+        type=Amount(Bytes, least=1, most=2**31 - 1, none="none"),
+        after=("htb_rate",),
+    ),
+    _spec(
+        name="htb_burst",
+        help="Bucket of HTB; none: 10 us of its rate, at least 1600 bytes",
+        type=Amount(Bytes, least=1, most=2**30 - 1, none="none"),
+        after=("htb_rate",),
+    ),
+    _spec(
+        name="htb_ecn_threshold",
+        help="Bytes waiting in HTB at which it marks (see htb_mark); none: it never marks",
+        type=Amount(Bytes, least=1, most=2**31 - 1, none="none"),
+        after=("htb_rate", "htb_mark"),
+    ),
+    _spec(
+        name="htb_mark",
+        help="data: CE on data packets; ack: ECE on the ACKs that come back",
+        type=Choice(("data", "ack")),
+        after=("htb_rate",),
+    ),
+    _spec(
+        name="htb_rate",
+        help="Rate limit of what the host sends (HTB); none: no limiter",
+        type=Amount(Rate, least=8, most=10**13, none="none"),
+    ),
+]
 
 DEFAULT_BUFFER = 1_000_000
 """Bytes that may wait when htb_buffer says nothing."""
@@ -59,7 +97,7 @@ class Htb:
         elif self.ecn_threshold is None:
             kind = "bfifo"
         else:
-            kind = "data" if qdisc.missing("red") else "red"
+            kind = "data" if qdisc.unavailable("red") else "red"
         return kind, self.buffer is not None
 
 
@@ -128,7 +166,9 @@ def remove(device: str) -> None:
         read_state(device)  # raises, and says whose it is, when it is not ours
         qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
     if any(q.kind == "clsact" for q in there):
-        _remove_marking(device)
+        from testctl_agent.bpf import htb_mark
+
+        htb_mark.remove(device)
 
 
 def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
@@ -136,14 +176,14 @@ def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
     form, before = new.form, old.form
     kind, counted = form[0], form[0] in _COUNTED
     buffer = DEFAULT_BUFFER if new.buffer is None else new.buffer
-    if counted:
+    if counted or before[0] in _COUNTED:
         from testctl_agent.bpf import htb_mark
-
+    if counted:
         threshold = htb_mark.UNSET if new.ecn_threshold is None else new.ecn_threshold
         try:
             htb_mark.put(device, threshold, buffer, data=kind == "data")
         except TestbedError as error:
-            why = f"{qdisc.missing('red')}, so a BPF program has to mark data: " if kind == "data" else ""
+            why = f"{qdisc.unavailable('red')}, so a BPF program has to mark data: " if kind == "data" else ""
             raise TestbedError(f"{why}{error}") from error
     if kind == "red":
         name, leaf = "red", qdisc.red_options(buffer, new.ecn_threshold or 0)
@@ -159,13 +199,7 @@ def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
     if fresh and counted:
         htb_mark.emptied(device)
     if not counted and before[0] in _COUNTED:
-        _remove_marking(device)
-
-
-def _remove_marking(device: str) -> None:
-    from testctl_agent.bpf import htb_mark
-
-    htb_mark.remove(device)
+        htb_mark.remove(device)
 
 
 def read(entity: Entity, name: str) -> Value:
@@ -191,12 +225,11 @@ def _with(old: Htb, field: str, value: Value) -> Htb:
     return replace(old, **changed)
 
 
-def needs(entity: Entity, name: str) -> str:
-    """Why this host can't have the parameter: no device, a qdisc of somebody else, no such qdisc."""
-    if not entity.devices:
-        return "it has no network device"
-    try:
-        read_state(entity.device)
-    except TestbedError as error:
-        return str(error)
-    return qdisc.missing("htb")
+def unavailable(entity: Entity, name: str) -> str:
+    """Why this host can't have the parameter: no device, a qdisc that is not ours, no such qdisc in the kernel."""
+
+    def reason(device: str) -> str:
+        read_state(device)
+        return qdisc.unavailable("htb")
+
+    return unavailable_on(replace(entity, devices=entity.devices[:1]), reason)

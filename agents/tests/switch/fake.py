@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, register
 
 
 @dataclass
 class FakeBackend:
-    """The back end `fake`.  `cannot` gives the reason for each parameter it shall not have."""
+    """The back end `fake` (switch/backend.register).  `cannot` gives the reason for each parameter that it lacks."""
 
     ports: tuple[str, ...]
     fail_at: int = 0
@@ -26,7 +26,7 @@ class FakeBackend:
     state: dict[tuple[str, str], Value] = field(default_factory=dict)
     name: str = "fake"
 
-    def can(self, what: str) -> str:
+    def unavailable(self, what: str) -> str:
         if what not in (*PORT_PARAMETERS, *SWITCH_PARAMETERS):
             return f"a port has no {what}"
         return self.cannot.get(what, "")
@@ -52,7 +52,7 @@ class FakeBackend:
         self.steps.append(text)
         if port not in self.ports and (port or what not in SWITCH_PARAMETERS):
             raise ApplyError(f"port {port}, {what}: want one of the ports {', '.join(self.ports)}")
-        if reason := self.can(what):
+        if reason := self.unavailable(what):
             raise ApplyError(f"port {port}, {what}: {reason}")
         if len(self.steps) == self.fail_at:
             raise ApplyError(f"port {port}, {what}: step {self.fail_at} ({text}) fails as asked")
@@ -60,3 +60,6 @@ class FakeBackend:
 
 def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> FakeBackend:
     return FakeBackend(ports)
+
+
+register("fake", open_backend)

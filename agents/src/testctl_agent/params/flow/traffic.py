@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a flow's application sends, how much of it, and when (see pattern.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Amount, Choice, Int, Switch
+from testctl_agent.spec.units import Bytes, Duration, Rate
+
+OTHERWISE = Duration(10 * 10**9)
+"""The duration of a flow that has neither bytes nor a schedule nor a duration."""
+MOST_TOGETHER = 2**30
+"""Bytes that all connections of a flow write from together: each has its own buffer, in memory from the start."""
+_GENERATORS = {path.stem for path in (Path(__file__).parents[2] / "generators").glob("[!_]*.py")}
+_NO_FLOW = {"probe"}
+"""What tries a path and carries no flow."""
+
+
+def ends_by_itself(options: Mapping[str, Any]) -> bool:
+    """Whether a flow with these options ends when its bytes or its schedule are done."""
+    return bool(options.get("bytes")) or str(options.get("pattern", "")).startswith("schedule")
+
+
+_spec = partial(ParamSpec, kind="flow", role="flow")
+
+SPECS = [
+    _spec(name="blocking", help="on: blocking calls; off: non-blocking ones and epoll", type=Switch(), default=True),
+    _spec(
+        name="burst",
+        help="Bytes that an application with a rate writes at a time; otherwise 1 ms of the rate, at least 1448",
+        type=Amount(Bytes, least=1, most=10**12),
+    ),
+    _spec(
+        name="bytes",
+        help="Bytes that each connection sends; with a duration, whichever ends first",
+        type=Amount(Bytes, least=1, most=10**18),
+    ),
+    _spec(
+        name="duration",
+        help=f"How long the flow sends; {OTHERWISE} when neither bytes nor a schedule end it",
+        type=Amount(Duration, least=1000, most=10**15),
+    ),
+    _spec(
+        name="generator",
+        help="The program that makes the traffic: a file of generators/",
+        type=Choice(tuple(sorted(_GENERATORS - _NO_FLOW))),
+        default="tgen",
+    ),
+    _spec(
+        name="parallel",
+        help="Connections of the flow, each with its own client port",
+        type=Int(1, 64),
+        default=1,
+    ),
+    _spec(
+        name="rate",
+        help="Rate at which each connection's application writes; none: as fast as TCP takes it",
+        type=Amount(Rate, least=1, most=10**13, none="none"),
+        default="none",
+    ),
+    _spec(
+        name="reverse",
+        help="on: data goes from `to` to `from`: the client connects, the server sends",
+        type=Switch(),
+        default=False,
+    ),
+    _spec(
+        name="start",
+        help="When the flow connects, counted from the start of the point's traffic",
+        type=Amount(Duration, most=10**15),
+        default=Duration(0),
+    ),
+    _spec(name="verify", help="on: the receiver checks every byte that arrives", type=Switch(), default=False),
+    _spec(
+        name="write_size",
+        help="Bytes of one write of the application, at most; of all connections of a flow together at most 1 GiB",
+        type=Amount(Bytes, least=1, most=10**9),
+        default=Bytes(2**20),
+    ),
+]
