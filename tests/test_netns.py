@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.metrics import throughput_bins
+from testctl.metrics.core.bins import dense_bins
+from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.results import Run, load_run
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, owner_of
@@ -110,7 +111,8 @@ def test_two_pairs_at_once(tmp_path: Path) -> None:
         assert point.outcome["kernel"] == platform.release()
         records = Records.load(point.path)
         for bin_ns in (1_000, 1_000_000, 7_654_321):
-            _, sums = throughput_bins(records.packets, "bulk", bin_ns, where="receiver")
+            rows = view(records, "bulk").into
+            _, sums = dense_bins(rows["time_ns"], rows["wire_bytes"], bin_ns)
             assert int(sums.sum()) == records.counters["receiver"]["device"]["eth0"]["rx_bytes"]
 
 

@@ -146,12 +146,12 @@ class Point:
         """
         from testctl_agent.spec.units import Duration
 
-        from testctl.metrics import SERIES, series
+        from testctl.curves import curves, series
 
         if flow not in self.flows:
             raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {flow!r}")
-        if metric not in SERIES:
-            raise PlanError(f"point {self.id}: want a series of {', '.join(SERIES)}; got {metric!r}")
+        if metric not in curves():
+            raise PlanError(f"point {self.id}: want a series of {', '.join(curves())}; got {metric!r}")
         try:
             width_ns = int(Duration.parse(bin))
         except ValueError as error:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 from testctl.cli.main import app, main
-from testctl.metrics import SERIES
+from testctl.curves import curves
 
 from controller.tests.serve.conftest import make_run
 
@@ -208,7 +208,7 @@ WRITES = ("--junit", "--sarif", "--markdown")
 def test_the_help_of_series_names_every_curve(call: Call) -> None:
     code, said = call("series", "-h")
     assert code == 0
-    assert all(name in said for name in SERIES)
+    assert all(name in said for name in curves())
 
 
 def test_version_and_short_help(call: Call) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testctl.curves import curves
 from testctl.influx import series_lines, summary_lines
 from testctl.influx.rows import MOST_TAG, machine_tags, parameter_tags, tag
-from testctl.metrics import SERIES
 from testctl.results import Run, load_run
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.units import Duration
@@ -38,7 +38,7 @@ def test_no_line_is_written_over_another(run: Run) -> None:
 def test_what_has_too_many_values_for_a_series_is_left_out() -> None:
     from testctl.influx.series import _WRITTEN
 
-    assert set(SERIES) - set(_WRITTEN) == {"seq", "tcp"}, "one sample a packet"
+    assert set(curves()) - set(_WRITTEN) == {"seq", "tcp", "own_queue"}, "one sample a packet, and what queue has too"
 
 
 def test_a_run_in_progress_is_refused(run: Run) -> None:

@@ -7,40 +7,31 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl.metrics import WIDTHS, series, throughput_bins
+from testctl.curves import series
+from testctl.metrics import WIDTHS
 from testctl.metrics.core.bins import dense_bins, occupied_bins, whole_bins
+from testctl.metrics.core.view import view
 from testctl.records import load_raw
-from testctl.records.schema import names_column
+from testctl.records.schema import Ints
 
 from controller.tests.support.synthetic import Conversation, bulk, write_point
 
 PACKETS = st.lists(st.tuples(st.integers(-(10**6), 10**8), st.integers(0, 66_000)), max_size=200)
 
 
-def table(packets: list[tuple[int, int]], *, out: bool = False) -> pa.Table:
+def columns(packets: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """Times, ascending, and sizes."""
     rows = np.array(sorted(packets), np.int64).reshape(-1, 2)
-    count = len(rows)
-    return pa.table(
-        {
-            "time_ns": rows[:, 0],
-            "wire_bytes": rows[:, 1].astype(np.int32),
-            "length": rows[:, 1].astype(np.int32),
-            "direction": np.zeros(count, np.int8),
-            "out": np.full(count, out),
-            "flow": names_column(np.zeros(count, np.int16), ["bulk"]),
-            "where": names_column(np.zeros(count, np.int16), ["receiver"]),
-        }
-    )
+    return rows[:, 0], rows[:, 1]
 
 
 @given(PACKETS, st.sampled_from(sorted(WIDTHS.values())))
 @settings(max_examples=60, deadline=None)
 def test_bins_sum_to_the_bytes_at_every_width(packets: list[tuple[int, int]], bin_ns: int) -> None:
-    edges, sums = throughput_bins(table(packets), "bulk", bin_ns)
+    edges, sums = dense_bins(*columns(packets), bin_ns)
     assert sums.dtype == np.int64
     assert int(sums.sum()) == sum(size for _, size in packets)
     assert len(edges) == len(sums) + 1
@@ -67,27 +58,34 @@ def test_bins_of_a_capture_sum_to_the_bytes_on_the_wire(sizes: list[int], isn: i
     with tempfile.TemporaryDirectory() as directory:
         write_point(Path(directory), talk.captures())
         records = load_raw(Path(directory))
-    for where in ("sender", "receiver"):
-        _, sums = throughput_bins(records.packets, "bulk", bin_ns, where=where)
+    flow = view(records, "bulk")
+    for rows in (flow.out, flow.into):
+        _, sums = dense_bins(rows["time_ns"], rows["wire_bytes"], bin_ns)
         assert int(sums.sum()) == 74 + sum(sizes) + 66 * len(sizes)
 
 
 def test_ten_seconds_in_microseconds() -> None:
     rng = np.random.default_rng(7)
     packets = list(zip(rng.integers(0, 10**10, 5000).tolist(), rng.integers(60, 1515, 5000).tolist(), strict=True))
-    _, sums = throughput_bins(table(packets), "bulk", 1000, start_ns=0, end_ns=10**10)
+    _, sums = dense_bins(*columns(packets), 1000, 0, 10**10)
     assert len(sums) == 10**7
     assert int(sums.sum()) == sum(size for _, size in packets)
 
 
-def test_departures_are_binned_where_nothing_arrives() -> None:
-    _, sums = throughput_bins(table([(1, 100)], out=True), "bulk", 1000)
-    assert sums.tolist() == [100]
+def test_departures_are_binned_where_nothing_arrives(tmp_path: Path) -> None:
+    write_point(tmp_path, {"sender": bulk(20)["sender"]})
+    (tmp_path / "raw" / "receiver").mkdir(exist_ok=True)
+    records = load_raw(tmp_path)
+    assert len(view(records, "bulk").into) == 0
+    sums = series(records, "bulk", "throughput", 1000)["wire_bytes"].to_numpy()
+    assert sums.sum() == 20 * 1514 + 74
 
 
-def test_unknown_flow_or_place_has_no_bins() -> None:
-    assert len(throughput_bins(table([(1, 100)]), "other", 1000)[1]) == 0
-    assert len(throughput_bins(table([(1, 100)]), "bulk", 1000, where="elsewhere")[1]) == 0
+def test_a_flow_without_packets_has_no_bins(tmp_path: Path) -> None:
+    write_point(tmp_path, bulk(20))
+    records = load_raw(tmp_path)
+    records.point["flows"].append({"name": "other", "from": "sender", "to": "receiver"})
+    assert series(records, "other", "throughput", 1000).num_rows == 0
 
 
 def test_limits_and_whole_bins() -> None:
@@ -114,5 +112,5 @@ def test_series_of_every_kind(tmp_path: Path) -> None:
     assert series(records, "bulk", "seq", 10**6).num_rows < lines.num_rows
     queue = series(records, "bulk", "queue", 0)
     assert (set(queue["place"].to_pylist()), queue["bytes"].to_pylist()[-1]) == ({"network"}, 0)
-    with pytest.raises(KeyError, match="series x: want one of throughput, cwnd"):
+    with pytest.raises(KeyError, match="series x: want one of throughput, seq"):
         series(records, "bulk", "x", 0)

@@ -19,7 +19,7 @@ SPEC = MetricSpec("x", "help", (MetricInfo("x_count", "", "help", needs="sender"
 
 def test_every_file_is_a_metric_of_its_name() -> None:
     here = Path(testctl.metrics.__file__).parent
-    names = {path.stem for path in here.iterdir() if path.stem not in ("__init__", "core", "__pycache__")}
+    names = {path.stem for path in here.iterdir() if path.stem != "core" and not path.stem.startswith("_")}
     assert set(metrics()) == names
     assert {"throughput", "stability", "stalls", "jain"} <= names
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testctl.metrics import analyse, series
+from testctl.curves import series
+from testctl.metrics import analyse
 from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array

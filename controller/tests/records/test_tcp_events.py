@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testctl.metrics import series
+from testctl.curves import series
 from testctl.metrics.recovery import flow_recoveries, traced_events
 from testctl.records import Records, RecordsError, digest_of, load_raw
 from testctl.records.schema import TCP_EVENTS, Array

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testctl.metrics import analyse, instruments_agree, throughput_bins
+from testctl.curves import series
+from testctl.metrics import analyse, instruments_agree
+from testctl.metrics.core.passages import data_passages
+from testctl.metrics.core.view import view
 from testctl.records import PACKETS, Records, RecordsError, load_raw
 from testctl.records.schema import FATES
 
@@ -101,9 +104,10 @@ def test_host_metrics_are_the_same_with_a_switch_beside_them(tmp_path: Path) -> 
         if not metric.startswith(telling):
             np.testing.assert_equal(new.metrics["bulk"][metric], value, err_msg=metric)
     assert old.metrics["*"] == new.metrics["*"]
-    bins = [throughput_bins(r.packets, "bulk", 10**6) for r in (without, beside)]
-    assert (bins[0][1] == bins[1][1]).all()
-    assert throughput_bins(beside.packets, "bulk", 10**6, where="switch")[1].sum() == 3000 * 1514 + 74
+    bins = [series(r, "bulk", "throughput", 10**6) for r in (without, beside)]
+    assert bins[0].equals(bins[1])
+    (passed,) = data_passages(view(beside, "bulk"))
+    assert passed.rows["wire_bytes"].sum() == 3000 * 1514
 
 
 def test_what_a_switch_counts_as_its_own_is_not_held_against_it(tmp_path: Path) -> None:

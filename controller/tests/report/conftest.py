@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from testctl.metrics.core.analyse import analyse
+from testctl.metrics import analyse
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.records.schema import ACK, ECE, names_column
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, set_verdict, write_point

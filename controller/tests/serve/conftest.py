@@ -15,7 +15,7 @@ import httpx
 import pytest
 import uvicorn
 from starlette.types import ASGIApp
-from testctl.metrics.core.analyse import analyse
+from testctl.metrics import analyse
 from testctl.records import load_raw
 from testctl.results import PointResult, RunWriter, build_summary, write_point
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from testctl.metrics import series
+from testctl.curves import series
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries, tcp_events
 from testctl.records import Records, load_raw

@@ -6,28 +6,17 @@ from __future__ import annotations
 from functools import reduce
 
 from testctl.metrics.core.capacity import path
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
 from testctl.records.files import said_of
 
 
+@once
 def of_flow(records: Records, flow: str) -> frozenset[str]:
     """The instruments (keys of INSTRUMENTS) that there are of a flow, whether or not they have seen anything of it."""
-    key = ("available", flow)
-    if key not in records.memo:
-        records.memo[key] = _of_flow(view(records, flow))
-    found: frozenset[str] = records.memo[key]
-    return found
-
-
-def of_point(records: Records) -> frozenset[str]:
-    """The instruments that there are of every flow."""
-    return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.flows), frozenset(INSTRUMENTS))
-
-
-def _of_flow(seen: FlowView) -> frozenset[str]:
-    records = seen.records
+    seen = view(records, flow)
     there = {
         "sender": records.recorded(seen.sender, "capture"),
         "receiver": records.recorded(seen.receiver, "capture"),
@@ -36,6 +25,11 @@ def _of_flow(seen: FlowView) -> frozenset[str]:
         "tcp_events": records.recorded(seen.sender, "tcp_events") and not _events_lost(seen),
     }
     return frozenset(name for name, so in there.items() if so)
+
+
+def of_point(records: Records) -> frozenset[str]:
+    """The instruments that there are of every flow."""
+    return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.flows), frozenset(INSTRUMENTS))
 
 
 def _events_lost(seen: FlowView) -> int:

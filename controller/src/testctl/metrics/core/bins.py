@@ -9,9 +9,8 @@ asked for as an array.
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
-from testctl.records.schema import Array, Ints, codes_of, numbers_of
+from testctl.records.schema import Array, Ints
 
 
 def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
@@ -47,45 +46,6 @@ def dense_bins(
     number, total = occupied_bins(time_ns, amount, start_ns, bin_ns)
     sums[number] = total
     return start_ns + bin_ns * np.arange(count + 1, dtype=np.int64), sums
-
-
-def throughput_bins(
-    packets: pa.Table,
-    flow: str,
-    bin_ns: int,
-    where: str | None = None,
-    start_ns: int | None = None,
-    end_ns: int | None = None,
-) -> tuple[Ints, Ints]:
-    """(edges in ns, wire bytes per bin as int64) of a flow's data direction at one capture.
-
-    The data direction is the one with more payload.  where: the capture; by default the one at
-    which that direction arrives (the first by name if several; failing that, where it leaves), or a
-    switch where there is no capture.
-    Without limits the sum is exactly the sum of wire_bytes of those packets.
-    """
-    codes, names = codes_of(packets, "flow")
-    rows = np.flatnonzero(codes == names.index(flow)) if flow in names else np.empty(0, np.int64)
-    direction, length = numbers_of(packets, "direction")[rows], numbers_of(packets, "length")[rows]
-    forward = int(length[direction == 0].sum()) >= int(length[direction == 1].sum())
-    rows = rows[direction == (0 if forward else 1)]
-    place, places = codes_of(packets, "where")
-    if where is None and len(rows):
-        rows = _captured(packets, rows)
-        arriving = np.unique(place[rows[~numbers_of(packets, "out")[rows]]])
-        found = arriving if len(arriving) else np.unique(place[rows])
-        where = min(places[code] for code in found)
-    rows = rows[place[rows] == places.index(where)] if where in places else rows[:0]
-    time_ns, wire = numbers_of(packets, "time_ns")[rows], numbers_of(packets, "wire_bytes")[rows]
-    return dense_bins(time_ns, wire, bin_ns, start_ns, end_ns)
-
-
-def _captured(packets: pa.Table, rows: Ints) -> Ints:
-    """Those that a capture saw; all when there are none, or no switch could have seen them."""
-    if "ordinal" not in packets.schema.names:
-        return rows
-    mine = rows[numbers_of(packets, "ordinal")[rows] < 0]
-    return mine if len(mine) else rows
 
 
 def whole_bins(time_ns: Ints, amount: Array, start_ns: int, end_ns: int, bin_ns: int) -> tuple[int, Ints, Ints]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testctl.metrics.core.clocks import apart
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import Array, Bools, Ints
 
@@ -36,16 +37,9 @@ class Wire:
     once: Bools
 
 
+@once
 def wire(flow: FlowView) -> Wire:
     """The departures of a flow and their arrivals, made once."""
-    key = ("wire", flow.name)
-    if key not in flow.records.memo:
-        flow.records.memo[key] = _wire(flow)
-    found: Wire = flow.records.memo[key]
-    return found
-
-
-def _wire(flow: FlowView) -> Wire:
     sent, arrived = flow.sent, flow.arrived
     row, start, end = _split(sent)
     once = _disjoint(start, end)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the metrics: every module beside `core` is one, under its file's name."""
+"""Finds the metrics: every module beside `core` is one, under its file's name; not those that begin with _."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.records import Records
 
 Compute = Callable[[Records, str], dict[str, Number]]
-_MACHINERY = "core"
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def metrics() -> dict[str, Metric]:
     found: dict[str, Metric] = {}
     owner: dict[str, str] = {}
     for info in sorted(pkgutil.iter_modules(testctl.metrics.__path__), key=lambda m: m.name):
-        if info.name == _MACHINERY:
+        if info.name == "core" or info.name.startswith("_"):
             continue
         metric = member(info.name, importlib.import_module(f"testctl.metrics.{info.name}"))
         for value in metric.spec.values:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.core.matching import wire
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import CONN_BITS, FlowView
 from testctl.records.schema import Ints
 
@@ -20,32 +21,13 @@ class Samples(NamedTuple):
     conn: Ints
 
 
+@once
 def round_trips(flow: FlowView) -> Samples:
     """A sample per data packet on the wire, made once.
 
     Karn's rule (RFC 6298, 3): none for bytes that left more than once, and none for a packet
     whose connection retransmitted between it and its ACK, as the ACK then waited for the repair.
     """
-    key = ("rtt", flow.name)
-    if key not in flow.records.memo:
-        flow.records.memo[key] = _round_trips(flow)
-    found: Samples = flow.records.memo[key]
-    return found
-
-
-def ack_line(flow: FlowView) -> tuple[Ints, Ints]:
-    """(highest number acknowledged so far on the flow's axis, position in acks_in), by connection and time."""
-    key = ("acks", flow.name)
-    if key not in flow.records.memo:
-        acks = flow.acks_in
-        conn = acks["conn"]
-        order = np.argsort(conn, kind="stable") if len(conn) and conn.min() != conn.max() else np.arange(len(conn))
-        flow.records.memo[key] = (np.maximum.accumulate(acks.acked[order]), order)
-    found: tuple[Ints, Ints] = flow.records.memo[key]
-    return found
-
-
-def _round_trips(flow: FlowView) -> Samples:
     departures, sent = wire(flow), flow.sent
     highest, position = ack_line(flow)
     none = np.empty(0, np.int64)
@@ -64,6 +46,15 @@ def _round_trips(flow: FlowView) -> Samples:
         when = (sent["conn"][again].astype(np.int64), sent["time_ns"][again])
         keep &= _count_before(when, conn, back) == _count_before(when, conn, left)
     return Samples(back[keep], (back - left)[keep], conn[keep])
+
+
+@once
+def ack_line(flow: FlowView) -> tuple[Ints, Ints]:
+    """(highest number acknowledged so far on the flow's axis, position in acks_in), by connection and time."""
+    acks = flow.acks_in
+    conn = acks["conn"]
+    order = np.argsort(conn, kind="stable") if len(conn) and conn.min() != conn.max() else np.arange(len(conn))
+    return np.maximum.accumulate(acks.acked[order]), order
 
 
 def _count_before(events: tuple[Ints, Ints], conn: Ints, time_ns: Ints) -> Ints:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import NAN
 from testctl.records import Records
 from testctl.records.schema import ACK, SYN, Array, Ints, codes_of, numbers_of
@@ -34,6 +35,10 @@ class Rows:
 
     def where(self, mask: Array) -> Rows:
         return self if mask.all() else Rows(self.records, self.index[mask])
+
+    def of_conn(self, conn: int) -> Rows:
+        """Those of one connection."""
+        return self.where(self["conn"] == conn) if len(self) else self
 
     @cached_property
     def start(self) -> Ints:
@@ -86,6 +91,16 @@ class FlowView:
         """What a throughput is drawn of: arrivals, or departures when the receiver was not captured."""
         return self.into if len(self.into) else self.out
 
+    @property
+    def data(self) -> Rows:
+        """What data packets are drawn of: departures, or arrivals when the sender was not captured."""
+        return self.sent if len(self.sent) else self.arrived
+
+    @property
+    def acks(self) -> Rows:
+        """What ACKs are drawn of: arrivals at the sender, or departures when it was not captured."""
+        return self.acks_in if len(self.acks_in) else self.acks_out
+
     @cached_property
     def active_ns(self) -> tuple[int, int]:
         """From the first data packet's arrival at the receiver to the last one's, by the receiver's clock; (0, 0)
@@ -134,16 +149,9 @@ class FlowView:
         return dict(counters.get("snmp", {})) if self.alone else {}
 
 
+@once
 def view(records: Records, flow: str) -> FlowView:
     """The view of a flow, made once.  Raises KeyError for a flow the point has not got."""
-    key = ("view", flow)
-    if key not in records.memo:
-        records.memo[key] = _make(records, flow)
-    found: FlowView = records.memo[key]
-    return found
-
-
-def _make(records: Records, flow: str) -> FlowView:
     asked = next((f for f in records.point.get("flows", []) if f["name"] == flow), None)
     if asked is None:
         raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
@@ -182,11 +190,9 @@ def rows_of(records: Records, flow: str, where: str, direction: int, *, out: boo
     return Rows(records, _groups(records).get((flow, where, direction, out), np.empty(0, np.int64)))
 
 
+@once
 def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
     """Row numbers by flow, where, direction and out, ascending."""
-    if "groups" in records.memo:
-        done: dict[tuple[str, str, int, bool], Ints] = records.memo["groups"]
-        return done
     flow, flows = records.codes("flow")
     where, wheres = records.codes("where")
     found: dict[tuple[str, str, int, bool], Ints] = {}
@@ -202,5 +208,4 @@ def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
             place = number >> 2
             name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))
             found[name] = rows
-    records.memo["groups"] = found
     return found

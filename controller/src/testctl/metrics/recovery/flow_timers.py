@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import FlowView
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
@@ -30,18 +31,15 @@ class Departure:
     ran_ns: int
 
 
+@once
 def flow_timers(flow: FlowView) -> list[Departure]:
     """In order of the capture, found once; [] without a capture of the sender."""
-    key = ("timers", flow.name)
-    if key not in flow.records.memo:
-        found = _syns(flow)
-        for walked in flow_walks(flow.records, flow.name):
-            found += [Departure(int(walked.trace.row[one.event]), one.by, one.ran_ns) for one in walked.timed]
-        for trace in traces(flow):
-            found += _new_data(trace)
-        flow.records.memo[key] = sorted(found, key=lambda one: one.row)
-    done: list[Departure] = flow.records.memo[key]
-    return done
+    found = _syns(flow)
+    for walked in flow_walks(flow.records, flow.name):
+        found += [Departure(int(walked.trace.row[one.event]), one.by, one.ran_ns) for one in walked.timed]
+    for trace in traces(flow):
+        found += _new_data(trace)
+    return sorted(found, key=lambda one: one.row)
 
 
 def _syns(flow: FlowView) -> list[Departure]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import TCP_EVENTS, Array, codes_of, numbers_of
@@ -30,12 +31,9 @@ def traced_names(records: Records, flow: str) -> Array:
     return np.array(names or [""])[codes]
 
 
+@once
 def traced_columns(records: Records, flow: str) -> dict[str, Array]:
     """The numbers of traced_events, taken once."""
-    key = ("traced", flow)
-    if key not in records.memo:
-        table = traced_events(records, flow)
-        names = [field.name for field in TCP_EVENTS if not pa.types.is_dictionary(field.type)]
-        records.memo[key] = {name: numbers_of(table, name) for name in names}
-    found: dict[str, Array] = records.memo[key]
-    return found
+    table = traced_events(records, flow)
+    names = [field.name for field in TCP_EVENTS if not pa.types.is_dictionary(field.type)]
+    return {name: numbers_of(table, name) for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery.capture_gaps import unsure
 from testctl.metrics.recovery.measure import Recovery, measure
@@ -47,26 +48,20 @@ cwnd_exit, ssthresh    segments just before the exit; window_source: trace, tcp_
 """
 
 
+@once
 def flow_walks(records: Records, flow: str) -> list[Walk]:
     """The connections of a flow that retransmitted, as far as captured at the sender, walked once."""
-    key = ("walks", flow)
-    if key not in records.memo:
-        records.memo[key] = [walk(trace) for trace in traces(view(records, flow), repaired=True)]
-    found: list[Walk] = records.memo[key]
-    return found
+    return [walk(trace) for trace in traces(view(records, flow), repaired=True)]
 
 
+@once
 def flow_recoveries(records: Records, flow: str) -> list[Recovery]:
     """Every recovery of a flow in order of entry, made once."""
-    key = ("recoveries", flow)
-    if key not in records.memo:
-        found = []
-        for walked in flow_walks(records, flow):
-            stretches = unsure(walked.trace) if walked.episodes else []
-            found += [measure(walked, episode, stretches) for episode in walked.episodes]
-        records.memo[key] = sorted(found, key=lambda one: (one.entry_ns, one.conn))
-    done: list[Recovery] = records.memo[key]
-    return done
+    found = []
+    for walked in flow_walks(records, flow):
+        stretches = unsure(walked.trace) if walked.episodes else []
+        found += [measure(walked, episode, stretches) for episode in walked.episodes]
+    return sorted(found, key=lambda one: (one.entry_ns, one.conn))
 
 
 def recoveries_table(records: Records) -> pa.Table:

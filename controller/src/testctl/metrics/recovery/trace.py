@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testctl.metrics.core.view import FlowView, Rows
+from testctl.metrics.core.memo import once
+from testctl.metrics.core.view import FlowView
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
 
 
@@ -66,21 +67,12 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
     repaired: only those that retransmitted.
     """
     conns = flow.sent["conn"][flow.sent["retrans"]] if repaired else flow.sent["conn"]
-    memo = flow.records.memo
-    found: list[Trace] = []
-    for conn in np.unique(conns).tolist():
-        key = ("trace", flow.name, conn)
-        if key not in memo:
-            memo[key] = _trace(flow, conn)
-        found.append(memo[key])
-    return found
+    return [_trace(flow, conn) for conn in np.unique(conns).tolist()]
 
 
+@once
 def _trace(flow: FlowView, conn: int) -> Trace:
-    def mine(rows: Rows) -> Rows:
-        return rows.where(rows["conn"] == conn) if len(rows) else rows
-
-    out, acks = mine(flow.out), mine(flow.acks_in)
+    out, acks = flow.out.of_conn(conn), flow.acks_in.of_conn(conn)
     from_start = bool((out["flags"] & SYN > 0).any())
     data = out.where((out["length"] > 0) | (out["flags"] & (FIN | SYN) == FIN))
     fin = (data["flags"] & FIN > 0).astype(np.int64)

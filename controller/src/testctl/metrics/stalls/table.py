@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import view
 from testctl.metrics.stalls.classify import classify
 from testctl.metrics.stalls.evidence import Evidence, connections
@@ -85,19 +86,15 @@ class Stall:
         return {**asdict(self.evidence), "cause": self.cause, "ended_by": self.ended_by, "proof": self.proof}
 
 
+@once
 def flow_stalls(records: Records, flow: str) -> list[Stall]:
     """Every stall of a flow in order of start, made once."""
-    key = ("stalls", flow)
-    if key not in records.memo:
-        seen = view(records, flow)
-        found = []
-        for connection in connections(seen):
-            for evidence in connection.silences():
-                cause, ended_by = classify(evidence)
-                found.append(Stall(evidence, cause, ended_by, proof(evidence)))
-        records.memo[key] = sorted(found, key=lambda stall: (stall.evidence.start_ns, stall.evidence.conn))
-    done: list[Stall] = records.memo[key]
-    return done
+    found = []
+    for connection in connections(view(records, flow)):
+        for evidence in connection.silences():
+            cause, ended_by = classify(evidence)
+            found.append(Stall(evidence, cause, ended_by, proof(evidence)))
+    return sorted(found, key=lambda stall: (stall.evidence.start_ns, stall.evidence.conn))
 
 
 def stalls_table(records: Records) -> pa.Table:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a curve is: data about how it is put into bins and drawn, beside a pure function that gives its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from testctl.metrics.core.view import FlowView
+from testctl.records.schema import Array, Ints
+
+
+@dataclass(frozen=True)
+class CurveSpec:
+    """A curve file: `name` is the file's, which `testctl series --metric` takes.
+
+    value    the column of `compute` that is drawn, and put into bins
+    binned   what a bin has: "sum" of the values and their rate, "mean" and largest, the "most", or the "last" row
+    by       columns that tell rows of a bin apart: each has its own
+    title    of its figure; "" where there is none
+    of       what the figure shows, in a few words
+    kind     the unit of y, in its base: "rate" (bit/s), "size" (bytes), "time" (ns) or "count" (packets)
+    shape    how it is drawn: "rate", "packets" (a time-sequence plot), "steps", "line", or "line with gaps", where
+             nothing is known between two packets
+    each     the figure shows every "flow" or the chosen "connection"
+    there    whether the records of a flow can have it, quick to say
+    zero, large, stalls   the axis of y begins at 0; a higher figure; stalls are shaded in it
+    log      the axis of y is logarithmic where a linear one has no room for most values
+    place    of the figure on the page, ascending
+    """
+
+    name: str
+    value: str
+    binned: Literal["sum", "mean", "most", "last"]
+    by: tuple[str, ...] = ()
+    title: str = ""
+    of: str = ""
+    kind: Literal["rate", "size", "time", "count"] = "count"
+    shape: Literal["rate", "packets", "steps", "line", "line with gaps"] = "line"
+    each: Literal["flow", "connection"] = "flow"
+    there: Callable[[FlowView], bool] = lambda flow: len(flow.at_sink) > 0
+    zero: bool = False
+    large: bool = False
+    stalls: bool = False
+    log: bool = False
+    place: int = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a figure, every sample of it: time_ns ascending, values in the base unit.
+
+    detail   {name: values} of each sample, shown where all are
+    beside   it accompanies others: shown where each packet is, and the axis of y is not widened for it
+    """
+
+    name: str
+    time_ns: Ints
+    value: Array
+    detail: Mapping[str, Array] = field(default_factory=dict)
+    beside: bool = False
+
+    def __len__(self) -> int:
+        return len(self.time_ns)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps in a point's records what was computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def once(make: Callable[P, T]) -> Callable[P, T]:
+    """A function of Records or of a FlowView (its first argument), computed once for the same arguments.
+
+    The other arguments are hashable.  The value is shared: nobody may change it.
+    """
+
+    @wraps(make)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+        of: Any = args[0]
+        memo: dict[Any, Any] = getattr(of, "records", of).memo
+        key = (make, getattr(of, "name", None), args[1:], tuple(kwargs.items()))
+        if key not in memo:
+            memo[key] = make(*args, **kwargs)
+        return cast(T, memo[key])
+
+    return kept
