@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl.execution.run import SKIPPED
+from testctl.cli.exit_code import SKIPPED
 
 
 @pytest.mark.lab

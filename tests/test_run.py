@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.execution.run import run_one
+from testctl.execution.point import run_one
 from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import load_plan
 from testctl.records.schema import FIN

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from testctl.execution.run import measure
+from testctl.execution.point import measure
 from testctl.plan import load_plan
 from testctl.testbeds.lab import LabTestbed
 

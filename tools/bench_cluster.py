@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from testctl.cluster import ClusterPool
-from testctl.execution.run import Bed, LocalPool, Pool
+from testctl.execution.point import Bed
+from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
 from testctl.testbeds.lab import LabTestbed
 

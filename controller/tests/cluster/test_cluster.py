@@ -13,7 +13,9 @@ import pytest
 from rich.console import Console
 from testctl.cluster import ClusterPool, pool
 from testctl.cluster.worker import Parcel
-from testctl.execution.run import LocalPool, Options, Pool, run_plan
+from testctl.execution.options import Options
+from testctl.execution.pool import LocalPool, Pool
+from testctl.execution.run import run_plan
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import Run

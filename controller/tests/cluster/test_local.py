@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testctl.execution.run import LocalPool
+from testctl.execution.pool import LocalPool
 from testctl.plan import Point, load_plan
 from testctl_agent.spec.errors import TestbedError
 

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from testctl.execution.run import Bed, Finished, Options, run_one, run_plan
+from testctl.execution.options import Options
+from testctl.execution.point import Bed, run_one
+from testctl.execution.pool import Finished
+from testctl.execution.run import run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, print_place, print_summary

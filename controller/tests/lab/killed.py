@@ -14,7 +14,9 @@ from typing import Any
 
 from rich.console import Console
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.execution.run import LocalPool, Options, run_plan
+from testctl.execution.options import Options
+from testctl.execution.pool import LocalPool
+from testctl.execution.run import run_plan
 from testctl.lab.process_groups import end, starting
 from testctl.plan import Point, load_plan
 from testctl.report import Progress, write_report

@@ -54,7 +54,7 @@ def test_without_a_plan_it_loads_nothing(pytester: pytest.Pytester) -> None:
         import sys
 
         def test_inert():
-            heavy = {"testctl.execution.run", "testctl.plan", "pyarrow", "numpy", "typer"}
+            heavy = {"testctl.execution.finish", "testctl.execution.point", "testctl.plan", "pyarrow", "numpy", "typer"}
             assert not heavy & set(sys.modules)
         """
     )

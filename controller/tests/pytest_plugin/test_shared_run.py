@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 import pytest
 from testctl.plan import Plan, Point, load_plan
-from testctl.pytest_plugin.lazy_run import SharedRun, partial
+from testctl.plan.subset import subset
+from testctl.pytest_plugin.lazy_run import SharedRun
 from testctl.results import RunWriter
 from testctl_agent.spec.errors import TestbedError
 
@@ -77,6 +78,6 @@ def test_each_point_is_run_once_whoever_asks(tmp_path: Path) -> None:
 def test_a_part_of_the_points_judges_what_it_can(there: tuple[int, ...], judged: list[str]) -> None:
     """cubic is compared with reno; some point of all is known when all were run."""
     plan: Plan = load_plan(PLAN)
-    found = partial(plan, [plan.points[index].id for index in there])
+    found = subset(plan, [plan.points[index].id for index in there])
     assert [point.id for point in found.points] == [plan.points[index].id for index in there]
     assert [expectation.name for expectation in found.expectations] == judged

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testctl.execution.provenance import point_of
 from testctl.plan import load_plan
 from testctl.replay.command import differences, replay
 from testctl.replay.instruments import Instruments
 from testctl.results import Run, RunPoint
 from testctl.results.versions import collect_versions
-from testctl.shrink.case import point_of
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 PLAN = """
@@ -58,7 +58,7 @@ def test_a_point_that_its_plan_does_not_make_is_refused(run: Run) -> None:
         replay(run, run.points[0].id, Instruments(), run.path / "out", run.path)
 
 
-@pytest.mark.parametrize("place", ["expanded", "tuples"])
+@pytest.mark.parametrize("place", ["expanded", "overrides"])
 def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
     """A run from elsewhere whose point names a kernel by a path into that run."""
     program, ran = run.path / "k-0123456789abcdef" / "linux", run.path / "ran"
@@ -75,9 +75,9 @@ def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
         with pytest.raises(TestbedError, match=r"kernel 6\.12"):
             replay(run, point.id, Instruments(), run.path / "out", run.path)
     else:
-        changed = replace(point, tuples=(*point.tuples, ("hosts", "kernel", name)))
+        changed = replace(run, summary={"overrides": [f"hosts.kernel='{name}'"]})
         with pytest.raises(PlanError, match=r"want a version such as 6\.12, or the name of a kernel"):
-            replay(replace(run, points=(changed,)), point.id, Instruments(), run.path / "out", run.path)
+            replay(changed, point.id, Instruments(), run.path / "out", run.path)
     assert not ran.exists()
     assert not (run.path / "out").exists()
 

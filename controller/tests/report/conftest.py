@@ -14,7 +14,7 @@ import pytest
 from testctl.metrics import analyse
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.records.schema import ACK, ECE, names_column
-from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, set_verdict, write_point
+from testctl.results import PointResult, Run, RunWriter, build_summary, load_point, load_run, set_verdict, write_point
 
 MSS = 1448
 RTO_NS = 200_000_000
@@ -185,7 +185,11 @@ def make_run(
             "points": bad,
         },
     ]
-    set_verdict(writer.path, bad[0], "fail", "marking data is steady: stability_cv_10ms: want at most 0.05; got 0.9")
+    set_verdict(
+        load_point(writer.path / "points" / bad[0]),
+        "fail",
+        "marking data is steady: stability_cv_10ms: want at most 0.05; got 0.9",
+    )
     summary = build_summary(
         writer.path,
         plan=name,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def fated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     summary = build_summary(
         writer.path, plan="fates", started=datetime(2026, 1, 31, tzinfo=UTC), wall_s=1, versions={}, order=order
     )
-    write_report(writer.path, summary=summary)
+    write_report(replace(load_run(writer.path), summary=summary))
     return load_run(writer.finish(summary))
 
 

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from testctl.execution.run import Finished, Options, run_one, run_plan
+from testctl.execution.options import Options
+from testctl.execution.point import run_one
+from testctl.execution.pool import Finished
+from testctl.execution.run import run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
@@ -71,7 +74,7 @@ class Synthetic:
 
 
 class Here:
-    """A pool that is this process (testctl.execution.run.Pool)."""
+    """A pool that is this process (testctl.execution.pool.Pool)."""
 
     def work(self, testbed: Synthetic, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         for point in points:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from testctl.records import PACKETS, TCP_INFO, Records
-from testctl.results import PointResult, RunWriter, build_summary, load_run, set_verdict, write_point
+from testctl.results import PointResult, RunWriter, build_summary, load_point, load_run, set_verdict, write_point
 from testctl.results.manifest import difference
 from testctl.results.point import FORMAT
 from testctl.results.reuse import kept_points, take
@@ -44,7 +44,7 @@ def whole_run(results: Path) -> None:
     writer.write_plan("about: x\n", {"points": []})
     take(writer.path, kept_points(results, "aa")[-1], {}, None)  # type: ignore[arg-type]
     write_point(writer.path, result("bb"))
-    set_verdict(writer.path, "bb", "fail", "too slow")
+    set_verdict(load_point(writer.path / "points" / "bb"), "fail", "too slow")
     writer.write_versions({"kernel": "6.12"})
     writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=3, versions={}))
 

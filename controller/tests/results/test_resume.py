@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from testctl.cli.exit_code import exit_code
 from testctl.compare import compare_runs
-from testctl.execution import resume, run
-from testctl.execution.run import exit_code
+from testctl.execution import finish, resume
 from testctl.report import print_summary, write_report
 from testctl.results import Run, connect, load_run
 from testctl.results.reader import load_points
@@ -33,7 +33,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def results(tmp_path: Path, once: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a run of its own.  Further runs draw no report, which takes longer than all else."""
     shutil.copytree(once.path, tmp_path / once.name)
-    monkeypatch.setattr(run, "write_report", lambda *given, **more: None)
+    monkeypatch.setattr(finish, "write_report", lambda *given, **more: None)
     return tmp_path
 
 

@@ -20,6 +20,7 @@ from testctl.results import (
     RunWriter,
     build_summary,
     check_place,
+    load_point,
     load_run,
     run_digest,
     set_verdict,
@@ -189,11 +190,11 @@ def test_points_and_complete_runs_are_never_changed(tmp_path: Path) -> None:
     write_point(writer.path, result())
     with pytest.raises(TestbedError, match="the point exists already; points are never overwritten"):
         write_point(writer.path, result())
-    set_verdict(writer.path, "aa01", "fail", "too slow")
+    set_verdict(load_point(writer.path / "points" / "aa01"), "fail", "too slow")
     final = finish(writer)
     assert load_run(final).points[0].reason == "too slow"
     with pytest.raises(TestbedError, match="the run is complete; results are never changed afterwards"):
-        set_verdict(final, "aa01", "pass")
+        set_verdict(load_point(final / "points" / "aa01"), "pass")
 
 
 def test_a_summary_that_is_not_of_this_run_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from testctl.execution.run import Options, complete
+from testctl.execution.finish import complete
+from testctl.execution.options import Options
 from testctl.metrics import metric_names
 from testctl.plan import Point, load_plan
 from testctl.results import PointResult, Run, RunWriter, write_point

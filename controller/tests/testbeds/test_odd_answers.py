@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.execution.run import LocalPool, Options, measure, run_plan
+from testctl.execution.options import Options
+from testctl.execution.point import measure
+from testctl.execution.pool import LocalPool
+from testctl.execution.run import run_plan
 from testctl.metrics import instruments_agree
 from testctl.packet_actions import check_fates
 from testctl.plan import Point, load_plan
@@ -179,7 +182,7 @@ class Here(LocalPool):
         super().__init__(1)
 
     def work(self, testbed: Any, points: Iterator[Point], run: Path, keep_captures: bool) -> Any:
-        from testctl.execution.run import run_one
+        from testctl.execution.point import run_one
 
         for point in points:
             yield point, *run_one(testbed, point, run, keep_captures)
@@ -189,7 +192,7 @@ def test_what_can_not_be_written_is_one_points_matter(tmp_path: Path) -> None:
     """An outcome that passed every check, and holds what no file can."""
     point = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, cubic]]\n").points[0]
     result = measure(Odd(point.id, {"skip": "half a character: \ud800"}), point, tmp_path / "work", False)
-    from testctl.execution.run import keep
+    from testctl.execution.point import keep
 
     (tmp_path / "run" / "points").mkdir(parents=True)
     kept = keep(tmp_path / "run", point, result)

@@ -50,7 +50,7 @@ def nightly(
     at_once = jobs or len(os.sched_getaffinity(0))
     plan = load(file or checkout.root() / PLAN, "lab", None, None, MOST_POINTS)
 
-    from testctl.execution.run import exit_code
+    from testctl.cli.exit_code import exit_code
 
     interruptible()
     before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
@@ -67,7 +67,8 @@ def _run(
     """(The last night, this one)."""
     from dataclasses import replace
 
-    from testctl.execution.run import Options, run_plan
+    from testctl.execution.options import Options
+    from testctl.execution.run import run_plan
     from testctl.nightly import interrupted, last_night
     from testctl.report import Progress
     from testctl.testbeds.lab import LabTestbed
@@ -81,7 +82,7 @@ def _run(
         results, None, jobs, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
     )
     try:
-        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, watch=night)
+        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, policy=night)
     except KeyboardInterrupt:
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -36,7 +36,7 @@ def papers(
     plans = load_papers(files or [], kernel)
     results = out or Path("results")
 
-    from testctl.execution.run import Options
+    from testctl.execution.options import Options
     from testctl.report import Progress
     from testctl.results import run_name
     from testctl.testbeds.lab import LabTestbed

@@ -20,7 +20,7 @@ from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from testctl.execution.run import Pool
+    from testctl.execution.pool import Pool
     from testctl.results import Run
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
@@ -111,7 +111,10 @@ def run(
     if cluster and testbed != "lab":
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
-    from testctl.execution.run import SKIPPED, LocalPool, Options, exit_code, run_plan
+    from testctl.cli.exit_code import SKIPPED, exit_code
+    from testctl.execution.options import Options
+    from testctl.execution.pool import LocalPool
+    from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
     interruptible()

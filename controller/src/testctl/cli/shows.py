@@ -69,7 +69,7 @@ def report(run: RunDir) -> None:
     found = load_run(run)
     page = found.path / REPORT
     if not page.exists():
-        write_report(found.path, summary=found.summary)
+        write_report(found)
     print(page)
 
 

@@ -37,7 +37,8 @@ from testctl.cluster.worker import (
     unpack,
     work,
 )
-from testctl.execution.run import Bed, Done, Finished
+from testctl.execution.point import Bed
+from testctl.execution.pool import Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
 from testctl.results.atomic import check_room, told
@@ -63,7 +64,7 @@ Task = tuple[Point, int]
 
 @dataclass(frozen=True)
 class ClusterPool:
-    """Workers of the Dask scheduler at this address (testctl.execution.run.Pool)."""
+    """Workers of the Dask scheduler at this address (testctl.execution.pool.Pool)."""
 
     address: str
     workerless_s: float = WORKERLESS_S

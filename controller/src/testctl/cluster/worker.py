@@ -20,7 +20,7 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 import testctl
-from testctl.execution.run import Bed, run_one
+from testctl.execution.point import Bed, run_one
 from testctl.plan import Point
 from testctl.results import layout, shapes
 from testctl.results.reader import read_json

@@ -1,20 +1,133 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run states of itself beside its points: the testbed, what was left out, and the noise of the machine."""
+"""What a run states of itself beside its points: how it was made, where, and the noise of the machine."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec.errors import PlanError
+
 from testctl.noise import store
-from testctl.plan import Plan
+from testctl.plan import Plan, Point, load_plan
 from testctl.plan.load import TEXT_NAME
+from testctl.results import Run
 
 LAB = "lab"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a run was made, as summary.json has it.
+
+    testbed    "lab", "netns" or the path of an inventory
+    overrides  the --set words, and that of --kernel
+    left_out   (entity, parameter, values) of the tuples that --without left out
+    dropped    names of the expectations that compare with a value that --set took away
+    jobs       points at once; 0: not known
+    noise      what the newest A/A test of this testbed found; None: there is none, or it is the lab
+    versions   of the kernels, the code and the tools
+    reproduce  the command that makes the run again
+    """
+
+    testbed: str = LAB
+    overrides: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+    jobs: int = 0
+    noise: Mapping[str, Any] | None = None
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    reproduce: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, results: Path, jobs: int, versions: Mapping[str, Any]) -> Provenance:
+        """That of a run of this plan, made now; results: where the A/A tests are kept."""
+        return cls(
+            testbed=plan.testbed,
+            overrides=plan.overrides,
+            left_out=plan.left_out,
+            dropped=plan.dropped,
+            jobs=jobs,
+            noise=store.newest(results, plan.testbed) if plan.testbed != LAB else None,
+            versions=versions,
+            reproduce=command_of(plan) or f"testctl run {plan.name}.yaml",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Entries of summary.json: no empty lists; in the lab no "testbed", "jobs" and "noise"."""
+        lists = {
+            "overrides": list(self.overrides),
+            "left_out": [list(one) for one in self.left_out],
+            "dropped": list(self.dropped),
+        }
+        own = {} if self.testbed == LAB else {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
+        found = {name: given for name, given in lists.items() if given}
+        return {"reproduce": self.reproduce, "versions": dict(self.versions), **found, **own}
+
+    @classmethod
+    def from_json(cls, summary: Mapping[str, Any]) -> Provenance:
+        """That of a summary.json; where an older testctl wrote it, the overrides are those of its command."""
+        reproduce = str(summary.get("reproduce") or "")
+        given = summary.get("overrides")
+        return cls(
+            testbed=str(summary.get("testbed") or LAB),
+            overrides=tuple(map(str, _sets(reproduce) if given is None else given)),
+            left_out=tuple((str(e), str(p), str(v)) for e, p, v in summary.get("left_out", [])),
+            dropped=tuple(map(str, summary.get("dropped", []))),
+            jobs=int(summary.get("jobs") or 0),
+            noise=summary.get("noise"),
+            versions=summary.get("versions") or {},
+            reproduce=reproduce,
+        )
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """The --without words."""
+        return tuple(f"{entity}.{parameter}" for entity, parameter, _ in self.left_out)
+
+
+def _sets(command: str) -> Iterator[str]:
+    """The --set words of a command."""
+    with suppress(ValueError):
+        words = shlex.split(command)
+        yield from (word for option, word in pairwise(words) if option == "--set")
+
+
+def plan_of(run: Run) -> Plan:
+    """The plan as a finished run ran it: the plan.yaml that it kept, its overrides, without what it left out.
+
+    Raises PlanError.
+    """
+    from testctl.metrics import metric_names
+
+    if not run.plan_text:
+        raise PlanError(f"{run.path}: want the run's plan.yaml; there is none")
+    made = Provenance.from_json(run.summary)
+    return load_plan(
+        run.plan_text.encode(),
+        metrics=metric_names(),
+        testbed=made.testbed if made.testbed in (LAB, "netns") else "inventory",
+        overrides=made.overrides,
+        without=made.without,
+        paper=False,
+    )
+
+
+def point_of(run: Run, plan: Plan, point_id: str) -> Point:
+    """A point as its run's plan makes it; its id is a hash of all that it sets.
+
+    What else the run says of it is not believed: it may come from elsewhere, and a lab runs what a point names.
+    Raises PlanError.
+    """
+    found = next((point for point in plan.points if point.id == point_id), None)
+    if found is None:
+        raise PlanError(f"{run.path}: the point {point_id} can't be made again from its plan (another testctl?)")
+    return found
 
 
 def command_of(plan: Plan) -> str:
@@ -40,15 +153,3 @@ def from_here(path: Path | str) -> str:
     with suppress(ValueError):
         return str(Path(path).absolute().relative_to(Path.cwd()))
     return str(path)
-
-
-def statement(plan: Plan, results: Path, jobs: int) -> dict[str, Any]:
-    """For summary.json: "left_out", "dropped" where there are any; outside of the lab "testbed", "jobs" and "noise"."""
-    said: dict[str, Any] = {}
-    if plan.left_out:
-        said["left_out"] = [list(one) for one in plan.left_out]
-    if plan.dropped:
-        said["dropped"] = list(plan.dropped)
-    if plan.testbed != LAB:
-        said |= {"testbed": plan.testbed, "jobs": jobs, "noise": store.newest(results, plan.testbed)}
-    return said

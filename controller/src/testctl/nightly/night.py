@@ -23,7 +23,7 @@ IDLE = 0.6
 
 
 class Night:
-    """Admits the points of a schedule while the clock allows (testctl.execution.run.Watch).
+    """Admits the points of a schedule while the clock allows (testctl.execution.run.AdmissionPolicy).
 
     capacity   cost units that chose the schedule; None: a first night, the clock alone cuts it
     budget_s   wall seconds for all points

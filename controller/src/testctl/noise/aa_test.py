@@ -18,7 +18,8 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.execution.run import Bed, Progress, measure
+from testctl.execution.point import Bed, measure
+from testctl.execution.run import Progress
 from testctl.execution.worker_pool import workers
 from testctl.noise import store
 from testctl.noise.bootstrap import Excess, Spread, excess, spread

@@ -12,7 +12,9 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.run import Bed, Options, Progress, run_plan
+from testctl.execution.options import Options
+from testctl.execution.point import Bed
+from testctl.execution.run import Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Plan, load_plan

@@ -18,10 +18,12 @@ from typing import Any
 import pytest
 from testctl_agent.spec.errors import TestctlError
 
-from testctl.execution.run import Options, complete
+from testctl.execution.finish import complete
+from testctl.execution.options import Options
 from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
-from testctl.pytest_plugin.lazy_run import SharedRun, partial
+from testctl.plan.subset import subset
+from testctl.pytest_plugin.lazy_run import SharedRun
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
 from testctl.results.work import WORK
@@ -120,7 +122,7 @@ class PlanSession:
     def _complete(self, plan: Plan, writer: RunWriter, there: list[str]) -> Run:
         options = Options(writer.final.parent)
         wall_s = time.monotonic() - self._clock
-        return complete(partial(plan, there), writer, options, self._started, wall_s)
+        return complete(subset(plan, there), writer, options, self._started, wall_s)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._said:

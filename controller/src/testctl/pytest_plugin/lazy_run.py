@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from testctl.execution.run import Bed, run_one
+from testctl.execution.point import Bed, run_one
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
 from testctl.plan.judge import Judge, Verdict, counterpart, matching
 from testctl.results import RunPoint, layout, load_point
@@ -82,23 +82,6 @@ class SharedRun:
         with (self.path / WORK / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-
-
-def partial(plan: Plan, there: Iterable[str]) -> Plan:
-    """The plan of the points that were run, with the expectations that these are enough to judge."""
-    ids = set(there)
-    points = tuple(point for point in plan.points if point.id in ids)
-    levels = {(point.levels, point.repeat) for point in points}
-
-    def judgeable(expectation: Expectation) -> bool:
-        about = matching(expectation, points)
-        than = expectation.bounds.than
-        whole = expectation.quantifier == "every" or len(about) == len(matching(expectation, plan.points))
-        return whole and all((counterpart(p.levels, than), p.repeat) in levels for p in about)
-
-    if len(points) == len(plan.points):
-        return plan
-    return replace(plan, points=points, expectations=tuple(e for e in plan.expectations if judgeable(e)))
 
 
 def _plain(points: Iterable[RunPoint]) -> dict[str, dict[str, Any]]:

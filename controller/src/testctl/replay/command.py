@@ -11,15 +11,17 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.run import Options, complete, keep, measure
+from testctl.execution.finish import complete
+from testctl.execution.options import Options
+from testctl.execution.point import keep, measure
+from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Plan, Point
-from testctl.pytest_plugin.lazy_run import partial
+from testctl.plan.subset import subset
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
-from testctl.shrink.case import plan_of, point_of
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.lab import LabTestbed
 
@@ -48,7 +50,7 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
     if run.summary.get("testbed", "lab") != "lab":
         bed = run.summary["testbed"]
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
-    plan = plan_of(run, found)
+    plan = plan_of(run)
     point = point_of(run, plan, found.id)
     lab = LabTestbed.for_points([point])
     unlike = differences(run, found, lab.code_key(point))
@@ -83,7 +85,7 @@ def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
 def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: RunWriter) -> tuple[Run, list[Path]]:
     """Measure the point and complete a run of it alone; the files that the instruments wrote, in the run."""
     started, clock = datetime.now(UTC), time.monotonic()
-    plan = partial(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
+    plan = subset(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
     begin_work(writer.path)
     writer.write_plan(run.plan_text, {"points": [point.to_json()]})
     work = writer.path / WORK / point.id

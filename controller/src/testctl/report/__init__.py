@@ -4,7 +4,7 @@
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.progress import Drawing, Progress
 from testctl.report.terminal import print_place, print_summary
-from testctl.report.write import DRAWN, most_telling, run_so_far, write_report
+from testctl.report.write import DRAWN, most_telling, write_report
 
 __all__ = [
     "DRAWN",
@@ -15,6 +15,5 @@ __all__ = [
     "point_figure",
     "print_place",
     "print_summary",
-    "run_so_far",
     "write_report",
 ]

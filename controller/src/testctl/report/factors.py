@@ -35,7 +35,7 @@ def factors(points: Sequence[RunPoint]) -> list[Factor]:
     for point in points:
         for entity, parameter, value in point.tuples:
             columns.setdefault((entity, parameter), {})[point.id] = show_value(value)
-    repeats = {point.id: str(point.point.get("repeat", 0)) for point in points}
+    repeats = {point.id: str(point.repeat) for point in points}
     columns[("", "repeat")] = repeats
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (entity, parameter), column in columns.items():

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from testctl.execution.worker_pool import workers
 from testctl.plan import FigureSpec
@@ -13,36 +12,35 @@ from testctl.report.factors import describe, factors
 from testctl.report.figures import paper_figures, point_figure
 from testctl.report.page import point_data, write_page
 from testctl.report.series import read_series
-from testctl.results import Run, RunPoint, load_point, load_run
+from testctl.results import Run, RunPoint, load_run
 from testctl.results.atomic import told
 from testctl.results.layout import FIGURES
 from testctl.results.reader import check_plain
 
-Job = tuple[Path, str, Path | None]
+Job = tuple[RunPoint, str, Path | None]
 
 DRAWN = 120
 """Points that are drawn at most, those that did not pass first; a page of more would be too large to open."""
 
 
 def write_report(
-    run_dir: Path,
+    of: Run | Path,
     *,
     specs: Sequence[FigureSpec] | None = None,
     figures: bool = True,
-    summary: Mapping[str, Any] | None = None,
     jobs: int = 1,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Write report.html (and figures/*.png) into a run's directory; returns the page's path.
 
-    summary  of a run in progress, which has no summary.json yet
-    specs    the plan's figures, by default as the kept plan declares them
-    jobs     processes that draw
-    tell     called with the id of each point when it is drawn
+    of     the run or its directory; one in progress has its summary with it
+    specs  the plan's figures, by default as the kept plan declares them
+    jobs   processes that draw
+    tell   called with the id of each point when it is drawn
     Of a run with more than DRAWN points only the most telling are drawn; all are in the tables.
     Records are read one point at a time.  Raises TestbedError, PlanError.
     """
-    run = load_run(run_dir) if summary is None else run_so_far(run_dir, summary)
+    run = load_run(of) if isinstance(of, Path) else of
     out = run.path / FIGURES
     if figures:
         with told(out, "the figures were not written; the results are kept"):
@@ -50,25 +48,17 @@ def write_report(
         check_plain(out)
     varying = factors(run.points)
     work = [
-        (point.path, f"{describe(point, varying)}: {point.verdict}", out / f"{point.id}.png" if figures else None)
+        (point, f"{describe(point, varying)}: {point.verdict}", out / f"{point.id}.png" if figures else None)
         for point in most_telling(run.points, DRAWN)
     ]
     data: dict[str, str | None] = {}
-    for (path, _, _), text in zip(work, _drawn(work, jobs), strict=True):
-        data[path.name] = text
+    for (point, _, _), text in zip(work, _drawn(work, jobs), strict=True):
+        data[point.id] = text
         if tell is not None:
-            tell(path.name)
+            tell(point.id)
     if figures:
         paper_figures(run, out, specs)
     return write_page(run, data)
-
-
-def run_so_far(run_dir: Path, summary: Mapping[str, Any]) -> Run:
-    """A run whose points are judged and which has no summary.json yet, with its points in the summary's order."""
-    run = load_run(run_dir)
-    order = {str(entry["id"]): index for index, entry in enumerate(summary["points"])}
-    points = sorted(run.points, key=lambda point: order.get(point.id, len(order)))
-    return Run(run.path, summary, tuple(points))
 
 
 def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:
@@ -88,8 +78,8 @@ def _drawn(work: Sequence[Job], jobs: int) -> Iterator[str | None]:
 
 
 def _draw(job: Job) -> str | None:
-    path, title, out = job
-    series = read_series(load_point(path))
+    point, title, out = job
+    series = read_series(point)
     if out is not None and series is not None:
         point_figure(series, title, out)
     return point_data(series)

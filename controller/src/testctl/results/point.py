@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from testctl.records import Records
 from testctl.results import layout
 from testctl.results.atomic import as_json, put_file, told, write_json
 from testctl.results.manifest import manifest_of
+from testctl.results.reader import RunPoint
 
 FORMAT = 2
 """Of verdict.json: since 2 it has "measured", "analysis" and "files"."""
@@ -82,17 +82,21 @@ def write_point(run: Path, result: PointResult) -> Path:
     return final
 
 
-def set_verdict(run: Path, point_id: str, verdict: str, reason: str = "") -> None:
-    """Replace the verdict of a point of a run in progress, as judged against the plan's `expect`.
+def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
+    """The point of a run in progress with this verdict, as judged against the plan's `expect`; its file says so too.
 
     What was measured stays beside it, for another plan to judge.
     """
-    _check_verdict(point_id, verdict)
+    _check_verdict(point.id, verdict)
+    run = point.path.parents[1]
     if not run.name.endswith(layout.IN_PROGRESS):
         raise TestbedError(f"{run}: the run is complete; results are never changed afterwards")
-    path = layout.point_dir(run, point_id) / layout.VERDICT
-    with told(path, f"the verdict of point {point_id} was lost"):
-        write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "verdict": verdict, "reason": reason})
+    if (verdict, reason) == (point.verdict, point.reason):
+        return point
+    path, said = point.path / layout.VERDICT, {**point.said, "verdict": verdict, "reason": reason}
+    with told(path, f"the verdict of point {point.id} was lost"):
+        write_json(path, said)
+    return replace(point, verdict=verdict, reason=reason, said=said)
 
 
 def _check_verdict(point_id: str, verdict: str) -> None:
@@ -128,6 +132,7 @@ def _fill(directory: Path, result: PointResult) -> None:
         "analysis": result.analysis,
         "wall_s": result.wall_s,
         "virtual_s": result.virtual_s,
+        "kernel": str(result.outcome.get("kernel") or ""),
         "files": manifest_of(directory),
     }
     _write(directory / layout.VERDICT, verdict)

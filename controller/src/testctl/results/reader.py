@@ -17,6 +17,7 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import Shape, misfit
 
+from testctl.plan import Point
 from testctl.records import Records
 from testctl.results import layout, shapes
 
@@ -27,6 +28,8 @@ class RunPoint:
 
     tuples   [(entity, parameter, value)] as in the plan's point
     metrics  {"<flow>" or "*": {metric: number, text or None (NaN)}}
+    said     verdict.json
+    repeat   which repetition of the plan it is, from 0
     """
 
     path: Path
@@ -39,6 +42,7 @@ class RunPoint:
     virtual_s: float
     metrics: Mapping[str, Mapping[str, float | str | None]]
     said: Mapping[str, Any]
+    repeat: int = 0
 
     @cached_property
     def point(self) -> Mapping[str, Any]:
@@ -62,6 +66,12 @@ class RunPoint:
         """Verdict and reason of the measurement, before any expectation; of older runs, which don't say, as judged."""
         said = self.said.get("measured")
         return (str(said["verdict"]), str(said["reason"])) if isinstance(said, Mapping) else (self.verdict, self.reason)
+
+    @property
+    def kernel(self) -> str:
+        """The release of the kernel that ran; "" where none did."""
+        found = self.said.get("kernel")
+        return str((read_json(self.path / layout.OUTCOME).get("kernel") or "") if found is None else found)
 
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
@@ -181,10 +191,13 @@ def load_points(run: Path) -> Iterator[RunPoint]:
             yield load_point(path)
 
 
-def load_point(path: Path) -> RunPoint:
-    """Open the directory of one point.  Raises PlanError when it can't be read, or is not what it says it is."""
+def load_point(path: Path, asked: Point | None = None) -> RunPoint:
+    """Open the directory of one point.  Raises PlanError when it can't be read, or is not what it says it is.
+
+    asked: the point of the plan at hand, which saves reading it
+    """
     said = read_json(path / layout.VERDICT, shapes.VERDICT)
-    point = read_json(path / layout.POINT, shapes.POINT)
+    point = read_json(path / layout.POINT, shapes.POINT) if asked is None else vars(asked)
     if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
         raise PlanError(f"{path}: want the verdict of point {path.name}; got {said['verdict']!r} of {said['id']!r}")
     try:
@@ -199,6 +212,7 @@ def load_point(path: Path) -> RunPoint:
             virtual_s=float(said.get("virtual_s", 0.0)),
             metrics=_shared(read_json(path / layout.METRICS, shapes.VALUES)),
             said=said,
+            repeat=point.get("repeat", 0),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise PlanError(f"{path}: want a point as testctl writes it; got {error!r}") from error

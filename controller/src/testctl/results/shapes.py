@@ -11,13 +11,14 @@ VALUES = Named(Named((float, str, bool, None)))
 """{flow: {metric: value}}"""
 TUPLES = [[object]]
 
-POINT = {"id?": str, "tuples?": TUPLES}
+POINT = {"id?": str, "tuples?": TUPLES, "repeat?": int}
 VERDICT = {
     "id": str,
     "verdict": str,
     "reason?": str,
     "digest?": str,
     "code_key?": str,
+    "kernel?": str,
     "wall_s?": float,
     "virtual_s?": float,
     "reused_from?": str,
@@ -37,7 +38,9 @@ HEAD = {
     "counts?": (Named(int), None),
     "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str]}], None),
     "claims?": ([Named(object)], None),
+    "overrides?": [str],
     "left_out?": [[object]],
+    "dropped?": [str],
     "resumed?": {"reused": Named(int), "computed_again": [str], "run_again": [{"point": str, "run": str, "why": str}]},
     "versions?": (Named((str, Named((str, None)), None)), None),
 }

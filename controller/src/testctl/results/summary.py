@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl.results import layout
-from testctl.results.reader import load_points
+from testctl.results.reader import RunPoint, load_points
 
 
 def build_summary(
@@ -19,35 +19,38 @@ def build_summary(
     plan: str,
     started: datetime,
     wall_s: float,
-    versions: Mapping[str, Any],
+    points: Sequence[RunPoint] | None = None,
+    versions: Mapping[str, Any] | None = None,
     expectations: Sequence[Mapping[str, Any]] = (),
     claims: Sequence[Mapping[str, Any]] = (),
     order: Sequence[str] = (),
     about: str = "",
-    reproduce: str = "",
+    provenance: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The summary of a run's points as they lie on disk.
+    """The summary of a run's points.
 
+    points        in the order of the plan; None: as they lie on disk, in that of `order`
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids]}]
     claims        what a paper published, held against the points (testctl.plan.Claim)
-    reproduce     the command that does it again
+    provenance    further entries (testctl.execution.provenance)
     """
-    place = {point_id: index for index, point_id in enumerate(order)}
-    points = [point.summary() for point in load_points(run)]
-    points.sort(key=lambda point: (place.get(point["id"], len(place)), point["id"]))
-    counts = Counter(point["verdict"] for point in points)
+    if points is None:
+        place = {point_id: index for index, point_id in enumerate(order)}
+        points = sorted(load_points(run), key=lambda point: (place.get(point.id, len(place)), point.id))
+    counts = Counter(point.verdict for point in points)
     return {
         "plan": plan,
         "about": about,
-        "reproduce": reproduce or f"testctl run {plan}.yaml",
+        "reproduce": f"testctl run {plan}.yaml",
         "run": run.name.removesuffix(layout.IN_PROGRESS),
-        "digest": layout.run_digest((point["id"], point["digest"]) for point in points),
+        "digest": layout.run_digest((point.id, point.digest) for point in points),
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
         "wall_s": round(wall_s, 3),
         "counts": {verdict: counts[verdict] for verdict in layout.VERDICTS},
         "expectations": [dict(expectation) for expectation in expectations],
         **({"claims": [dict(claim) for claim in claims]} if claims else {}),
-        "versions": dict(versions),
-        "points": points,
+        "versions": dict(versions or {}),
+        **(provenance or {}),
+        "points": [point.summary() for point in points],
     }

@@ -19,7 +19,7 @@ from testctl.report.metrics import columns, one_number
 from testctl.report.page import flat
 from testctl.report.style import show_metric
 from testctl.results import RunPoint, layout, shapes
-from testctl.results.reader import load_point
+from testctl.results.reader import load_point, read_json
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 
@@ -191,7 +191,10 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
         if place is None:
             damage.append(f"point {str(entry['id'])[:40]} is in {layout.SUMMARY}, and its directory is missing")
             return None
-        point = RunPoint(
+        if listing.own_file(place, layout.POINT) is None:
+            raise PlanError(f"{place.name}/{layout.POINT}: want a plain file; there is none")
+        asked = read_json(place / layout.POINT, shapes.POINT)  # read now, so that one that is not whole is shown here
+        return RunPoint(
             path=place,
             id=place.name,
             tuples=tuple((str(e), str(p), v) for e, p, v in entry["tuples"]),
@@ -202,17 +205,13 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
             virtual_s=float(entry.get("virtual_s") or 0),
             metrics=entry.get("metrics") or {},
             said=entry,
+            repeat=asked.get("repeat", 0),
         )
-        if listing.own_file(place, layout.POINT) is None:
-            raise PlanError(f"{place.name}/{layout.POINT}: want a plain file; there is none")
-        point.point  # noqa: B018  read now, so that one which is not whole is told here
     except TestctlError as error:
         damage.append(f"point {entry['id']}: {_plain(error)}")
-        return None
     except (KeyError, TypeError, ValueError) as error:
         damage.append(f"a point in {layout.SUMMARY} is not as testctl writes it: {error!r}")
-        return None
-    return point
+    return None
 
 
 def _of_files(place: Path, damage: list[str]) -> RunPoint | None:

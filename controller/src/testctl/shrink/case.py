@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Expectation, Plan, Point, load_plan
 from testctl.plan.judge import Judge, Verdict, counterpart, matching
 from testctl.plan.located import plain
@@ -65,7 +65,7 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
     if found.verdict not in ("pass", "fail"):
         why = f": {found.reason}" if found.reason else ""
         raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
-    plan = plan_of(run, found)
+    plan = plan_of(run)
     point = point_of(run, plan, found.id)
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
@@ -75,37 +75,6 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
     }
     raw = document["expect"][number]
     return Case(run, plan, point, found, chosen, raw, document, wanted, than)
-
-
-def plan_of(run: Run, found: RunPoint) -> Plan:
-    """The plan that a point of a run came from: plan.yaml, and what --set, --kernel and --without made of it."""
-    from testctl.metrics import metric_names
-
-    text = run.plan_text.encode()
-    if not text:
-        raise PlanError(f"{run.path}: want the run's plan.yaml; there is none")
-    testbed = str(run.summary.get("testbed", "lab"))
-    bed = testbed if testbed in ("lab", "netns") else "inventory"
-    asked = {(e, p): str(v) for e, p, v in found.tuples}
-    given = load_plan(text, metrics=metric_names(), testbed=bed, paper=False)
-    there = {(a.entity, a.param): a.texts for a in given.assignments}
-    sets = [f"{e}.{p}={json.dumps(v)}" for (e, p), v in asked.items() if v not in there.get((e, p), ())]
-    without = [f"{e}.{p}" for e, p in there if (e, p) not in asked]
-    if not sets and not without:
-        return given
-    return load_plan(text, metrics=metric_names(), testbed=bed, paper=False, overrides=sets, without=without)
-
-
-def point_of(run: Run, plan: Plan, point_id: str) -> Point:
-    """A point as its run's plan makes it; its id is a hash of all that it sets.
-
-    What else the run says of it is not believed: it may come from elsewhere, and a lab runs what a point names.
-    Raises PlanError.
-    """
-    found = next((point for point in plan.points if point.id == point_id), None)
-    if found is None:
-        raise PlanError(f"{run.path}: the point {point_id} can't be made again from its plan (another testctl?)")
-    return found
 
 
 def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.run import Bed
+from testctl.execution.point import Bed
 from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import Point
 from testctl.results import layout

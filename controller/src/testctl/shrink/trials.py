@@ -15,7 +15,7 @@ from typing import Any, Literal
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 from testctl.execution.assess import analysis_keys
-from testctl.execution.run import Bed, measure
+from testctl.execution.point import Bed, measure
 from testctl.plan import Point
 from testctl.results import layout, write_point
 from testctl.results.reader import read_json

@@ -12,7 +12,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl.plan import Plan, Point
 
 if TYPE_CHECKING:
-    from testctl.execution.run import Bed
+    from testctl.execution.point import Bed
 
 NAMED = ("lab", "netns")
 

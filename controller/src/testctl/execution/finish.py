@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a run: its points are judged, its summary and its report written, and it gets its final name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from testctl.execution.options import Options
+from testctl.execution.provenance import Provenance
+from testctl.plan import Claim, ExpectationVerdict, Plan, evaluate, evaluate_claims
+from testctl.report import write_report
+from testctl.results import Run, RunPoint, RunWriter, layout
+from testctl.results.point import set_verdict
+from testctl.results.reader import load_points
+from testctl.results.summary import build_summary
+from testctl.results.versions import collect_versions
+from testctl.results.work import WORK, clear_work
+
+Judged = Callable[[Run], Callable[[str], None]]
+"""Is given a run whose points are judged and whose report is still to be drawn.
+
+Returns what is called with the id of each point that is drawn.
+"""
+
+
+def complete(
+    plan: Plan,
+    writer: RunWriter,
+    options: Options,
+    started: datetime,
+    wall_s: float,
+    *,
+    points: Iterable[RunPoint] | None = None,
+    more: Mapping[str, Any] | None = None,
+    judged: Judged | None = None,
+) -> Run:
+    """Judge the points of a run in progress, write its summary and its report, and give it its final name.
+
+    points  those of the run where the caller has read them; None: they are read here, each once
+    more    further entries of summary.json
+    judged  is called before the report is drawn, which can take minutes
+    """
+    place = {point.id: index for index, point in enumerate(plan.points)}
+    found = load_points(writer.path) if points is None else points
+    there = sorted(found, key=lambda point: (place.get(point.id, len(place)), point.id))
+    there, expectations, claims = _judge(plan, there)
+    versions = collect_versions(kernels=_kernels(there))
+    writer.write_versions(versions)
+    summary = build_summary(
+        writer.path,
+        points=there,
+        plan=plan.name,
+        started=started,
+        wall_s=wall_s,
+        expectations=[expectation.to_json() for expectation in expectations],
+        claims=[claim.to_json() for claim in claims],
+        about=plan.about,
+        provenance=Provenance.of(plan, options.results_dir, options.jobs, versions).to_json(),
+    )
+    summary |= more or {}
+    clear_work(writer.path / WORK)
+    run = Run(writer.path, summary, tuple(there))
+    tell = judged(run) if judged is not None else None
+    write_report(run, specs=plan.figures, jobs=max(options.jobs, options.drawers), tell=tell)
+    final = writer.finish(summary)
+    return Run(final, summary, tuple(replace(point, path=layout.point_dir(final, point.id)) for point in there))
+
+
+def _judge(
+    plan: Plan, points: Sequence[RunPoint]
+) -> tuple[list[RunPoint], Sequence[ExpectationVerdict], Sequence[Claim]]:
+    """Judge the points by the plan's `expect`; writes each verdict that differs from that in the point's file."""
+    wanted = {expectation.metric for expectation in plan.expectations}
+    results = {
+        point.id: {
+            "verdict": point.measured[0],
+            "reason": point.measured[1],
+            "metrics": {f: {m: v for m, v in given.items() if m in wanted} for f, given in point.metrics.items()},
+        }
+        for point in points
+    }
+    verdicts, expectations = evaluate(plan, results)
+    by = {one.point: (one.verdict, one.reason) for one in verdicts}
+    judged = [set_verdict(point, *by.get(point.id, (point.verdict, point.reason))) for point in points]
+    return judged, expectations, evaluate_claims(plan, results)
+
+
+def _kernels(points: Iterable[RunPoint]) -> dict[str, str]:
+    """The full releases of the kernels that ran."""
+    releases = {point.kernel for point in points if point.kernel}
+    return {".".join(release.split(".")[:2]): release for release in sorted(releases)}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One point: run on a testbed, analysed, and written into its run."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Protocol
+
+from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.untrusted import words
+
+from testctl.plan import Point
+from testctl.results import PointResult, layout, write_point
+from testctl.results.work import WORK
+
+MOST_TRACEBACK = 100_000
+
+
+class Bed(Protocol):
+    """A testbed: where points are run.  Must be picklable."""
+
+    def code_key(self, point: Point) -> str: ...
+
+    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+
+def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
+    """Run, analyse and write one point; (verdict so far, wall seconds)."""
+    workdir = run / WORK / point.id
+    result = measure(testbed, point, workdir, keep_captures)
+    keep(run, point, result)
+    shutil.rmtree(workdir, ignore_errors=True)
+    return result.verdict, result.wall_s
+
+
+def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:
+    """Run and analyse one point, with its raw files below a directory that is made."""
+    clock = time.monotonic()
+    raw = workdir / "raw"
+    raw.mkdir(parents=True)
+    try:
+        asked, outcome = testbed.run(point, raw)
+        return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+    except TestctlError as error:
+        return PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
+    except Exception as error:  # noqa: BLE001  one point's oddity must not end the other points of its run
+        return _bug(point, error, time.monotonic() - clock)
+
+
+def keep(run: Path, point: Point, result: PointResult) -> Path:
+    """Write the point's directory; what can't be written for another reason than the disk is kept as a bug."""
+    try:
+        return write_point(run, result)
+    except TestctlError:
+        raise
+    except Exception as error:  # noqa: BLE001  as in measure()
+        return write_point(run, _bug(point, error, result.wall_s))
+
+
+def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = str(error).partition("\n")[0][:200]
+    reason = (
+        f"a bug, or an agent's odd answer: {type(error).__name__}: {said} ({Path(where.filename).name}:{where.lineno})"
+    )
+    return PointResult(
+        point=point.to_json(),
+        verdict="broken",
+        reason=words(f"{reason}; {layout.TRACEBACK} beside it has the rest"),
+        wall_s=wall_s,
+        traceback="".join(traceback.format_exception(error))[-MOST_TRACEBACK:],
+    )
+
+
+def _analyse(
+    asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
+) -> PointResult:
+    """From raw files to records, metrics and a first verdict."""
+    from testctl.execution.assess import analysis_keys, assess
+    from testctl.records import load_raw
+    from testctl.results.atomic import as_json
+
+    for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
+        if reason:
+            words = "; ".join([reason, *outcome.get("drift", [])])
+            return PointResult(
+                point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
+            )
+    (workdir / "point.json").write_text(as_json(asked), encoding="utf-8")
+    (workdir / "raw" / "outcome.json").write_text(as_json(outcome), encoding="utf-8")
+    records = load_raw(workdir)
+    found = assess(records)
+    captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
+    return PointResult(
+        point=asked,
+        verdict=found.verdict,
+        reason=found.reason,
+        code_key=code_key,
+        wall_s=round(time.monotonic() - clock, 3),
+        virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
+        outcome=outcome,
+        metrics=found.metrics,
+        records=records,
+        stalls=found.stalls,
+        fates=found.fates,
+        captures=captures if keep_captures else {},
+        analysis=analysis_keys(),
+    )

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the points of a plan are worked on: an interface, and the processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.execution.point import Bed, run_one
+from testctl.execution.worker_pool import workers
+from testctl.plan import Point
+
+Done = tuple[Point, str, float]
+"""A point whose directory is in the run, its verdict so far, and the wall seconds that it took."""
+Finished = Generator[Done, None, None]
+
+
+class Pool(Protocol):
+    """Where points are worked on, several at once."""
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        """Takes a point whenever there is room for one, so that few are under way however many there are.
+
+        Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LocalPool:
+    """Processes of this machine, `jobs` at once."""
+
+    jobs: int
+
+    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        with workers(self.jobs) as pool:
+            running: dict[Future[tuple[str, float]], Point] = {}
+            while True:
+                for point in islice(points, self.jobs - len(running)):
+                    running[pool.submit(run_one, testbed, point, run, keep_captures)] = point
+                if not running:
+                    return
+                for future in wait_for(running, return_when=FIRST_COMPLETED).done:
+                    point = running.pop(future)
+                    yield point, *_ended(future, point)
+
+
+def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise TestbedError(f"point {point.id}: its worker was killed from outside (out of memory?)") from error

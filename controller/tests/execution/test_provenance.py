@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What summary.json says of how a run was made, and the plan that is made of it again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testctl.execution.provenance import Provenance, plan_of
+from testctl.metrics import metric_names
+from testctl.plan import Plan, load_plan
+from testctl.results import Run
+from testctl_agent.spec.errors import PlanError
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, [cubic, reno]]
+  - [hosts, tso, on]
+  - [bulk, duration, 100ms]
+"""
+SETS = ("hosts.cc=bbr,cubic", "hosts.kernel='6.1'")
+WITHOUT = ("hosts.tso",)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return load_plan(tmp_path / "plan.yaml", metrics=metric_names(), overrides=SETS, without=WITHOUT)
+
+
+def summary_of(plan: Plan) -> dict[str, object]:
+    made = Provenance.of(plan, Path("results"), 2, {"testctl": "1"})
+    found: dict[str, object] = json.loads(json.dumps(made.to_json()))
+    own = made if plan.testbed != "lab" else replace(made, jobs=0)
+    assert Provenance.from_json(found) == own
+    return found
+
+
+def test_a_run_says_its_overrides(plan: Plan) -> None:
+    found = summary_of(plan)
+    assert found["overrides"] == list(SETS)
+    assert found["left_out"] == [["hosts", "tso", "on"]]
+    assert not {"testbed", "jobs", "noise", "dropped"} & found.keys()
+    on_this_kernel = summary_of(replace(plan, testbed="netns"))
+    assert (on_this_kernel["testbed"], on_this_kernel["jobs"], on_this_kernel["noise"]) == ("netns", 2, None)
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["of now", "of before overrides were kept"])
+def test_the_plan_of_a_run_is_made_again(plan: Plan, tmp_path: Path, older: bool) -> None:
+    """A run of before has its overrides in the command that does it again, and nowhere else."""
+    summary = summary_of(plan)
+    if older:
+        del summary["overrides"]
+    again = plan_of(Run(tmp_path, summary, ()))
+    assert [point.id for point in again.points] == [point.id for point in plan.points]
+    assert (again.overrides, again.left_out) == (plan.overrides, plan.left_out)
+
+
+def test_a_command_that_can_not_be_read_has_no_overrides(tmp_path: Path) -> None:
+    assert Provenance.from_json({"reproduce": "testctl run 'a --set b"}).overrides == ()
+    with pytest.raises(PlanError, match=r"want the run's plan\.yaml; there is none"):
+        plan_of(Run(tmp_path, {}, ()))
