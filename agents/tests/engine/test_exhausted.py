@@ -140,8 +140,8 @@ def test_what_could_not_be_restored_is_tried_again_by_itself(tmp_path: Path) -> 
     assert service.leases is not None
     service._reserve.close()
     service._reserve._count = 0
-    threading.Thread(target=service.leases.run, daemon=True).start()
     with none_left(100):
+        threading.Thread(target=service.leases.run, daemon=True).start()  # not before: it restores at once
         until(lambda: bool(service.leases and service.leases._dirty))
         assert "Too many open files" in service.leases._dirty
     until(lambda: bool(service.leases and not service.leases._dirty))
