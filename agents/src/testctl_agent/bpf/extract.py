@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take the instructions out of a compiled BPF object, so that no target needs a compiler or libbpf.
+"""Extracts the instructions of a compiled BPF object, so that no target needs a compiler or libbpf.
 
     python -m testctl_agent.bpf.extract htb_mark.o htb_mark.c htb_mark.json
 
-The JSON holds the SHA-256 of the source, the maps, and for each section its instructions as hex
-with the places that take a map's file descriptor.  Sources: the ELF64 layout of elf(5);
+The JSON contains the SHA-256 of the source, the maps, and for each section its instructions as hex
+with the offsets of map file descriptors.  Sources: the ELF64 layout of elf(5);
 Documentation/bpf/llvm_reloc.rst (R_BPF_64_64).
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the marking programs of htb_mark.c around a device's queue, and take them off.
+"""Attaches the marking programs of htb_mark.c to a device's queue, and detaches them.
 
-Everything lies in the kernel and is read back from there, but one thing: the socket that counts
-the packets which leave belongs to this process (`_counting`), and goes with it.  A process that
-finds the programs without holding their socket puts them in anew before it changes anything.
+All state is in the kernel and is read back from there, with one exception: the socket that counts
+leaving packets belongs to this process (`_counting`) and is closed when the process ends.  A process
+that does not hold the socket of attached programs attaches them again before it changes anything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _counting: dict[tuple[int, str], socket.socket] = {}
 
 @dataclass(frozen=True)
 class Queue:
-    """What the programs share: bytes in the queue now, two settings, what happened, and whether data is marked."""
+    """The programs' shared map: bytes in the queue now, two settings, counters, and whether data is marked."""
 
     queued: int
     threshold: int
@@ -49,7 +49,7 @@ def _key(device: str) -> tuple[int, str]:
 
 
 def _map_of(device: str) -> int | None:
-    """The open map of the programs on the device; None when they are not there."""
+    """The open map of the programs on the device; None if they are not attached."""
     if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
         return None
     for entry in qdisc.filters(device, qdisc.EGRESS):
@@ -63,7 +63,7 @@ def _map_of(device: str) -> int | None:
 
 
 def read(device: str) -> Queue | None:
-    """The state of the programs on the device; None when they are not there."""
+    """The state of the programs on the device; None if they are not attached."""
     queue_map = _map_of(device)
     if queue_map is None:
         return None
@@ -74,9 +74,9 @@ def read(device: str) -> Queue | None:
 
 
 def put(device: str, threshold: int, limit: int, *, data: bool) -> None:
-    """Have the programs on the device with these settings, in bytes; they mark data, or ACKs.
+    """Attach the programs to the device with these settings, in bytes; they mark data, or ACKs.
 
-    Raises TestbedError, also when a clsact qdisc of somebody else is there.
+    Raises TestbedError, also when the device has a clsact qdisc that testctl did not create.
     """
     if _key(device) not in _counting or read(device) is None:
         remove(device)
@@ -86,7 +86,7 @@ def put(device: str, threshold: int, limit: int, *, data: bool) -> None:
 
 
 def emptied(device: str) -> None:
-    """The queue was thrown away, so its bytes will not be seen to leave: count from 0."""
+    """Reset the byte count after the queue was deleted: its packets never pass the program that counts them out."""
     _write(device, queued=0)
 
 
@@ -102,7 +102,7 @@ def _write(device: str, **settings: int) -> None:
 
 
 def remove(device: str) -> None:
-    """Take the programs off the device, if they are there."""
+    """Detach the programs from the device, if they are attached."""
     if (counting := _counting.pop(_key(device), None)) is not None:
         counting.close()
     queue_map = _map_of(device)

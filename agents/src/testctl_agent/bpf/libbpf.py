@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """libbpf by ctypes: open and load an object, read and write its maps, run its program on a packet.
 
-Needs libbpf.so.1 (Debian: libbpf1), and no BTF of the kernel.  Every failure is a TestbedError; one
-of loading carries the last words of libbpf and of the kernel's verifier.
+Needs libbpf.so.1 (Debian: libbpf1), and no BTF of the kernel.  Every failure is a TestbedError; a
+load error contains the last messages of libbpf and of the kernel's verifier.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Map:
         return key
 
     def lookup(self, key: bytes) -> bytes | None:
-        """The value, of a per-CPU map all CPUs' one after the other; None: there is no such key."""
+        """The value (of a per-CPU map: the values of all CPUs, concatenated); None if there is no such key."""
         size = (self.value_bytes + 7) // 8 * 8 * self._cpus if self._cpus else self.value_bytes
         value = ctypes.create_string_buffer(size)
         if _library().bpf_map_lookup_elem(self.fd, self._key(key), value):
@@ -147,7 +147,7 @@ class Map:
         return [raw[at : at + self.value_bytes] for at in range(0, len(raw), stride)]
 
     def update(self, key: bytes, value: bytes) -> None:
-        """Set or add; TestbedError when the map is full.  Of a per-CPU map, `value` is every CPU's."""
+        """Set or add; TestbedError when the map is full.  In a per-CPU map, every CPU gets `value`."""
         if len(value) != self.value_bytes:
             raise TestbedError(f"BPF map {self.name}: want a value of {self.value_bytes} bytes; got {len(value)}")
         if self._cpus:
@@ -158,7 +158,7 @@ class Map:
             raise TestbedError(f"BPF map {self.name}: can't be written: {_why()}")
 
     def delete(self, key: bytes) -> bool:
-        """False: there was no such key."""
+        """Delete a key; returns False if there was no such key."""
         if _library().bpf_map_delete_elem(self.fd, self._key(key)):
             if ctypes.get_errno() == errno.ENOENT:
                 return False
@@ -176,7 +176,7 @@ class Map:
 
 
 class Ring:
-    """What a program writes to a ring buffer."""
+    """Reader of a ring buffer."""
 
     def __init__(self, ring: Map) -> None:
         self._got: list[bytes] = []
@@ -209,7 +209,7 @@ _STRUCT_OPS = 26
 
 
 def unregister_struct_ops(name: str) -> bool:
-    """Unregister what a process that has ended left registered under this name; False: there is nothing."""
+    """Unregister a struct_ops map that an ended process left registered; returns False if the name is unknown."""
     library = _library()
     number = c_uint32(0)
     while library.bpf_map_get_next_id(number, ctypes.byref(number)) == 0:

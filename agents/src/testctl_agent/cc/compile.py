@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control compiled, once: as BPF for a running kernel, or as a shared object for tests.
+"""Compiles a congestion control once: as BPF for a running kernel, or as a shared object for tests.
 
-What was compiled is kept in $TESTCTL_CACHE/cc/<key>/; the key is of the source, of the headers
-beside it, of the flags and of the compiler.
+The result is cached in $TESTCTL_CACHE/cc/<key>/; the key is a hash of the source, the headers in
+its directory, the flags and the compiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 
 @dataclass(frozen=True)
 class Target:
-    """How a congestion control is compiled for one kind of use."""
+    """Compiler flags and file suffix for one kind of use."""
 
     what: str
     compiler: str
@@ -35,7 +35,7 @@ BPF = Target("BPF", "clang", "o", ("-c", *toolchain.BPF_FLAGS, *_WARNINGS))
 
 
 def name_of(source: Path) -> str:
-    """The congestion control that a file tcp_NAME.c is; ProgramError for another name."""
+    """The name of the congestion control in a file tcp_NAME.c.  Raises ProgramError for any other file name."""
     match = re.fullmatch(r"tcp_([a-z][a-z0-9_]{0,14})\.c", source.name)
     if match is None:
         raise ProgramError(
@@ -54,7 +54,7 @@ def compiled(source: Path, target: Target) -> Path:
 
 
 def built(source: Path, name: str, target: Target, what: str) -> Path:
-    """Any C source and the headers beside it, likewise; the result's name begins with `name`."""
+    """As `compiled`, for any C source and the headers in its directory; the result's name begins with `name`."""
     try:
         text = source.read_bytes()
     except OSError as error:
@@ -79,6 +79,6 @@ def built(source: Path, name: str, target: Target, what: str) -> Path:
 
 
 def _words(said: str) -> str:
-    """The compiler's errors, without what it says about each."""
+    """The compiler's error lines, without its notes."""
     lines = [line.strip() for line in said.splitlines() if "error:" in line]
     return "\n".join(lines[:8]) or said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control of lab/cc as code of this process: for tests, and to check what a kernel did."""
+"""Runs a congestion control of lab/cc in this process: for tests, and to check a kernel's decisions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Connection:
         self.window = Window(cwnd, ssthresh, 0)
 
     def tell(self, operation: Operation, **event: int) -> int:
-        """Run an operation on fields of struct cc_event; the others are 0."""
+        """Run an operation on an event; fields of struct cc_event that are not given are 0."""
         return self.algorithm.run(self.private, operation, Event(**event), self.window)
 
 
 def replay(algorithm: Algorithm, records: list[Record]) -> list[str]:
-    """Give this process's code what a kernel was told; where it decides otherwise, in words.
+    """Replay a kernel's events with this process's code; one text for each different decision.
 
     `records` start with the INIT of each connection; a connection without it is left out.
     """

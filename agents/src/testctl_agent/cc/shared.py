@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion controls that hosts of one machine borrow: registered as BPF, or allowed in namespaces.
+"""Reference counts of congestion controls that the hosts of one machine share.
 
-Both are of the whole kernel: a registered one is there for every namespace, and which of the kernel's own may be
-a namespace's default, net.ipv4.tcp_allowed_congestion_control, only the first namespace says.  So what one host
-needs is shared, and goes with its last user:
+A congestion control registered as BPF is visible in every namespace, and the list of those that a namespace may
+use, net.ipv4.tcp_allowed_congestion_control, exists only in the initial namespace.  Both belong to the whole
+kernel, so hosts share them, and the last user removes them:
 
-    /run/testctl/cc/gate   locked by who borrows or gives back
-    /run/testctl/cc/NAME   locked, shared, by every user for as long as it uses NAME; says what was done for it
+    /run/testctl/cc/gate   locked while a process acquires or releases
+    /run/testctl/cc/NAME   locked (shared) by every user of NAME; contains what was done for it
 
-A lock ends with its process, however that ends.  Who finds a NAME that nobody has locked takes back what was
-done for it: sweep(), at the start of every run.
+A lock ends with its process.  A NAME that no process has locked is unused: sweep(), at the start of every run,
+undoes what was done for it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from testctl_agent.system.namespace import join
 
 STATE = Path("/run/testctl/cc")
 SOURCES = "TESTCTL_CC"
-"""Names a directory of tcp_NAME.c (lab/cc), beside those that agents bring along."""
+"""Environment variable: a directory of tcp_NAME.c (lab/cc), searched after the agent's own."""
 
 _OWN = Path(__file__).parent / "bpf"
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _FIRST = Path("/proc/1/ns/net")
 _LOCKS = Path("/proc/locks")
-"""1: FLOCK  ADVISORY  READ 123 00:1a:4711 0 EOF, and, of who waits for it, 1: -> FLOCK …"""
+"""1: FLOCK  ADVISORY  READ 123 00:1a:4711 0 EOF; for a process that waits for a lock, 1: -> FLOCK …"""
 _BYTES = 256  # of a file
 _held: dict[str, int] = {}
-"""Name → the open, locked file of each that this process uses."""
+"""Name → open, locked file, for each congestion control that this process uses."""
 
 
 def source_of(name: str) -> Path | None:
@@ -54,7 +54,7 @@ def source_of(name: str) -> Path | None:
 
 
 def fingerprint(given: Path) -> str:
-    """Hash of all that is compiled to BPF, with the sources of a directory."""
+    """Hash of all sources that can be compiled to BPF, including those of a directory."""
     digest = hashlib.sha256()
     for path in sorted(one for folder in (_OWN, given) for one in folder.glob("*.[ch]")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -62,9 +62,9 @@ def fingerprint(given: Path) -> str:
 
 
 def borrow(name: str, state: Path = STATE) -> None:
-    """Have it registered, by the kernel or as BPF, until give_back().
+    """Ensure that a congestion control is available, from the kernel or as BPF, until give_back().
 
-    Raises Unavailable when the kernel has it not and can't have it as BPF, ProgramError, TestbedError.
+    Raises Unavailable if the kernel does not have it and can't load it as BPF, ProgramError, TestbedError.
     """
     if name in _held:
         return
@@ -84,7 +84,7 @@ def borrow(name: str, state: Path = STATE) -> None:
 
 
 def allow(name: str, state: Path = STATE) -> None:
-    """Let every namespace have as its default what this process has borrowed.  Raises Unavailable."""
+    """Allow every namespace to use what this process has acquired as its default.  Raises Unavailable."""
     lock = _held[name]
     with _gate(state):
         said = _said(lock)
@@ -100,7 +100,7 @@ def allow(name: str, state: Path = STATE) -> None:
 
 
 def give_back(name: str, state: Path = STATE) -> None:
-    """This process uses it no longer; its last user takes back what was done for it."""
+    """Release it; the last user undoes what was done for it."""
     lock = _held.pop(name, None)
     if lock is None:
         return
@@ -114,12 +114,12 @@ def held() -> list[str]:
 
 
 def there(state: Path = STATE) -> list[str]:
-    """What is borrowed by any process, or was by one that is gone."""
+    """Names that a process has acquired, including processes that have ended."""
     return sorted(path.name for path in state.glob("*") if path.name != "gate")
 
 
 def sweep(state: Path = STATE) -> list[str]:
-    """Take back what nobody uses; its names.  Nothing for a user to whom the directory is closed."""
+    """Undo what no process uses and return its names.  Does nothing for a user who may not read the directory."""
     if not os.access(state, os.R_OK | os.W_OK | os.X_OK, effective_ids=True) or not there(state):
         return []
     with _gate(state):
@@ -127,7 +127,7 @@ def sweep(state: Path = STATE) -> list[str]:
 
 
 def in_use(state: Path = STATE) -> list[str]:
-    """What is borrowed just now, by a process that lives.  It only looks: no lock is tried."""
+    """Names that a live process holds now.  Reads /proc/locks only and takes no lock."""
     try:
         held = {line.split()[5].rpartition(":")[2] for line in _LOCKS.read_text(encoding="ascii").splitlines()}
         return [name for name in there(state) if str((state / name).stat().st_ino) in held]
@@ -162,7 +162,7 @@ def _take_back(file: Path, lock: int) -> None:
 
 
 def _register(name: str, lock: int) -> None:
-    """Register it if nobody did; it is written down before."""
+    """Register it unless it is registered; the file is written first."""
     said, source = _said(lock), source_of(name)
     if name in available():
         if source and said.get("source") not in (None, _key(source)):
@@ -184,13 +184,13 @@ def _key(source: Path) -> str:
 
 
 def _said(lock: int) -> dict[str, object]:
-    """What was done for the users of a file."""
+    """The content of a lock file: what was done for its users."""
     said: dict[str, object] = json.loads(os.pread(lock, _BYTES, 0) or b"{}")
     return said
 
 
 def _remember(lock: int, said: Mapping[str, object]) -> None:
-    """In one write, which a kill does not cut."""
+    """Write the lock file in one write, which a kill does not interrupt."""
     os.pwrite(lock, json.dumps(said).encode().ljust(_BYTES), 0)
 
 
@@ -203,7 +203,7 @@ def _gate(state: Path) -> Iterator[None]:
 
 
 def _in_first(what: str | None) -> str:
-    """Read, or write and read, the list of what is allowed: the first namespace alone has it."""
+    """Read, or write and read, the list of allowed congestion controls, which only the initial namespace has."""
     got: list[str] = []
     failed: list[OSError] = []
 
@@ -216,7 +216,7 @@ def _in_first(what: str | None) -> str:
         except OSError as error:
             failed.append(error)
 
-    thread = threading.Thread(target=there)  # only a thread moves there, and ends there
+    thread = threading.Thread(target=there)  # a thread enters the namespace and ends there
     thread.start()
     thread.join()
     if failed:

@@ -20,14 +20,14 @@ _AVAILABLE = "proc/sys/net/ipv4/tcp_available_congestion_control"
 
 
 def unavailable(root: Path = Path("/")) -> str:
-    """What this kernel lacks for congestion controls as BPF, in words; empty: nothing."""
+    """Why this kernel can't run congestion controls as BPF; "" if it can."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)
     if not types:
         return f"{kernel} has no BTF (no {root / KERNEL_TYPES}): congestion controls as BPF want CONFIG_DEBUG_INFO_BTF"
     if b"bpf_struct_ops_tcp_congestion_ops" not in types:
         return f"{kernel} has no struct_ops for congestion controls: want Linux 5.6 or later with CONFIG_BPF_JIT"
-    jit = root / "proc/sys/net/core/bpf_jit_enable"  # of the first namespace only
+    jit = root / "proc/sys/net/core/bpf_jit_enable"  # exists only in the initial namespace
     if jit.is_file() and jit.read_text(encoding="ascii").strip() == "0":
         return f"{kernel} has its BPF JIT off: struct_ops want net.core.bpf_jit_enable=1"
     return ""
@@ -38,7 +38,7 @@ def available() -> list[str]:
 
 
 def _load(source: Path) -> Object:
-    """Compile and load it.  Raises ProgramError, or TestbedError with the verifier's words."""
+    """Compile and load it.  Raises ProgramError, or TestbedError with the verifier's message."""
     name = name_of(source)
     if missing := unavailable():
         raise TestbedError(f"congestion control {name}: {missing}")
@@ -50,18 +50,18 @@ def _load(source: Path) -> Object:
 
 
 def verify(source: Path) -> None:
-    """Load it and let go of it: TestbedError with the verifier's words if this kernel refuses it."""
+    """Load and unload it.  Raises TestbedError with the verifier's message if this kernel refuses it."""
     _load(source).close()
 
 
 def unregister(name: str) -> None:
-    """Unregister what an agent that was killed left behind; TestbedError when there is nothing of that name."""
+    """Unregister what a killed agent left registered.  Raises TestbedError if the name is not registered."""
     if not unregister_struct_ops(name):
         raise TestbedError(f"congestion control {name}: none of that name is registered as BPF")
 
 
 def register(source: Path) -> None:
-    """Register tcp_NAME.c for good: until unregister(), also after this process's end.
+    """Register tcp_NAME.c until unregister(), also beyond the end of this process.
 
     Raises ProgramError, TestbedError.
     """
@@ -75,9 +75,9 @@ def register(source: Path) -> None:
 class Registered:
     """tcp_NAME.c, loaded and registered; close() unregisters it (connections that use it keep it).
 
-    It outlives a process that is killed: see unregister().
+    The registration outlives a process that is killed: see unregister().
 
-    Raises ProgramError when it does not compile, TestbedError when the kernel can't have it or
+    Raises ProgramError when it does not compile, TestbedError when the kernel does not support it or
     its verifier refuses it.
     """
 
@@ -101,7 +101,7 @@ class Registered:
         self._object.map("cc_trace_on").update(struct.pack("=I", 0), struct.pack("=I", on))
 
     def records(self) -> list[Record]:
-        """What was recorded since the last call; TestbedError if the ring had no room for some."""
+        """The records since the last call.  Raises TestbedError if the ring was full and records were lost."""
         got = [Record.from_buffer_copy(raw[: ctypes.sizeof(Record)]) for raw in self._ring.drain()]
         (lost,) = struct.unpack("=I", self._object.map("cc_trace_lost").lookup(struct.pack("=I", 0)) or bytes(4))
         if lost:

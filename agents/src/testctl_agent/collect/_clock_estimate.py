@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two hosts' clocks are apart, from packets that went there and back.
+"""Estimates the offset between the clocks of two hosts from packets in both directions.
 
-With t1 and t4 a request's departure and its answer's arrival by the near clock, t2 and t3 the request's arrival
-and the answer's departure by the far one, and no packet arriving before it left (RFC 5905, section 8):
+t1 and t4 are the request's departure and the reply's arrival by the near clock; t2 and t3 are the request's arrival
+and the reply's departure by the far clock.  No packet arrives before it left (RFC 5905, section 8), so
 
     t3 - t4  <=  far - near  <=  t2 - t1
 
-so the offset is known to within half of the round trip (t4 - t1) - (t3 - t2), whatever the two ways' delays are.
-The quickest exchange knows it best.
+The error of the offset is therefore at most half of the round trip (t4 - t1) - (t3 - t2), for any delays in the two
+directions.  The quickest exchange has the smallest error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PARTS = 16
 
 @dataclass(frozen=True)
 class Exchange:
-    """The four times of a request and its answer, in ns; t1, t4 by the near clock, t2, t3 by the far one."""
+    """The four times of a request and its reply, in ns; t1, t4 by the near clock, t2, t3 by the far clock."""
 
     t1: int
     t2: int
@@ -37,7 +37,7 @@ class Exchange:
 
     @property
     def rtt(self) -> int:
-        """Time on the way; negative when a clock was set in between."""
+        """Round-trip time; negative if a clock was set in between."""
         return self.high - self.low
 
     @property
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def estimate(exchanges: Sequence[Exchange]) -> Estimate:
-    """What the exchanges tell.  Raises ValueError when none of them is whole."""
+    """The estimate from all exchanges.  Raises ValueError if no exchange is valid."""
     whole = [one for one in exchanges if one.rtt >= 0]
     if not whole:
         raise ValueError(f"want an exchange with a round trip of 0 ns or more; got {len(exchanges)} without")
@@ -91,7 +91,7 @@ def estimate(exchanges: Sequence[Exchange]) -> Estimate:
 
 
 def quickest_of_parts(whole: Sequence[Exchange]) -> list[Exchange]:
-    """The exchange with the least round trip of every part of the time, in order."""
+    """The exchange with the shortest round trip in each part of the time, in order."""
     begin, end = min(one.at for one in whole), max(one.at for one in whole)
     parts: dict[int, Exchange] = {}
     for one in whole:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps this host's clock, and how wrong that says it may be: chrony, else PTP, else the kernel."""
+"""The synchronisation state of this host's clock and its error bound: from chrony, else PTP, else the kernel."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STA_UNSYNC, _TIME_ERROR = 0x40, 5
 class ClockState:
     """This host's clock against the reference of `source`.
 
-    offset_ns     this clock - reference, as far as the source knows
-    error_ns      the most it can be wrong, offset included, by what the source says of itself
+    offset_ns     this clock - reference, according to the source
+    error_ns      maximum error, including the offset, according to the source
     synchronised  whether it follows its reference now
-    tried         sources that could not be asked, and why
+    tried         sources that could not be read, with the reason
     """
 
     source: str
@@ -56,9 +56,10 @@ def chrony(said: str) -> ClockState:
 
 
 def ptp(said: str) -> ClockState:
-    """From `pmc -u -b 0 "GET CURRENT_DATA_SET"`: the path may be all asymmetry, so the bound is |offset| + its delay.
+    """From `pmc -u -b 0 "GET CURRENT_DATA_SET"`: the bound is |offset| + path delay, because the path may be fully
+    asymmetric.
 
-    TestbedError when no clock answered.
+    Raises TestbedError if no clock replied.
     """
     found = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", said, re.M))
     if len(found) != 3:
@@ -68,7 +69,7 @@ def ptp(said: str) -> ClockState:
 
 
 def kernel() -> ClockState:
-    """From adjtimex(2), which has the greatest and the estimated error in microseconds."""
+    """From adjtimex(2), which reports the maximum and the estimated error in microseconds."""
     import ctypes
 
     class Timex(ctypes.Structure):
@@ -86,7 +87,7 @@ def kernel() -> ClockState:
 
 
 def clock_state() -> ClockState:
-    """The first source that answers; the kernel always does."""
+    """The state from the first available source; the kernel is always available."""
     tried: list[str] = []
     sources: tuple[tuple[tuple[str, ...], Callable[[str], ClockState]], ...] = (
         (("chronyc", "-c", "tracking"), chrony),

@@ -19,8 +19,8 @@ SNAP_BYTES = 128
 RING_KIB = 32 * 1024
 """The packets of about 2 s at 1 Gb/s, for a machine that does not always run tcpdump at once."""
 HANDED_OVER_S = 1.1
-"""The kernel hands packets to tcpdump when a block is full, or a second later; what it has not
-handed over when tcpdump is stopped is lost."""
+"""The kernel passes packets to tcpdump when a block is full, or a second later; packets that are not
+passed when tcpdump is stopped are lost."""
 _COUNTS = {
     "captured": re.compile(r"([0-9]+) packets? captured"),
     "received": re.compile(r"([0-9]+) packets? received by filter"),
@@ -33,15 +33,15 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 
 def unavailable() -> str:
-    """Why nothing can be captured here; "" when packets can be."""
+    """Why this collector is not available; "" if it is."""
     return "" if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
 
 
 def argv(options: Mapping[str, Value]) -> list[str]:
     """The command, which writes to its standard output.  options: device (eth0), snap_bytes, ring_kib.
 
-    tcpdump gives a file that it opens itself to the user it runs as.  In a lab the file system is that of the
-    user who started it, who may give no file away, not even to the lab's root.
+    tcpdump changes the owner of a file that it opens itself to its own user.  In a lab the file system has the
+    rights of the user who started it, who may not change a file's owner, not even to the lab's root.
     """
     snap_bytes, ring_kib = int(options.get("snap_bytes", SNAP_BYTES)), int(options.get("ring_kib", RING_KIB))
     return [
@@ -51,9 +51,10 @@ def argv(options: Mapping[str, Value]) -> list[str]:
 
 
 def counts(said: str, device: str) -> Result:
-    """{"captured", "received", "dropped"} from tcpdump's last words; TestbedError unless all packets are there.
+    """{"captured", "received", "dropped"} from tcpdump's last messages.  Raises TestbedError unless all packets were
+    written.
 
-    At lo each packet is received twice, going out and coming in, and captured once.
+    At lo each packet is received twice, outgoing and incoming, and captured once.
     """
     found = {}
     for name, pattern in _COUNTS.items():

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two hosts' clocks are apart, measured by packets both ways, and what keeps each of them.
+"""Measures the offset between the clocks of two hosts with packets in both directions, and the state of each clock.
 
-UDP requests with a number; arrivals are stamped by the kernel (SO_TIMESTAMPNS), departures by the program just
-before it sends, which can only make a round trip longer and the error larger, never the offset wrong.
+UDP requests are numbered.  The kernel timestamps arrivals (SO_TIMESTAMPNS); the program timestamps departures just
+before it sends.  That can only make the round trip longer and the error bound larger; the bound stays valid.
 
 Options: side, port, seed (the same on both sides) and
-    server  address its own; peer: the only address that it answers
+    server  address its own; peer: the only address that it replies to
     client  address and bind; interval_ns; count of requests (0: until it is stopped); span_ns, after which no
-            more are sent once there are LEAST answers (0: they all are)
-    state   nothing is sent: what keeps the clock of this host
+            more are sent once there are LEAST replies (0: all are sent)
+    state   sends nothing: the state of this host's clock
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 
 def pack(kind: int, token: int, number: int, arrived_ns: int = 0, left_ns: int = 0) -> bytes:
-    """A request, or an answer with the far clock's two times."""
+    """A request, or a reply with the far clock's two times."""
     return _PACKET.pack(_MAGIC, kind, token, number, arrived_ns, left_ns)
 
 
 def unpack(data: bytes) -> tuple[int, int, int, int, int] | None:
-    """(kind, token, number, arrived_ns, left_ns), or None when it is not one of ours."""
+    """(kind, token, number, arrived_ns, left_ns), or None for a packet of another program."""
     if len(data) != _PACKET.size:
         return None
     magic, *fields = _PACKET.unpack(data)
@@ -69,7 +69,7 @@ def receive(sock: socket.socket) -> tuple[bytes, int, tuple[str, int]]:
 
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
-    """The server: each request back with its two times, until it is stopped."""
+    """The server: returns each request with its two times, until it is stopped."""
     token, peer, answered = token_of(options), str(options.get("peer", "")), 0
     sock.settimeout(_LOOK_S)
     running.ready.set()
@@ -87,7 +87,7 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
 
 
 def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1: int) -> Exchange | None:
-    """The exchange that an answer ends; None when none comes within a second."""
+    """Wait for the reply to a request; None if none arrives within a second."""
     end = time.monotonic() + _ANSWER_S
     while (left := end - time.monotonic()) > 0:
         sock.settimeout(left)
@@ -102,7 +102,7 @@ def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1
 
 
 def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
-    """The client: a request every interval, then what they tell."""
+    """The client: sends a request every interval, then returns the estimate."""
     to = str(need(options, "address", NAME)), int(options.get("port", PORT))
     token, count = token_of(options), int(options.get("count", COUNT))
     interval_s = int(options.get("interval_ns", INTERVAL_NS)) / 1e9
@@ -137,7 +137,7 @@ def _result(exchanges: list[Exchange], asked: int, whom: str) -> Result:
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
-    """One end; options["side"] says which.  The server ends when it is stopped."""
+    """One end, by options["side"].  The server runs until it is stopped."""
     side = str(need(options, "side", NAME))
     if side not in ("server", "client", "state"):
         raise TestbedError(f"{NAME}: want side server, client or state; got {side}")

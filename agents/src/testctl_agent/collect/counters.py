@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's own counters before and after: SNMP, devices and queueing disciplines.
 
-One reader a source.  A reader that fails never stops the others; what failed is listed under
-"errors".  Paths are below a root, so that frozen files can stand in for the kernel's.
+There is one reader per source.  A reader that fails never stops the others; its error is listed under
+"errors".  Paths are below a root, so that tests can use files instead of the kernel's.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def devices(root: Path = ROOT) -> dict[str, dict[str, int]]:
 
 
 def statistics(device: str, root: Path = ROOT) -> dict[str, int]:
-    """The counters of one device in sysfs, which has more of them than net/dev, and its changes of carrier.
+    """The counters of one device in sysfs, which has more of them than net/dev, including carrier changes.
 
-    A /sys that was mounted in another namespace has a device of that name, too: ValueError
-    unless its bytes lie between those of net/dev before and after.
+    A /sys mounted in another namespace may also have a device of that name.  Raises ValueError
+    unless its bytes are between those of net/dev before and after.
     """
     least = _device_table((device,), root)[device]
     folder = root / "sys/class/net" / device / "statistics"
@@ -95,7 +95,7 @@ def _device_table(wanted: Sequence[str], root: Path) -> dict[str, dict[str, int]
 
 
 def _qdisc_table(wanted: Sequence[str], root: Path) -> list[dict[str, object]]:
-    """The qdiscs of each device, and its port of the switch where the switch is a program."""
+    """The qdiscs of each device, and for a switch program the device's port."""
     return [
         row
         for device in wanted or sorted(devices(root))
@@ -131,7 +131,7 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 @dataclass
 class _CountersTask:
-    """A Task without a program: it reads when it is started and when it is stopped."""
+    """A Task without a program: it reads the counters when it is started and when it is stopped."""
 
     wanted: tuple[str, ...]
     workdir: Path

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """TCP's internals at every ACK, transmission and timeout of this host (tcp_trace/tcp_event.h).
 
-The lab's kernel keeps the events until the end, so that nothing runs beside the traffic; on a running
-kernel `tgen drain` takes them out of a ring.  What found no room, or the
-kernel did not show (tcp_trace.c), is counted in the result's `lost`.
+The lab's kernel keeps the events until the end, so that no collector runs during the traffic; on a running
+kernel `tgen drain` reads them from a ring.  Events that did not fit, or that the
+kernel did not report (tcp_trace.c), are counted in the result's `lost`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _BpfTask(ProgramTask):
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> Task:
-    """No options are looked at: all connections of this network namespace."""
+    """Traces all connections of this network namespace; ignores the options."""
     if LAB_FILE.exists():
         return _LabTask(workdir)
     if why := unavailable() or tgen.unavailable():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every packet of a switch, as its program records them (p4c_ebpf/runtime/telemetry.h), by `tgen drain`.
 
-The program is found by its filter on the switch's devices, so this needs nothing of the back end
-that attached it but what it says of a record.
+The program is found by its filter on the switch's devices.  The collector needs only the record's layout
+from the back end that attached the program.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 
 def clock_offset_ns() -> int:
-    """CLOCK_REALTIME minus CLOCK_MONOTONIC, with the time between two readings taken off.
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC, corrected for the time between two readings.
 
-    Of several tries the shortest counts: in the lab every reading moves the clock by the same step, and what another
-    process reads in between would be added.
+    The shortest of several attempts is used: in the lab every reading moves the clock by the same step, and readings
+    of another process in between would be added.
     """
     best_ns, offset_ns = 1 << 62, 0
     for _ in range(_TRIES):
@@ -47,7 +47,7 @@ def clock_offset_ns() -> int:
 
 @contextmanager
 def _maps(device: str) -> Iterator[Mapping[str, int]]:
-    """The open maps of the switch's program on a device, by name; TestbedError when it is not there."""
+    """The open maps of the switch's program on a device, by name.  Raises TestbedError if it is not attached."""
     with ebpf_ports.attached(device) as maps:
         if maps is None:
             raise TestbedError(f"telemetry: device {device}: the switch's program is not there")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP sockets for exchanges of single packets: one end bound, both versions of IP, whole packets or none."""
+"""UDP sockets for exchanges of single packets: bound to an address, IPv4 and IPv6, without fragmentation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _IPV6_DONTFRAG, _PROBE = 10, 23, 62, 3
 
 
 def token_of(options: Mapping[str, Value]) -> int:
-    """What both ends put into their packets, so that no other's are taken for theirs: the seed, in 64 bits."""
+    """The number that identifies the packets of both ends: the seed, in 64 bits."""
     return int(options.get("seed", 0)) % 2**64
 
 
@@ -38,7 +38,7 @@ def bound(address: str, port: int, who: str) -> socket.socket:
 
 
 def never_fragment(sock: socket.socket) -> None:
-    """Every packet carries DF, and what the kernel believes of the path's MTU is not asked (ip(7), PMTUDISC_PROBE)."""
+    """Set DF on every packet and ignore the kernel's path MTU estimate (ip(7), PMTUDISC_PROBE)."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PROBE)
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 1)

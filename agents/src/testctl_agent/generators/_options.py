@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every generator does with the options of a flow."""
+"""Common functions of the generators for the options of a flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testctl_agent.spec.types import Value
 
 
 def defaults() -> dict[str, Value]:
-    """The flow parameters that have a default, and it."""
+    """The flow parameters that have a default → the default."""
     return {name: spec.default for name, spec in registry.specs()["flow"].items() if spec.default is not None}
 
 
@@ -28,7 +28,7 @@ def need(options: Mapping[str, Value], name: str, who: str) -> Value:
 
 
 def asked(options: Mapping[str, Value], name: str) -> bool:
-    """Whether an option is given and is not what it would be anyway."""
+    """Whether an option is given and differs from its default."""
     value = options.get(name)
     return value not in (None, "", "off", "none", "auto", defaults().get(name))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateful TRex (ASTF): TCP connections, each of which carries some bytes from client to server, so many a second."""
+"""Stateful TRex (ASTF): TCP connections at a constant rate, each of which carries some bytes from client to server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COUNTERS = {
 
 
 def profile(load: Load) -> dict[str, Any]:
-    """The profile in the JSON that the server takes: one template, one range of one address each side."""
+    """The profile as the server's JSON: one template, and for each side one range with one address."""
     sent = {"base": base64.b64encode(b"testctl ").decode(), "size": load.flow_bytes}
     ranges = [
         {"dir": side, "distribution": "seq", "ip_start": address, "ip_end": address, "ip_offset": "0.0.0.0"}
@@ -75,7 +75,7 @@ def fragments(text: str) -> Iterator[dict[str, Any]]:
 
 
 def check(load: Load) -> None:
-    """TestbedError for a load that no profile can be."""
+    """Raises TestbedError for a load that a profile can't express."""
     if not 1 <= load.flow_bytes <= 10**9:
         raise TestbedError(f"trex: want bytes from 1 to 1000000000; got {load.flow_bytes}")
     for name in ("source", "sink"):
@@ -86,7 +86,7 @@ def check(load: Load) -> None:
 
 
 def summary(described: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The growth of the counters that matter, by their names in get_counter_desc; one that is not told is 0."""
+    """The increase of the relevant counters, by their names in get_counter_desc; a missing counter is 0."""
     rows = described.get("data", []) if isinstance(described, Mapping) else described
     numbers = {row["name"]: str(row["id"]) for row in rows if isinstance(row, Mapping) and "name" in row}
     if absent := sorted(set(_COUNTERS.values()) - numbers.keys()):
@@ -114,7 +114,7 @@ class Stateful:
         self._before: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Take the server, and give it the profile."""
+        """Acquire the server, and load the profile."""
         self._client.sync(*API)
         found = self._client.call("acquire", user=self._load.user, session_id=0, force=self._load.force)
         self._right = {"handler": found["handler"], "profile_id": PROFILE}
@@ -131,7 +131,7 @@ class Stateful:
         return int((found.get("state_profile") or {}).get(PROFILE, found.get("state", 0)))
 
     def _steady(self) -> int:
-        """Wait until it is not between two states; the one that it is in."""
+        """Wait for a stable state, and return it."""
         end = time.monotonic() + _STEADY_S
         while (state := self._state()) in _PASSING:
             if time.monotonic() > end:
@@ -161,7 +161,7 @@ class Stateful:
         return found
 
     def close(self) -> None:
-        """Give the server back without a profile."""
+        """Release the server without a profile."""
         if self._right:
             self._client.call("profile_clear", **self._right)
             self._steady()

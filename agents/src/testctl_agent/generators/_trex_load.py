@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a TRex server."""
+"""The load that a TRex server makes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Load:
     """rate in bit/s (stateless: of Ethernet frames; ASTF: of TCP payload), packet_bytes: of a whole IP packet.
 
     send_port     TRex's number of the port that sends (ASTF: its ports are pairs, clients on the even one)
-    latency_pps   stamped packets a second beside the load; 0: latency is not measured
-    flow_bytes    ASTF: what each connection's client sends
-    force         take ports that another user has
+    latency_pps   timestamped packets per second besides the load; 0: latency is not measured
+    flow_bytes    ASTF: bytes that the client of each connection sends
+    force         acquire ports that another user has
     """
 
     rate: int

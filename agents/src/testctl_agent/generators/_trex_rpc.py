@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON-RPC 2.0 over ZMQ, as TRex's interactive server speaks it (TRex RPC server specification, 1.10).
 
-Requests and answers are encoded and decoded by pure functions; the client is a REQ socket.
+Requests and replies are encoded and decoded by pure functions; the client is a REQ socket.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AGAIN_S = 0.3
 
 
 class RpcError(TestbedError):
-    """The server refused a request; `code` is JSON-RPC's number, the text the server's own words."""
+    """The server refused a request; `code` is JSON-RPC's number, the text is the server's message."""
 
     def __init__(self, method: str, code: int, said: str) -> None:
         super().__init__(f"{method}: {said} ({code})")
@@ -43,9 +43,9 @@ def encode(method: str, params: dict[str, Any], number: int) -> bytes:
 
 
 def decode(data: bytes, method: str, number: int) -> Any:
-    """The result in an answer, which may be a batch of one.
+    """The result in a reply, which may be a batch of one.
 
-    Raises RpcError with the server's words, and TestbedError for what is no answer to this request.
+    Raises RpcError with the server's message, and TestbedError for data that is not the reply to this request.
     """
     try:
         said = json.loads(data)
@@ -67,7 +67,7 @@ def decode(data: bytes, method: str, number: int) -> Any:
 class Client:
     """A connection to a server (a context manager).  Every method raises TestbedError.
 
-    `api` is its right to call, which `sync` gets.
+    `api` is the handle that authorises calls; `sync` gets it.
     """
 
     def __init__(self, server: str, port: int = PORT, timeout_s: float = TIMEOUT_S) -> None:
@@ -103,7 +103,7 @@ class Client:
         self._api = found["api_h"]
 
     def call(self, method: str, **params: Any) -> Any:
-        """The result of one request; what the server has to do first is waited for."""
+        """The result of one request; waits while the server's work is in progress."""
         end = time.monotonic() + self._timeout_s
         try:
             return self._ended(method, params, end)
@@ -138,7 +138,7 @@ class Client:
 
 
 def _ticket(error: RpcError) -> int:
-    """The number by which to ask for the result of what is in progress: the last of the error's words."""
+    """The ticket number for the result of work in progress: the last word of the error."""
     words = error.said.split()
     if not words or not words[-1].isdigit():
         raise error

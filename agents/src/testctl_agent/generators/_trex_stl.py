@@ -39,7 +39,7 @@ def checksum(data: bytes) -> int:
 
 
 def stream(load: Load, number: int, rate: Mapping[str, Any], rule: str) -> dict[str, Any]:
-    """The object that add_stream takes; rule: "stats" counts, "latency" stamps each packet too."""
+    """The object that add_stream takes; rule: "stats" counts packets, "latency" also timestamps each packet."""
     counted = {"enabled": True, "stream_id": number, "rule_type": rule, "vxlan": False, "ieee_1588": False}
     return {
         "enabled": True, "self_start": True, "flags": 0, "action_count": 0, "isg": 0.0, "next_stream_id": -1,
@@ -51,7 +51,7 @@ def stream(load: Load, number: int, rate: Mapping[str, Any], rule: str) -> dict[
 
 
 def streams(load: Load) -> dict[int, dict[str, Any]]:
-    """By their number: the load, and a few stamped packets beside it when latency is asked for."""
+    """Number → stream: the load, and if latency is measured a stream of a few timestamped packets."""
     found = {STREAM: stream(load, STREAM, {"type": "bps_L2", "value": float(load.rate)}, "stats")}
     if load.latency_pps:
         stamped = {"type": "pps", "value": float(load.latency_pps)}
@@ -60,7 +60,7 @@ def streams(load: Load) -> dict[int, dict[str, Any]]:
 
 
 def check(load: Load) -> None:
-    """TestbedError for a load that no packet can be."""
+    """Raises TestbedError for a load that a packet can't express."""
     if not _LEAST <= load.packet_bytes <= _MOST:
         raise TestbedError(f"trex: want IP packets of {_LEAST} to {_MOST} bytes; got {load.packet_bytes}")
     for name in ("source", "sink"):
@@ -71,9 +71,9 @@ def check(load: Load) -> None:
 
 
 def summary(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Packets and bytes between two answers to get_pgid_stats, summed over ports; latency in us by the stamped packets.
+    """Packets and bytes between two replies to get_pgid_stats, summed over ports; latency in us of timestamped packets.
 
-    Raises TestbedError when the stream is not in the later one.
+    Raises TestbedError if the later reply does not contain the stream.
     """
     flows = after.get("flow_stats") or {}
     if str(STREAM) not in flows:
@@ -107,7 +107,7 @@ class Stateless:
         self._before: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Take the port, and give it the streams."""
+        """Acquire the port, and add the streams."""
         self._client.sync(*API)
         port = {"port_id": self._load.send_port}
         handler = self._client.call("acquire", **port, user=self._load.user, session_id=0, force=self._load.force)
@@ -138,7 +138,7 @@ class Stateless:
         return summary(self._before, self._counted())
 
     def close(self) -> None:
-        """Give the port back as it was found."""
+        """Release the port in its previous state."""
         if self._right:
             self._client.call("remove_rx_filters", **self._right)
             self._client.call("remove_all_streams", **self._right)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf3, for comparison with what others measure.
+"""iperf3, for comparison with other people's measurements.
 
-Its control connection goes to the same server port from a port of the kernel's choosing; data
-connections are those from client_port on.  It sends bytes in whole writes, and its receiver may
-stop before it has read the last of them.  `refuses` says what it can't do.
+Its control connection goes to the same server port from a port that the kernel chooses; data
+connections use the ports from client_port on.  It sends bytes in whole writes, and its receiver may
+stop before it has read the last of them.  `refuses` lists the options that it does not support.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def unavailable() -> str:
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
-    """What of a flow's options it can't honour, with the reason."""
+    """Options of a flow that it does not support, each with the reason."""
     reasons = [f"{name}: {why}" for name, why in _NEVER.items() if asked(options, name)]
     sizes = {name: options.get(name) for name in ("send_buffer", "receive_buffer") if asked(options, name)}
     if len(sizes) == 1 or len(set(sizes.values())) > 1:
@@ -116,7 +116,7 @@ def listens(port: int, proc: Path = Path("/proc")) -> bool:
 
 
 def _until_listening(process: Process, timeout_s: float, port: int) -> bool:
-    """A connection would use up the only one it serves, so the table of sockets is read."""
+    """Wait until the server listens.  It serves only one connection, so the table of sockets is read instead."""
     for _ in range(int(timeout_s / _POLL_S)):
         if listens(port):
             return True
@@ -126,9 +126,9 @@ def _until_listening(process: Process, timeout_s: float, port: int) -> bool:
 
 
 def parse(text: str, side: Side) -> Result:
-    """iperf3's JSON in the form of tgen's; TestbedError with its own words when it failed.
+    """iperf3's JSON in the form of tgen's.  Raises TestbedError with iperf3's message if it failed.
 
-    `intervals` and the sums are in "iperf3" as it gave them.
+    `intervals` and the sums are unchanged under "iperf3".
     """
     try:
         said: dict[str, Any] = json.loads(text)
@@ -158,12 +158,12 @@ def parse(text: str, side: Side) -> Result:
 
 
 def result(workdir: Path, side: Side) -> Result:
-    """What this end printed."""
+    """The parsed output of this end."""
     return parse((workdir / "stdout.txt").read_text(encoding="utf-8"), side)
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
-    """One end of a flow; options["side"] says which.  TestbedError for what it can't honour."""
+    """One end of a flow, by options["side"].  Raises TestbedError for unsupported options."""
     side: Side = "server" if need(options, "side", NAME) == "server" else "client"
     reasons = [why] if (why := unavailable()) else refuses(options)
     if reasons:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether IP packets of a size pass between two hosts, each way, and which are the largest that do.
+"""Tests whether IP packets of a size pass between two hosts in each direction, and finds the largest that do.
 
-UDP with DF.  A request says how large its answer is to be, so that each way is tried by itself, the other one
-with small packets.  A size that is lost `tries` times does not pass.
+UDP with DF.  A request contains the size of its reply, so that each direction is tested separately, with small
+packets in the other.  A size that is lost `tries` times does not pass.
 
 Options: side, address, port, seed (the same on both sides) and
-    server  address its own; peer: the only address that it answers
-    client  address and bind; bytes: the size of the whole IP packet; tries; timeout_ns of the first answer
+    server  address its own; peer: the only address that it replies to
+    client  address and bind; bytes: the size of the whole IP packet; tries; timeout_ns of the first reply
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def unavailable() -> str:
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
-    """What of a flow's options it can't honour, with the reason: all of them, as it makes no flow."""
+    """The reason why it supports no option of a flow: it makes no flow."""
     return ["generator: probe tries a path, and carries no flow"]
 
 
 @dataclass(frozen=True)
 class Message:
-    """One packet.  size: of the answer that is asked for, or of the request that is answered (IP packet, bytes)."""
+    """One packet.  size: of the requested reply, or of the received request (IP packet, bytes)."""
 
     kind: int
     size: int
@@ -59,7 +59,7 @@ class Message:
 
 
 def unpacked(data: bytes) -> Message | None:
-    """The message in a payload, or None when it is not one of ours."""
+    """The message in a payload, or None for a packet of another program."""
     if len(data) < _HEAD.size:
         return None
     magic, kind, size, token, number = _HEAD.unpack_from(data)
@@ -67,7 +67,7 @@ def unpacked(data: bytes) -> Message | None:
 
 
 def largest(passes: Callable[[int], bool], least: int, most: int) -> int:
-    """The largest size that passes, from `least` (which does) to `most`, in steps by halves."""
+    """The largest size that passes, from `least` (which passes) to `most`, by bisection."""
     if passes(most):
         return most
     while most - least > 1:
@@ -77,7 +77,7 @@ def largest(passes: Callable[[int], bool], least: int, most: int) -> int:
 
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
-    """The server: one answer to each request, of the size that it asks for, until it is stopped."""
+    """The server: one reply of the requested size to each request, until it is stopped."""
     token, peer, answered = token_of(options), str(options.get("peer", "")), 0
     headers = HEADERS[sock.family]
     sock.settimeout(_LOOK_S)
@@ -99,7 +99,7 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
 
 @dataclass
 class _Client:
-    """Asks, and waits for answers."""
+    """Sends requests, and waits for replies."""
 
     sock: socket.socket
     to: tuple[str, int]
@@ -110,7 +110,7 @@ class _Client:
     number: int = 0
 
     def passes(self, forward: int, backward: int) -> bool:
-        """Whether a request of one size is answered by a packet of the other."""
+        """Whether a request of size `forward` gets a reply of size `backward`."""
         for _ in range(self.tries):
             if self.running.stop.is_set():
                 raise TestbedError("was stopped")
@@ -124,7 +124,7 @@ class _Client:
         return False
 
     def _await(self, number: int) -> bool | None:
-        """What the answer says; None when none comes in time."""
+        """Wait for a reply; None if none arrives in time."""
         end = time.monotonic() + self.wait_s
         while (left := end - time.monotonic()) > 0:
             self.sock.settimeout(left)
@@ -139,7 +139,7 @@ class _Client:
 
 
 def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
-    """The client: first whether anything passes, then the size asked for, then the largest."""
+    """The client: tests the smallest size, then the requested size, then finds the largest."""
     address, port, size = str(need(options, "address", NAME)), int(options.get("port", PORT)), _size(options)
     timeout_s = int(options.get("timeout_ns", 10**9)) / 1e9
     client = _Client(sock, (address, port), token_of(options), int(options.get("tries", 3)), timeout_s, running)
@@ -154,7 +154,7 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
 
 
 def report(near: str, far: str, size: int, forward: int, backward: int) -> Result:
-    """The client's result; `why` is a sentence for a user, empty when the size passes both ways."""
+    """The client's result; `why` is a message for the user, empty if the size passes both ways."""
     ways = ((near, far, forward), (far, near, backward))
     why = "; ".join(
         f"from {a} to {b} packets of {size} bytes do not arrive, the largest that do have {most}"
@@ -175,7 +175,7 @@ def _size(options: Mapping[str, Value]) -> int:
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
-    """One end; options["side"] says which.  The server ends when it is stopped."""
+    """One end, by options["side"].  The server runs until it is stopped."""
     is_server = need(options, "side", NAME) == "server"
     name = f"probe {'server' if is_server else 'client'}"
     if not is_server:

@@ -5,8 +5,8 @@ The draw of a flow id's n-th data segment is
 
     x0 = n;   x(i+1) = CRC32(x(i) + salt(i) mod 2^32),  i = 0, 1, 2;   lost if x3 < round(rate * 2^32)
 
-CRC32 is that of Ethernet (IEEE 802.3, 3.2.9) over four bytes, the highest first.  The three salts stand
-for flow id and seed.  Two steps are not enough: carries must have met every bit.
+CRC32 is that of Ethernet (IEEE 802.3, 3.2.9) over four bytes, most significant first.  The three salts are
+derived from flow id and seed.  Two steps are not enough: carries must reach every bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORD = 2**32
 
 @dataclass(frozen=True)
 class Loss:
-    """What the switch is given: a draw up to `most` is a loss."""
+    """The switch's form of a rule: a draw up to `most` is a loss."""
 
     most: int
     salts: tuple[int, int, int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a parameter is: pure data that controller and agents share."""
+"""The specification of a parameter: pure data that controller and agents share."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ALL_TESTBEDS = frozenset({"lab", "netns", "inventory"})
 class ParamSpec:
     """A parameter of a kind of entity.
 
-    name       the word in a plan, and the name of the file
+    name       the name in a plan, and the name of the file
     kind       the kind of entity that has it; a `port` parameter set on a switch
                is set on each of its ports
     scope      "path": distributed, every entity of a flow's path must have the same
                value; "testbed": every entity of that kind must have the same value
     role       "state" is applied, read back and restored by an agent; "flow" goes to
-               the traffic generator; "collector" says what is recorded
-    default    the value when a plan says nothing (None: left as it is)
+               the traffic generator; "collector" selects what is recorded
+    default    the value if a plan does not set it (None: left as it is)
     after      parameters that are applied before this one when both are set
     pattern    for a family of names such as sysctls: a regular expression of the name
     internal   set by the testbed; a plan that sets it is refused
@@ -46,5 +46,5 @@ class ParamSpec:
     internal: bool = False
 
     def matches(self, name: str) -> bool:
-        """Whether a plan's word names this parameter."""
+        """Whether this is the parameter of that name."""
         return name == self.name or bool(self.pattern and re.fullmatch(self.pattern, name))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from testctl_agent.spec.units import Quantity
 
 Value = int | str | bool | float
-"""What a value is once parsed.  A Quantity is an int in its base unit."""
+"""A parsed value.  A Quantity is an int in its base unit."""
 
 
 class ValueType(Protocol):
@@ -50,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Switch:
-    """on or off (YAML's true and false are taken as well)."""
+    """on or off (also YAML's true and false)."""
 
     want: str = "on or off"
 

@@ -2,7 +2,7 @@
 """Quantities with units: integers that read "10gbit" and print themselves.
 
 A Rate is in bits per second, Bytes in bytes, a Duration in nanoseconds.  Each is
-an int, so arithmetic and JSON need nothing special.
+an int, so arithmetic and JSON work unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Quantity(int):
     def parse(cls, raw: object) -> Self:
         """Read "1.5gbit" or a whole number in the base unit.
 
-        Raises ValueError that says what was wanted and got.
+        Raises ValueError with the wanted form and the actual value.
         """
         wanted = f"want {cls.want}; got {raw!r}"
         if isinstance(raw, bool) or not isinstance(raw, int | float | str):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from elsewhere (an agent, a worker, a run that somebody sent): JSON, its shape, and words to be shown.
+"""Validation of untrusted data (from an agent, a worker, a run of another user): JSON, its shape, and texts to show.
 
 Light to import: in the lab this runs inside the virtual time.
 """
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_DEPTH = 100
-"""Levels of lists and objects; what the project writes has fewer than 20, and recursion ends near 1000."""
+"""Levels of lists and objects; the project's own files have fewer than 20, and the recursion limit is near 1000."""
 LARGEST = 2**63
 """Integers are below this, as they are on the wire and in columns of records."""
 
 Shape = Any
 """int, float (a finite number), str, bool, None, object (anything).  A tuple of these: any of them, the usual one
-first.  [shape]: a list.  {"name": shape, "perhaps?": shape}: an object, which may have other names too."""
+first.  [shape]: a list.  {"name": shape, "optional?": shape}: an object, which may have other names too."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
 _SHOWN = _CONTROL | _TURNING
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SUSPECT = re.compile(r"\\(?:u(?:00|20|d[89a-f])|[bfr])|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", re.IGNORECASE)
-"""Where words() may have something to do in JSON text, whose own control characters are all written as escapes."""
+"""Matches JSON text that words() may change; control characters in JSON are always escapes."""
 
 
 def words(text: str) -> str:
-    """The text without what a terminal acts on: C0, C1, DEL and changes of direction become U+FFFD; lines stay."""
+    """The text without terminal controls: C0, C1, DEL and bidirectional overrides become U+FFFD; line ends stay."""
     if text.isascii() and text.isprintable():
         return text
     return text.replace("\r\n", "\n").translate(_SHOWN)
 
 
 def loads(text: str | bytes) -> Any:
-    """JSON from elsewhere, with words() of all texts.
+    """Parse untrusted JSON and apply words() to all texts.
 
-    Raises ValueError for what is none, is nested too deeply, or holds NaN or half a character.
+    Raises ValueError for invalid JSON, too deep nesting, NaN or a lone surrogate.
     """
     try:
         found = json.loads(text, parse_constant=_refused)
@@ -66,7 +66,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def misfit(value: Any, shape: Shape, name: str = "") -> str:
-    """What is wrong with a value that should have a shape: "want … at a.b[0]; got …"; "" when nothing is."""
+    """Why a value does not have a shape: "want … at a.b[0]; got …"; "" if it has."""
     if isinstance(shape, tuple):
         wrong = [misfit(value, one, name) for one in shape]
         return "" if "" in wrong else wrong[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lab's kernel as a source of tcp_event.h's records, of the network namespace of this process."""
+"""Reads tcp_event.h's records of this process's network namespace from the lab's kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Counts:
-    """Events in the file, and those that found no room."""
+    """Events in the file, and events lost because the kernel's buffer was full."""
 
     events: int
     lost: int
@@ -41,7 +41,7 @@ class LabTrace:
             raise TestbedError(f"tcp_events: {self._path} can't be switched: {error.strerror}") from error
 
     def save(self, out: Path) -> Counts:
-        """Write all events to a file.  Raises TestbedError: the kernel has another layout, or ends within an event."""
+        """Write all events to a file.  Raises TestbedError if the layout differs or the last event is incomplete."""
         with self._path.open("rb", buffering=0) as file, out.open("wb") as saved:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or head[:4] != _MAGIC:

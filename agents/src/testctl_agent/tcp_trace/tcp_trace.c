@@ -11,10 +11,11 @@
  * stacked devices (a VLAN's) a transmission is recorded once a device.
  *
  * The ring is drained when it is half full.  trace_lost[0] counts packets of
- * transmissions, and other events, that find no room, and packets that the
- * tracepoint did not show, as a busy machine's does now and then: TCP's own
- * count of what it sent (data_segs_out) is then further than what was seen.
- * ACKs that were not shown either are not counted; they come with such packets.
+  * transmissions, and other events, that did not fit into the ring.  It also
+ * counts packets that the tracepoint missed, which happens on a busy machine:
+ * TCP's own count of sent segments (data_segs_out) is then larger than the
+ * number of recorded ones.  Missed ACKs are not counted; they occur together
+ * with missed packets.
  * trace_namespace[0] is the inode of the one network namespace that is traced;
  * 0: none.
  */
@@ -156,7 +157,7 @@ static inline void lose(__u32 count)
 		__sync_fetch_and_add(lost, count);
 }
 
-/* Room for an event, which stands for so many packets or is another event. */
+/* Reserve an event, which stands for so many packets or is another event. */
 static inline struct tcp_event *reserve(const struct tcp_sock *tp, __u64 time_ns, __u32 segs)
 {
 	struct tcp_event *e = ring_reserve(&trace_ring, sizeof(*e), 0);
