@@ -76,5 +76,5 @@ def test_what_did_not_happen_as_asked_makes_a_point_invalid(tmp_path: Path) -> N
     code, one = run(tmp_path, "fates.yaml", "one", kernel, "sender.tso=on", fate)
     assert code == 3
     assert one.points[0].verdict == "invalid"
-    reason = "asked: drop data 45-48 of bulk, first; happened: 45-46; not: 47-48 (the flow had 46 first transmissions)"
+    reason = "wanted: drop data 45-48 of bulk, first; happened: 45-46; not: 47-48 (the flow had 46 first transmissions)"
     assert reason in one.points[0].reason

@@ -96,52 +96,52 @@ def test_what_happened_as_asked(tmp_path: Path, asked: str, happen: Happen, whic
         (
             "drop data 9-12 of bulk, first",
             to("drop", 9, 10, by="first_ordinal"),
-            "asked: drop data 9-12 of bulk, first; happened: 9-10; not: 11-12 (the flow had 10 first transmissions)",
+            "wanted: drop data 9-12 of bulk, first; happened: 9-10; not: 11-12 (the flow had 10 first transmissions)",
         ),
         (
             "drop data 20- of bulk",
             nothing,
-            "asked: drop data 20- of bulk; happened: none; not: 20- (the flow had 11 data segments)",
+            "wanted: drop data 20- of bulk; happened: none; not: 20- (the flow had 11 data segments)",
         ),
         (
             "drop data 1-4 of bulk",
             to("drop", 1, 2, 4),
-            "asked: drop data 1-4 of bulk; happened: 1-2, 4; not: 3 (the switch let them be)",
+            "wanted: drop data 1-4 of bulk; happened: 1-2, 4; not: 3 (the switch did not apply it)",
         ),
         (
             "mark data 4-6 of bulk",
             to("mark", 4, 6),
-            "asked: mark data 4-6 of bulk; happened: 4, 6; not: 5 (not ECN-capable)",
+            "wanted: mark data 4-6 of bulk; happened: 4, 6; not: 5 (not ECN-capable)",
         ),
         (
             "mark data every 20 of bulk",
             nothing,
-            "asked: mark data every 20 of bulk; happened: none; not: 20 (the flow had 11 data segments)",
+            "wanted: mark data every 20 of bulk; happened: none; not: 20 (the flow had 11 data segments)",
         ),
         (
             "drop bytes 1-1447,1MB- of bulk",
             nothing,
-            "asked: drop bytes 1-1447,1MB- of bulk; happened: none; not: 1-1447, 1000000- (no segment began there)",
+            "wanted: drop bytes 1-1447,1MB- of bulk; happened: none; not: 1-1447, 1000000- (no segment began there)",
         ),
         (
             "drop acks 12 of bulk",
             nothing,
-            "asked: drop acks 12 of bulk; happened: none; not: 12 (the flow had 11 ACKs)",
+            "wanted: drop acks 12 of bulk; happened: none; not: 12 (the flow had 11 ACKs)",
         ),
         (
             "mark data 6 of bulk",
             both(to("mark", 6), to("buffer_drop", 6)),
-            "asked: mark data 6 of bulk; happened: none; not: 6 (dropped by the full buffer or astray)",
+            "wanted: mark data 6 of bulk; happened: none; not: 6 (dropped by the full buffer or for another reason)",
         ),
         (
             "clear data 2-3 of bulk",
             nothing,
-            "asked: clear data 2-3 of bulk; happened: none; not: 2-3 (without CE)",
+            "wanted: clear data 2-3 of bulk; happened: none; not: 2-3 (without CE)",
         ),
         (
             "drop data 1 of bulk",
             to("drop", 1, 3, 4),
-            "happened: drop data 3-4 of bulk; nobody asked for it",
+            "happened: drop data 3-4 of bulk; not requested",
         ),
     ],
 )  # fmt: skip
@@ -155,17 +155,17 @@ def test_of_the_many_some_may_be_impossible(tmp_path: Path) -> None:
     assert (reasons, findings[0].asked, findings[0].happened) == ([], 2, 1)
     assert findings[0].note == "1 not ECN-capable"
     _, reasons = check(tmp_path / "b", "mark data every 5 of bulk", conversations=(talk(ecn=0),))
-    assert reasons == ["switch: asked: mark data every 5 of bulk; happened: none; not: 5, 10 (not ECN-capable)"]
+    assert reasons == ["switch: wanted: mark data every 5 of bulk; happened: none; not: 5, 10 (not ECN-capable)"]
 
 
 def test_the_first_of_the_rules_that_choose_a_packet_has_it(tmp_path: Path) -> None:
     asked = "drop data 3 of bulk; mark data every 3 of bulk"
     findings, reasons = check(tmp_path, asked, both(to("drop", 3), to("mark", 6, 9)))
     assert reasons == []
-    assert [(f.which, f.note) for f in findings] == [("3", ""), ("6, 9", "1 had an earlier fate")]
+    assert [(f.which, f.note) for f in findings] == [("3", ""), ("6, 9", "an earlier rule applied to 1")]
     _, reasons = check(tmp_path / "wrong", asked, to("mark", 3, 6, 9))
     assert len(reasons) == 2
-    assert reasons[0].endswith("happened: mark data 3 of bulk; nobody asked for it")
+    assert reasons[0].endswith("happened: mark data 3 of bulk; not requested")
 
 
 def test_each_connection_meets_its_own_fate(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_each_connection_meets_its_own_fate(tmp_path: Path) -> None:
     findings, reasons = check(tmp_path, "drop data 4-5 of bulk, first", happen, conversations=two)
     assert [(f.conn, f.happened) for f in findings] == [(0, 2), (1, 1)]
     assert reasons == [
-        "switch: asked: drop data 4-5 of bulk, first (bulk, connection 1); happened: 4; "
+        "switch: wanted: drop data 4-5 of bulk, first (bulk, connection 1); happened: 4; "
         "not: 5 (the flow had 4 first transmissions)"
     ]
 
@@ -194,9 +194,7 @@ def test_losses_are_those_of_the_reference(tmp_path: Path) -> None:
     assert findings[0].which.endswith(f"({len(want)} in all)")
     to("lose", want[0] + 1)(told)
     write_telemetry(tmp_path, told)
-    assert check_fates(load_raw(tmp_path))[1] == [
-        f"switch: happened: lose data {want[0] + 1} of bulk; nobody asked for it"
-    ]
+    assert check_fates(load_raw(tmp_path))[1] == [f"switch: happened: lose data {want[0] + 1} of bulk; not requested"]
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1), st.integers(1, 4096), st.floats(1e-4, 1), st.integers(0, 2**32))
@@ -215,7 +213,7 @@ def test_missing_telemetry_makes_a_point_invalid(tmp_path: Path) -> None:
         json.dumps({**json.loads((tmp_path / "raw" / "outcome.json").read_text()), "notes": {}})
     )
     assert check_fates(load_raw(tmp_path))[1] == [
-        "switch: asked: drop data 1 of bulk; whether it happened is not known: there is no telemetry"
+        "switch: wanted: drop data 1 of bulk; whether it happened is not known: there is no telemetry"
     ]
 
 

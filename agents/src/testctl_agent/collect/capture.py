@@ -75,7 +75,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
 
     def read(code: int, said: str) -> Result:
         if code != 0:
-            raise TestbedError(f"capture: tcpdump: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"capture: tcpdump: exit {code}: {said or 'no output'}")
         return counts(said, str(options.get("device", "eth0")))
 
     return ProgramTask(

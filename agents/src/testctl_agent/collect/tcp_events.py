@@ -105,7 +105,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
 
     def read(code: int, said: str) -> Result:
         if code != 0:
-            raise TestbedError(f"{NAME}: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"{NAME}: exit {code}: {said or 'no output'}")
         return {"records": (workdir / FILE).stat().st_size // EVENT_BYTES}
 
     argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]

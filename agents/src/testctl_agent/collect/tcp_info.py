@@ -34,7 +34,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
 
     def read(code: int, said: str) -> Result:
         if code != 0:
-            raise TestbedError(f"tcp_info: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"tcp_info: exit {code}: {said or 'no output'}")
         return {"bytes": (workdir / FILE).stat().st_size}
 
     return ProgramTask(

@@ -93,7 +93,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
 
     def read(code: int, said: str) -> Result:
         if code != 0:
-            raise TestbedError(f"telemetry: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"telemetry: exit {code}: {said or 'no output'}")
         return {
             "layout": layout,
             "records": (workdir / FILE).stat().st_size // record_bytes,

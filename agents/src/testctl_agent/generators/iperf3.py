@@ -172,10 +172,10 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     def read(code: int, said: str) -> Result:
         text = (workdir / "stdout.txt").read_text(encoding="utf-8")
         if code != 0 and not text:
-            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'no output'}")
         found = parse(text, side)
         if code != 0:
-            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'no output'}")
         return found
 
     port = int(need(options, "server_port", NAME))

@@ -110,7 +110,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     def read(code: int, said: str) -> Result:
         found = result(workdir, side) if (workdir / "result.json").exists() else {}
         if code != 0 or not found:
-            raise TestbedError(f"tgen {side}: exit {code}: {said or 'it said nothing'}")
+            raise TestbedError(f"tgen {side}: exit {code}: {said or 'no output'}")
         return found
 
     return ProgramTask(

@@ -26,7 +26,7 @@ def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:
     except subprocess.TimeoutExpired as error:
         raise TestbedError(f"{' '.join(argv)}: did not end within {timeout_s:g} s") from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip() or "said nothing"
+        said = (done.stderr or done.stdout).strip() or "no output"
         raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {said}")
     return done.stdout
 

@@ -133,7 +133,7 @@ class ProgramTask:
         if not ended:
             self.stop()
         what = "ended before it was ready" if ended else f"was not ready within {READY_S:g} s"
-        return TestbedError(f"{self.name}: {what}: {self._said() or 'it said nothing'}")
+        return TestbedError(f"{self.name}: {what}: {self._said() or 'no output'}")
 
     def poll(self) -> bool:
         return self._process is not None and self._process.poll() is not None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask's pickles in the controller, read without running anything.
+"""Reads Dask's pickles in the controller without running code.
 
-Dask's client unpickles what the scheduler passes on of workers: errors, warnings, and whatever says that it is a
-pickle.  Nothing that this project sends needs that: workers answer with JSON in bytes.  While a cluster is used, a
-pickle is read here with its names looked up in a short list of exceptions; anything else becomes an Unknown.
+Dask's client unpickles messages of workers: errors, warnings, and everything that is marked as a pickle.  This
+project needs no pickles: its workers return JSON as bytes.  While a cluster is used, a pickle may only refer to a
+short list of exceptions; every other class becomes an Unknown.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PLAIN = (set, frozenset, bytes, bytearray)
 
 
 class Unknown(Exception):
-    """What a pickle has of a class that is not on the list: it does nothing, whatever it is called with."""
+    """Replaces a class that is not on the list; it does nothing with its arguments."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__("something that is not read")
+        super().__init__("an object that is not unpickled")
 
     def __setstate__(self, state: Any) -> None:
         slots = state[1] if isinstance(state, tuple) and len(state) == 2 else state
@@ -38,7 +38,7 @@ class Unknown(Exception):
 
 
 def _exception(kind: Any, said: Any, *_: Any) -> BaseException:
-    """An exception with its words, without its traceback."""
+    """An exception with its text, without its traceback."""
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         kind = Unknown
     given = said.get("args", ()) if isinstance(said, dict) else said
@@ -47,7 +47,7 @@ def _exception(kind: Any, said: Any, *_: Any) -> BaseException:
 
 
 def _nothing(*_: Any) -> None:
-    """A traceback, which Dask can do without."""
+    """Replaces a traceback, which Dask does not need."""
 
 
 _TBLIB = {
@@ -74,7 +74,7 @@ class _Reader(pickle.Unpickler):
 
 
 def loads(data: bytes, /, *, buffers: Iterable[Any] = (), **_: Any) -> Any:
-    """As pickle.loads, without anything being run."""
+    """As pickle.loads, without running code from the pickle."""
     return _Reader(io.BytesIO(data), buffers=buffers).load()
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's side of a Dask cluster: hands points out a few at a time, and gathers what comes of them.
+"""The controller's side of a Dask cluster: submits a few points at a time, and collects their results.
 
-Dask runs a task again when its worker is lost.  What Dask does not know, the archive that a finished task left on its
-worker, is looked after here: when it can't be fetched, the point is run again.
+Dask runs a task again when its worker is lost.  It does not know the archive that a finished task leaves on its
+worker; if that can't be fetched, this module runs the point again.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 AHEAD = 2
-"""Points under way a thread of a worker: one runs, one waits there."""
+"""Submitted points per thread of a worker: one runs, one waits."""
 PIECE_BYTES = 8 << 20
 CONNECT_S = 20
 WORKERLESS_S = 120
-"""A run whose cluster has had no worker for so long ends."""
+"""A run ends when its cluster has had no worker for this time."""
 POLL_S = 5
 MOST_FETCHES = 5
-"""A point whose archive was lost so often is broken."""
+"""A point whose archive was lost this often is broken."""
 
 Task = tuple[Point, int]
-"""A point, and which attempt it is."""
+"""A point, and the number of the attempt."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class ClusterPool:
         host = (urlsplit(f"//{rest}").hostname or "") if scheme in ("", "tcp") else "localhost"
         if not self.insecure and not is_loopback(host):
             raise PlanError(
-                f"--cluster {self.address}: want tls://, since whoever reaches that scheduler can act as a worker and "
-                "read, change and make up results (docs/cluster.md); --insecure takes a network of your own as it is"
+                f"--cluster {self.address}: want tls://, because anyone who reaches that scheduler can act as a worker "
+                "and read, change and invent results (docs/cluster.md); --insecure allows tcp:// on a private network"
             )
 
     def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
@@ -87,7 +87,7 @@ class ClusterPool:
 
 
 class _Gathering:
-    """The points under way, never more than AHEAD a thread."""
+    """The submitted points, never more than AHEAD per thread."""
 
     def __init__(self, pool: ClusterPool, client: Client, testbed: Bed, run: Path, keep_captures: bool) -> None:
         self._pool = pool
@@ -118,7 +118,7 @@ class _Gathering:
                 self._client.cancel(list(self._under_way), force=True)
 
     def _threads(self) -> int:
-        """Of all workers there are.  Raises TestbedError when there has been none for too long."""
+        """The threads of all workers.  Raises TestbedError if there has been no worker for too long."""
         found: int = sum(self._client.nthreads().values())
         now = time.monotonic()
         self._alone_since = None if found else self._alone_since or now
@@ -138,7 +138,7 @@ class _Gathering:
         self._under_way[future] = task
 
     def _ended(self) -> list[Future]:
-        """Those that are over; none when nothing ended for a while."""
+        """The tasks that have ended; [] if none ended within a while."""
         from distributed import wait
 
         if not self._under_way:
@@ -151,18 +151,18 @@ class _Gathering:
             return []
 
     def _take(self, future: Future, task: Task) -> Iterator[Done]:
-        """What came of a task: the point's directory is in the run, or it is under way once more."""
+        """Handle a finished task: put the point's directory into the run, or submit the point again."""
         from distributed import KilledWorker
 
         point, attempt = task
         status = future.status
-        if status in ("pending", "lost"):  # it was over, and then the worker that had its result was lost
+        if status in ("pending", "lost"):  # it had ended, and then the worker with its result was lost
             self._under_way[future] = task
             return
         if status == "finished":
             try:
                 parcel = from_bytes(Parcel, future.result(timeout=POLL_S))
-            except TimeoutError:  # it was lost with its worker, and is made again when there is another
+            except TimeoutError:  # lost with its worker; Dask runs it again on another
                 self._under_way[future] = task
                 return
             except (TestbedError, TypeError) as error:
@@ -193,9 +193,9 @@ class _Gathering:
         return point, "broken", 0.0
 
     def _fetch(self, parcel: Parcel, point: Point) -> str:
-        """Bring a point's directory here; its verdict, "" when its worker has gone, or what came is not what it had.
+        """Fetch a point's directory and return its verdict; "" if its worker is lost or the checksum is wrong.
 
-        Raises OddAnswer for what is not that point.
+        Raises OddAnswer if the archive is not of that point.
         """
         final = layout.point_dir(self._run, point.id)
         fresh = final.with_name(f".{point.id}.{os.getpid()}.tmp")
@@ -214,7 +214,7 @@ class _Gathering:
         return verdict
 
     def _pieces(self, parcel: Parcel, archive: Path) -> bool:
-        """The archive's bytes, PIECE_BYTES in memory at most; False when the worker has gone."""
+        """Fetch the archive, with at most PIECE_BYTES in memory; False if the worker is lost."""
         with archive.open("wb") as file:
             for offset in range(0, parcel.size, PIECE_BYTES):
                 data = self._ask(parcel, piece, parcel.path, offset, PIECE_BYTES)
@@ -226,18 +226,18 @@ class _Gathering:
         return True
 
     def _ask(self, parcel: Parcel, what: object, *words: object) -> object:
-        """What a worker answers; None when it has gone."""
+        """A worker's reply; None if the worker is lost."""
         if parcel.worker not in self._client.nthreads():
             return None
         return _asked(self._client, what, *words, workers=[parcel.worker]).get(parcel.worker)
 
 
 def _connected(address: str) -> Client:
-    """Raises TestbedError when there is no scheduler."""
+    """A client of the scheduler.  Raises TestbedError if there is no scheduler."""
     from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    client: Client = Client.__new__(Client)  # to have one whose __init__ fails: it is closed here, not by the collector
+    client: Client = Client.__new__(Client)  # created first, so that it can be closed here if __init__ fails
     try:
         client.__init__(address, timeout=CONNECT_S, set_as_default=False, deserializers=["msgpack", "error"])
         return client
@@ -251,7 +251,7 @@ def _connected(address: str) -> Client:
 
 
 def _asked(client: Client, what: object, *words: object, workers: list[str] | None = None) -> dict[str, object]:
-    """What workers answer, by their addresses.  Raises OddAnswer for what can't be read without being run."""
+    """Address of a worker → its reply.  Raises OddAnswer for a reply that would have to be unpickled."""
     try:
         found: dict[str, object] = client.run(what, *words, workers=workers, on_error="return")
     except (TypeError, ValueError, AssertionError, EOFError, AttributeError) as error:
@@ -260,9 +260,9 @@ def _asked(client: Client, what: object, *words: object, workers: list[str] | No
 
 
 def _check_workers(client: Client, address: str, testbed: Bed) -> None:
-    """Every worker has this code, this Python and what the testbed needs.
+    """Check that every worker has this code, this Python and what the testbed needs.
 
-    Raises TestbedError, naming all that have not.
+    Raises TestbedError that names every worker that does not.
     """
     try:
         client.wait_for_workers(1, timeout=CONNECT_S)
@@ -272,7 +272,7 @@ def _check_workers(client: Client, address: str, testbed: Bed) -> None:
     wrong = []
     for worker, answer in sorted(_asked(client, fitness_bytes, testbed).items()):
         if isinstance(answer, OSError):
-            continue  # it was lost just now, as it may be at any time
+            continue  # the worker was just lost, which may happen at any time
         if not isinstance(answer, bytes):
             wrong.append(f"{worker}: it can't import testctl: {answer!r}")
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on a worker: one point, packed into an archive that the controller takes away piece by piece."""
+"""The code that runs on a worker: runs one point and packs it into an archive, which the controller fetches."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ HOME = "testctl"
 
 @runtime_checkable
 class Movable(Protocol):
-    """A testbed that finds what it needs on whichever machine it is."""
+    """A testbed that can be used on another machine."""
 
     def here(self) -> Bed:
-        """The same testbed from what this machine has.  Raises TestbedError when something is missing."""
+        """The same testbed with this machine's files.  Raises TestbedError if something is missing."""
         ...
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """A finished point, packed, on the worker that ran it; or why there is none, as `error`."""
+    """A finished point's archive on the worker that ran it; `error`: why there is none."""
 
     worker: str
     path: str = ""
@@ -58,7 +58,7 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Fitness:
-    """What a worker says of itself; `problem`: why it can't run the points, "" when it can."""
+    """A worker's description of itself; `problem`: why it can't run the points, "" if it can."""
 
     version: str
     code: str
@@ -67,16 +67,16 @@ class Fitness:
 
 
 class OddAnswer(TestbedError):
-    """What a worker answered is not what was asked for."""
+    """A worker's reply is invalid."""
 
 
 def to_bytes(said: Parcel | Fitness) -> bytes:
-    """What a worker answers with: nothing that has to be unpickled."""
+    """A worker's reply as JSON, so that no pickle is needed."""
     return json.dumps(asdict(said)).encode()
 
 
 def from_bytes(kind: type[Said], data: object) -> Said:
-    """What a worker answered.  Raises OddAnswer when it is not that."""
+    """Parse a worker's reply.  Raises OddAnswer if it is invalid."""
     try:
         found: Any = untrusted.loads(data) if isinstance(data, bytes) else data
     except ValueError as error:
@@ -89,7 +89,7 @@ def from_bytes(kind: type[Said], data: object) -> Said:
 
 @cache
 def code_of() -> str:
-    """Hash of the two packages' code as it lies on this machine."""
+    """Hash of the code of both packages on this machine."""
     digest = hashlib.sha256()
     for package in (testctl, testctl_agent):
         root = Path(str(package.__file__)).parent
@@ -99,12 +99,12 @@ def code_of() -> str:
 
 
 def fitness_bytes(bed: Bed) -> bytes:
-    """As fitness(), for a worker to answer."""
+    """fitness() as bytes, for a worker's reply."""
     return to_bytes(fitness(bed))
 
 
 def fitness(bed: Bed | None = None) -> Fitness:
-    """Of this machine, for a testbed if one is given."""
+    """The fitness of this machine, for a testbed if one is given."""
     problem = ""
     try:
         if bed is not None:
@@ -118,7 +118,7 @@ _MADE: dict[bytes, Bed] = {}
 
 
 def _here(bed: Bed) -> Bed:
-    """Made once in a worker: looking at a kernel and at the agents' files takes longer than a short point."""
+    """The local testbed, created once per worker: checking the kernel and the agents' files is slower than a point."""
     if not isinstance(bed, Movable):
         return bed
     key = pickle.dumps(bed)
@@ -128,7 +128,7 @@ def _here(bed: Bed) -> Bed:
 
 
 def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> bytes:
-    """Run one point here and pack its directory: a Parcel, with its `error` when this worker is not fit for it."""
+    """Run one point here and pack its directory: a Parcel, with `error` if this worker can't run it."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -157,7 +157,7 @@ def _worked(worker: Worker, bed: Bed, point: Point, code_key: str, code: str, ke
 
 
 def pack(directory: Path, archive: Path) -> str:
-    """Make an archive of a point's directory; its sha256."""
+    """Archive a point's directory; returns the archive's sha256."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:  # Parquet is compressed already
         for path in sorted(directory.rglob("*")):
             file.write(path, path.relative_to(directory))
@@ -165,9 +165,9 @@ def pack(directory: Path, archive: Path) -> str:
 
 
 def unpack(archive: Path, directory: Path, point_id: str) -> str:
-    """The other way; the point's verdict.  Nothing is written outside of the directory, and no more than there is.
+    """Unpack an archive of pack(); returns the point's verdict.  Writes only below the directory.
 
-    Raises OddAnswer when it is not the directory of that point.
+    Raises OddAnswer if it is not the archive of that point.
     """
     try:
         with zipfile.ZipFile(archive) as file:
@@ -194,12 +194,12 @@ def sha256_of(path: Path) -> str:
 
 
 def piece(path: str, offset: int, size: int) -> bytes:
-    """Some bytes of an archive."""
+    """`size` bytes of an archive from `offset`."""
     with open(path, "rb") as file:
         file.seek(offset)
         return file.read(size)
 
 
 def drop(path: str) -> None:
-    """The archive has arrived."""
+    """Delete an archive that the controller has fetched."""
     Path(path).unlink(missing_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grafana's dashboards over what `testctl upload` writes to InfluxDB 1.x, made from the metrics' specs."""
+"""Grafana's dashboards for the data of `testctl upload` in InfluxDB 1.x, generated from the metrics' specs."""
 
 from testctl.grafana.registry import dashboards
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InfluxQL with Grafana's variables: what the dashboards' queries have in common.
+"""InfluxQL with Grafana's variables: common parts of the dashboards' queries.
 
 `${name:regex}` is a choice (or several) escaped for a regular expression; `All` is `.*`.
 """
@@ -12,7 +12,7 @@ from testctl.grafana.model import Variable
 
 
 def chosen(*names: str) -> str:
-    """A condition: each of these tags is one of the variable of its name."""
+    """A condition: each of these tags has a value of the variable of the same name."""
     return " AND ".join(f'"{name}" =~ /^${{{name}:regex}}$/' for name in names)
 
 
@@ -25,7 +25,7 @@ def over_time(values: Iterable[str], measurement: str, where: str, by: Iterable[
 
 
 def rows_of(columns: Iterable[str], measurement: str, where: str, most: int = 500) -> str:
-    """The newest records as rows; columns are names, with ::tag behind those that are tags."""
+    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
     picked = ", ".join('"{}"{}'.format(*_split(column)) for column in columns)
     return f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {most}'
 

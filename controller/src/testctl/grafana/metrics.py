@@ -23,7 +23,7 @@ def metric_over_time(info: MetricInfo, by: str) -> Panel:
 
 
 def metric_change(info: MetricInfo) -> Panel:
-    """How a metric's mean differs from the run before; red is for the worse, where the metric has a worse."""
+    """The difference of a metric's mean from the previous run; red if it is worse and the metric has a direction."""
     query = over_time([f'difference(mean("{info.name}")) AS "{info.name}"'], "metrics", chosen("plan"), ["plan"])
     colours = {"higher": ["red", "green"], "lower": ["green", "red"], "none": ["blue", "blue"]}[info.better]
     steps = [{"color": colours[0], "value": None}, {"color": colours[1], "value": 0}]
@@ -32,12 +32,12 @@ def metric_change(info: MetricInfo) -> Panel:
         "color": {"mode": "thresholds"},
         "custom": {"drawStyle": "bars", "fillOpacity": 60, "axisCenteredZero": True, "gradientMode": "none"},
     }
-    help_ = f"{info.help}: difference to the run before{_BETTER[info.better]}"
+    help_ = f"{info.help}: difference from the previous run{_BETTER[info.better]}"
     return Panel(f"{info.name}, change", [query], unit=info.unit, help=help_, defaults=look)
 
 
 def metric_table(spec: MetricSpec) -> Panel:
-    """All values of a metric at the chosen points, text too."""
+    """All values of a metric at the chosen points, including text."""
     names = ["point::tag", *(["flow::tag"] if spec.scope == "flow" else []), *(info.name for info in spec.values)]
     flows = ["flow"] if spec.scope == "flow" else []
     query = rows_of(names, "metrics", chosen("plan", "run", "point", *flows))

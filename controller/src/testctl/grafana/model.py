@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dashboard is made of, and Grafana's JSON of it: panels on a grid, their queries, variables."""
+"""The parts of a dashboard and their JSON for Grafana: panels on a grid, their queries, variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 Json = dict[str, Any]
 
 SCHEMA = 39
-"""Of Grafana 11's JSON; later versions read it and move it on."""
+"""Schema version of Grafana 11's JSON; later versions migrate it."""
 
 WIDTH = 24
 """Columns of Grafana's grid."""
@@ -36,7 +36,7 @@ class Panel:
 
     queries  InfluxQL, with Grafana's variables
     kind     timeseries, table or stat
-    options  what more Grafana's JSON of the panel says
+    options  further fields of the panel's JSON
     """
 
     title: str
@@ -78,7 +78,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Row:
-    """Panels under a heading; a closed one asks nothing of the server until it is opened."""
+    """Panels under a heading; a closed row sends no queries until it is opened."""
 
     title: str
     panels: Sequence[Panel]
@@ -87,11 +87,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Variable:
-    """A choice at the head of a dashboard: what a query finds.
+    """A choice at the head of a dashboard: the results of a query.
 
-    every  "All" is a choice, and the first one
-    only   regular expression of the found ones that are offered
-    first  the value that is chosen at first; "" is the first one found
+    every  "All" is a choice, and the default
+    only   regular expression: which results are offered
+    first  the default; "": the first result
     """
 
     name: str
@@ -122,7 +122,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Annotation:
-    """Marks over all figures: times that a query finds, with the columns of their text and tags."""
+    """Marks over all figures: times from a query, with the columns of their text and tags."""
 
     name: str
     query: str
@@ -143,7 +143,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Board:
-    """A dashboard; `rows` is called when it is made, as metrics' specs are then read."""
+    """A dashboard; `rows` is called when it is generated, because it reads the metrics' specs."""
 
     title: str
     help: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the dashboards: every module of `boards` is one, under its file's name."""
+"""Finds the dashboards: every module of `boards` defines one; its name is the file's name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ERRORS = "grafana/boards"
 
 
 def dashboards() -> dict[str, Json]:
-    """Each dashboard's JSON by name, sorted; raises ValueError for a file that is none."""
+    """Each dashboard's JSON by name, sorted.  Raises ValueError for a module that defines none."""
     made = {}
     for info in sorted(pkgutil.iter_modules(testctl.grafana.boards.__path__), key=lambda found: found.name):
         module: Any = importlib.import_module(f"testctl.grafana.boards.{info.name}")

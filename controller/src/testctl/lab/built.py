@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels in the cache: which one serves a plan, and if none does, why."""
+"""The kernels in the cache: selects one that fits a plan, or explains why none does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testctl.lab.kernel import INPUTS, Kernel
 from testctl.system import checkout
 
 _MOST = 3
-"""Differences that are written out."""
+"""Differences that a message lists."""
 
 
 def directory() -> Path:
@@ -23,19 +23,19 @@ def directory() -> Path:
 
 
 def names() -> list[str]:
-    """The kernels that are built, by the names that a plan uses."""
+    """The names of the built kernels, as used in a plan."""
     return sorted({path.parent.name.rpartition("-")[0] for path in directory().glob("*-*/linux")})
 
 
 def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
-    """The built kernel of that name that has these congestion controls as lab/cc has them.
+    """The built kernel of that name whose congestion controls equal those of lab/cc.
 
-    One with exactly the inputs of now is preferred, then the newest that has what is used.  A kernel built
-    from a tree of the user's is what it was built from, but for its congestion controls.
+    A kernel with exactly the present inputs is preferred, then the newest one whose used inputs are unchanged.
+    For a kernel built from the user's tree, only its congestion controls are compared.
 
     ccs: the congestion controls that are used; None: all of lab/cc
 
-    Raises PlanError for a name that can't be one; TestbedError when there is none, with what differs
+    Raises PlanError for an invalid name; TestbedError if no kernel fits, with the differences
     and the command that builds it.
     """
     named = kernels.by_name(name)
@@ -75,7 +75,7 @@ def built(name: str, ccs: Collection[str] | None = ()) -> Kernel | None:
 
 
 def _newest_first(name: str) -> list[Kernel]:
-    """Those of a name."""
+    """The built kernels of a name, newest first."""
     found = [path for path in directory().glob(f"{name}-*") if (path / "linux").is_file() and (path / INPUTS).is_file()]
     of_name = [path for path in found if path.name.rpartition("-")[0] == name]
     return [
@@ -93,7 +93,7 @@ def _inputs(kernel: Kernel) -> Inputs:
 
 
 def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
-    """A kernel from a tree of the user's, whose congestion controls are to be those of lab/cc."""
+    """A kernel from the user's tree; its congestion controls must be those of lab/cc."""
     if not ccs or not (kernel.directory / INPUTS).is_file():
         return kernel
     was = _inputs(kernel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion controls of lab/cc: a new one from the template, and what the compilers say of one."""
+"""Congestion controls of lab/cc: creates one from the template, and checks one with the compilers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ IN_KERNELS = frozenset(
     ("reno", "cubic", "bic", "westwood", "htcp", "highspeed", "hybla", "vegas", "nv", "scalable", "lp", "veno", "yeah",
      "illinois", "dctcp", "cdg", "bbr")
 )  # fmt: skip
-"""What Linux has by itself: a second one of the name would not be registered."""
+"""Linux's own congestion controls: a second one of the same name can't be registered."""
 
 
 def source_of(name: str) -> Path:
-    """lab/cc/tcp_NAME.c; PlanError for what can't be a name."""
+    """lab/cc/tcp_NAME.c.  Raises PlanError for an invalid name."""
     path = checkout.lab() / "cc" / f"tcp_{name}.c"
     try:
         name_of(path)
@@ -33,9 +33,9 @@ def source_of(name: str) -> Path:
 
 
 def create(name: str) -> tuple[Path, Path]:
-    """Write lab/cc/tcp_NAME.c and its test from lab/cc/new; returns where they are.
+    """Write lab/cc/tcp_NAME.c and its test from lab/cc/new; returns their paths.
 
-    Raises PlanError for a name that can't be one or is taken; nothing is overwritten.
+    Raises PlanError for a name that is invalid or in use; no file is overwritten.
     """
     source = source_of(name)
     test = checkout.root() / "agents" / "tests" / "cc" / f"test_{name}.py"
@@ -51,9 +51,9 @@ def create(name: str) -> tuple[Path, Path]:
 
 
 def check(name: str) -> Iterator[str]:
-    """Compile it for this machine and as BPF, and let this kernel's verifier judge it; a line for each.
+    """Compile it for this machine and as BPF, and run this kernel's verifier; yields a line for each step.
 
-    Raises ProgramError with the compiler's words, TestbedError with the verifier's.
+    Raises ProgramError with the compiler's message, TestbedError with the verifier's.
     """
     source = source_of(name)
     if not source.is_file():
@@ -67,7 +67,7 @@ def check(name: str) -> Iterator[str]:
     yield f"{name}: compiles as BPF"
     missing = struct_ops.unavailable() or ("" if os.geteuid() == 0 else "that wants root")
     if missing:
-        yield f"{name}: not shown to a verifier: {missing}"
+        yield f"{name}: not verified: {missing}"
         return
     struct_ops.verify(source)
     yield f"{name}: this kernel's verifier accepts it"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A processor of its own for each lab, as long as there are enough.
+"""Assigns each lab its own processor, as long as there are enough.
 
-A lab's kernel and the processes in it take turns, thousands of times a virtual second.  Left alone the machine puts
-them on different processors, and each turn wakes an idle one, which costs more than what is done in a turn: on a
-virtual machine of two processors a lab that stays on one of them needs half the time.
+A lab's kernel and its processes run alternately and switch thousands of times a virtual second.  By default the
+machine runs them on different processors, and each switch wakes an idle one.  That costs more than the work between
+two switches: on a virtual machine with two processors a lab that stays on one of them needs half the time.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _TAKEN = "\0testctl-lab-processor-{}"
-"""A socket's name without a file, which goes with the process that has it, however that ends."""
+"""An abstract socket's name; the kernel removes the socket with its process."""
 _SYS = Path("/sys/devices/system/cpu")
 
 
 @contextmanager
 def own_processor(allowed: Iterable[int] | None = None) -> Iterator[int | None]:
-    """One that no other lab on this machine has; None when all are taken.
+    """A processor that no other lab of this machine has; None if all are taken.
 
-    allowed: those to choose from; None: those that this process may run on
+    allowed: processors to choose from; None: those that this process may run on
     """
     with ExitStack() as held:
         yield next((cpu for cpu in spread(allowed or os.sched_getaffinity(0)) if _take(cpu, held)), None)
 
 
 def spread(cpus: Iterable[int], sys: Path = _SYS) -> list[int]:
-    """In the order in which they are taken: of each core its first thread, then of each its second."""
+    """In the order in which they are assigned: the first thread of each core, then the second."""
     return sorted(cpus, key=lambda cpu: (_thread(cpu, sys), -cpu))
 
 
@@ -46,7 +46,7 @@ def _take(cpu: int, held: ExitStack) -> bool:
 
 
 def _thread(cpu: int, sys: Path) -> int:
-    """Which of its core's threads a processor is, from 0."""
+    """The index of a processor among the threads of its core, from 0."""
     try:
         said = (sys / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text(encoding="ascii")
     except OSError:

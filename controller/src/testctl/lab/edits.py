@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edits that lab/kernel/edits.yaml makes in a copy of a kernel's tree, each for some versions, and checked."""
+"""The edits of lab/kernel/edits.yaml to a copy of a kernel's tree; each is for some versions, and is checked."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WORDS = 70
 class Edit:
     """One edit of one file.
 
-    when     the versions whose tree it is for: terms such as >=6.1 and <6.13, all of which must hold
-    find     text to be replaced; "": `replace` is appended as a line
+    when     the versions it is for: terms such as >=6.1 and <6.13, all of which must hold
+    find     the text to replace; "": `replace` is appended as a line
     """
 
     file: str
@@ -38,7 +38,7 @@ class Edit:
         )
 
     def apply(self, tree: Path, version: Version) -> None:
-        """Make it.  Raises TestbedError when the file or the text is not there."""
+        """Apply it.  Raises TestbedError if the file or the text does not exist."""
         path = tree / self.file
         who = f"kernel tree {'.'.join(map(str, version))}: {self.file}"
         rule = f"lab/kernel/edits.yaml is to change it in versions {self.when}: {self.why}"
@@ -54,7 +54,7 @@ class Edit:
 
 
 def load_edits(path: Path) -> list[Edit]:
-    """Every edit of the file.  Raises TestbedError for one that is not as it must be."""
+    """Every edit of the file.  Raises TestbedError for an invalid one."""
     found = []
     for number, raw in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")), 1):
         where = f"{path}: edit {number}"
@@ -69,7 +69,7 @@ def load_edits(path: Path) -> list[Edit]:
 
 
 def version_of(tree: Path) -> Version:
-    """(6, 12, 117), from the tree's Makefile.  Raises TestbedError when it does not say."""
+    """(6, 12, 117), from the tree's Makefile.  Raises TestbedError if the Makefile has no version."""
     makefile = tree / "Makefile"
     text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
     found = [re.search(rf"^{name}\s*=\s*(\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
@@ -80,7 +80,7 @@ def version_of(tree: Path) -> Version:
 
 
 def apply_edits(path: Path, tree: Path) -> None:
-    """Make all edits of a file that are for the version of a tree."""
+    """Apply all edits of a file that are for the version of a tree."""
     version = version_of(tree)
     for edit in load_edits(path):
         if edit.is_for(version):
@@ -88,7 +88,7 @@ def apply_edits(path: Path, tree: Path) -> None:
 
 
 def _terms(when: str) -> list[tuple[str, str]]:
-    """(sign, version) of each term; none when one is not understood."""
+    """(sign, version) of each term; [] if a term is invalid."""
     matches = [_TERM.fullmatch(word) for word in str(when).split()]
     return [(match[1], match[2]) for match in matches if match] if all(matches) else []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel of the lab is built from, and which of it a plan needs."""
+"""The inputs of a lab kernel's build, and which of them a plan needs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"/]+)"', re.MULTILINE)
 
 
 def files() -> list[Path]:
-    """The files of the checkout that go into a kernel."""
+    """The files of the checkout that are built into a kernel."""
     lab = checkout.lab()
     return sorted([*(lab / "kernel").glob("*"), *(lab / "cc").glob("*.[ch]")])
 
 
 def needed(ccs: Iterable[str]) -> set[str]:
-    """The files of the checkout that a kernel with these congestion controls consists of.
+    """The files of the checkout that a kernel with these congestion controls needs.
 
-    All of lab/kernel, lab/cc/tcp_NAME.c of each that is the project's, and what these include of lab/cc.
+    All of lab/kernel, lab/cc/tcp_NAME.c of each of the project's own, and the headers of lab/cc that these include.
     """
     by_name = {path.name: path for path in files()}
     front = [path for path in files() if path.parent.name == "kernel"]
@@ -52,7 +52,7 @@ class Inputs:
     """Everything that determines a built kernel.
 
     source    fingerprint of the kernel's sources
-    compiler  what the compiler says of itself
+    compiler  the compiler's version text
     files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout
     """
 
@@ -62,17 +62,17 @@ class Inputs:
 
     @classmethod
     def of(cls, source: Source) -> Inputs:
-        """As they are now."""
+        """The present inputs."""
         return cls(source.fingerprint(), run(["gcc", "--version"]), cls.hashes())
 
     @staticmethod
     def hashes() -> dict[str, str]:
-        """Of the checkout's files."""
+        """SHA-256 of each of the checkout's files."""
         return {_named(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files()}
 
     @classmethod
     def from_json(cls, text: str) -> Inputs:
-        """Raises TestbedError for anything but the text of to_json."""
+        """The inputs from to_json's text.  Raises TestbedError for any other text."""
         try:
             raw = json.loads(text)
             return cls(str(raw["source"]), str(raw["compiler"]), {str(n): str(h) for n, h in raw["files"].items()})
@@ -84,11 +84,11 @@ class Inputs:
 
     @property
     def key(self) -> str:
-        """Names the kernel: another input is another key."""
+        """A hash of all inputs, which identifies the kernel."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def differences(self, built: Inputs, ccs: Collection[str] | None = None) -> list[str]:
-        """Why a kernel that was built from `built` does not serve for these inputs; none: it does.
+        """Why a kernel built from `built` does not fit these inputs; [] if it does.
 
         ccs: the congestion controls that are used; None: all of them
         """
@@ -102,5 +102,5 @@ class Inputs:
 
 
 def _matters(name: str, ccs: Collection[str] | None) -> bool:
-    """Whether a file that is no longer there was part of what is used."""
+    """Whether a file that was removed is needed by these congestion controls."""
     return ccs is None or name.startswith(KERNEL) or name in {f"{CC}/tcp_{cc}.c" for cc in ccs}

@@ -25,24 +25,24 @@ FREE_BYTES = 4 << 30
 """A tree and its objects take about 2.5 GB while a kernel is built."""
 
 UML_WRAPS = ("malloc", "free", "calloc")
-"""What arch/um wraps by itself; its Makefile's variable is replaced as a whole."""
+"""Functions that arch/um already wraps; the build replaces its Makefile's variable as a whole."""
 
 INPUTS = "inputs.json"
-"""In a kernel's directory: what it was built from."""
+"""File in a kernel's directory: the inputs of its build."""
 
 STEPS = 1000
-"""About how many lines a build prints: for the progress shown, nothing else."""
+"""Approximate number of lines that a build prints; used only for the progress display."""
 
 CCACHE_SIZE = "2G"
 """A kernel's objects take about 0.1 GB there."""
 
 Progress = Callable[[str, int, int], None]
-"""(what, steps done, steps in all)"""
+"""(name of the step, steps done, total steps)"""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A built kernel.  `key` is of all that determines it."""
+    """A built kernel.  `key` is a hash of all its inputs."""
 
     name: str
     key: str
@@ -58,14 +58,14 @@ class Kernel:
 
 
 def locate(name: str, inputs: Inputs) -> Kernel:
-    """Where the kernel that is built from these lies or will lie."""
+    """The kernel of these inputs, with its directory in the cache, whether it is built or not."""
     return Kernel(name, inputs.key, checkout.cache_dir() / "kernels" / f"{name}-{inputs.key}")
 
 
 def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
-    """Build a kernel into the cache; does nothing when it is there.
+    """Build a kernel into the cache, unless it is there.
 
-    Raises TestbedError with the compiler's first error; what was built so far is removed.
+    Raises TestbedError with the compiler's first error; the incomplete build is removed.
     """
     inputs = Inputs.of(source)
     kernel = locate(source.name, inputs)
@@ -90,7 +90,7 @@ def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """One builder of a kernel at a time; the second finds it built."""
+    """Lock: one build of a kernel at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -121,7 +121,7 @@ def _make(work: Path) -> list[str]:
 
 
 def _configure(work: Path) -> None:
-    """defconfig, the fragment, and a check that nothing asked for was dropped."""
+    """Apply defconfig and the fragment, and check that make dropped no option."""
     tree, objects = work / "source", work / "objects"
     fragment = checkout.lab() / "kernel" / "fragment.config"
     objects.mkdir()
@@ -158,12 +158,12 @@ def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
 
 
 def _compiler() -> list[str]:
-    """ccache, where it is installed: after a change of one file little more than that is compiled."""
+    """Arguments for ccache if it is installed: after a change only the changed files are compiled."""
     return ["CC=ccache gcc"] if shutil.which("ccache") else []
 
 
 def _remembered(work: Path) -> dict[str, str]:
-    """ccache's settings: beside the kernels, and blind to where a tree was unpacked."""
+    """ccache's settings: its cache is next to the kernels, and independent of the path of the tree."""
     return {
         "CCACHE_DIR": str(checkout.cache_dir() / "ccache"),
         "CCACHE_BASEDIR": str(work),
@@ -177,7 +177,7 @@ def _lines(path: Path) -> int:
 
 
 def _keep(work: Path, where: Path, inputs: Inputs) -> None:
-    """Move what is needed to run and to explain the kernel into the cache, at once."""
+    """Move the kernel, its configuration and its inputs into the cache, atomically."""
     fresh = where.with_name(f"{where.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
@@ -192,21 +192,21 @@ def _keep(work: Path, where: Path, inputs: Inputs) -> None:
 
 
 def name_file(name: str) -> Path:
-    """Where the key of a kernel that was built from a tree of the user's is remembered.  Raises PlanError."""
+    """The file with the key of a kernel that was built from the user's tree.  Raises PlanError."""
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a name of letters, digits, '.', '_', '-' (at most 41)")
     return checkout.cache_dir() / "kernels" / f"{name}.name"
 
 
 def remember(kernel: Kernel) -> None:
-    """Let a plan's `kernel` tuple find a kernel built from a tree of the user's by its name."""
+    """Register the name of a kernel built from the user's tree for a plan's `kernel` tuple."""
     durable.write(name_file(kernel.name), kernel.directory.name.encode())
 
 
 def by_name(name: str) -> Kernel | None:
-    """The kernel that was built under this name from a tree of the user's, if any.
+    """The kernel built under this name from the user's tree, if any.
 
-    Raises PlanError for a name that can't be one, TestbedError when what is remembered is no kernel of the cache.
+    Raises PlanError for an invalid name, TestbedError if the registered kernel is not in the cache.
     """
     file = name_file(name)
     try:

@@ -25,17 +25,17 @@ BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
 
 T0_NS = BOOT_NS + 20 * 10**9 + 333_333
-"""The virtual time at which every point's traffic time starts: setting up takes less, and
-waiting for it costs nothing.  It lies between two ticks of the kernel: on one, whether a
-timer fires a nanosecond sooner or later depends on what came before."""
+"""The virtual time at which every point's traffic starts.  The setup takes less, and waiting
+costs no wall time.  It is between two ticks of the kernel: exactly at a tick, a timer could
+fire a nanosecond earlier or later, depending on the setup."""
 
 CLIENT_S, AGENT_S, PROMPT_S = 0.2, 0.1, 15.0
-"""Setting up takes so long for each flow and each agent, in virtual time; up to PROMPT_S T0_NS leaves room for it."""
+"""Virtual setup time of each flow and of each agent; up to PROMPT_S in total, T0_NS is late enough."""
 
 OUT_OF_MEMORY = "compulsory panic_on_oom is enabled"
-"""The kernel's last words when a lab's memory is full: init.py asks it to end then."""
+"""The kernel's panic message when a lab's memory is full (init.py sets panic_on_oom)."""
 LAB_FILES = "/run/testctl/raw"
-"""Where a shell's agents write: in the lab's memory."""
+"""The directory of a shell's agents, in the lab's memory."""
 
 LAST_WORDS = 25  # lines
 
@@ -45,8 +45,8 @@ def run_point(
 ) -> dict[str, Any]:
     """Boot a lab, run a point in it, and return the outcome (see testbeds/point.py).
 
-    program: the compiled one that the switches load, if any.  Raw files are written below
-    `workdir`.  Raises TestbedError with the lab's last words when it crashes, says nothing or
+    program: the compiled program that the switches load, if any.  Raw files are written below
+    `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or
     runs for longer than wall_limit_s.
     """
     with _directory() as home, own_processor() as cpu:
@@ -77,14 +77,14 @@ def run_point(
 
 
 def t0_ns(point: dict[str, Any]) -> int:
-    """T0_NS, or whole seconds later where a hundred hosts and flows have to be set up before."""
+    """T0_NS, or whole seconds later if the setup of many hosts and flows takes longer."""
     agents = len(point["topology"]["hosts"]) + len(point["topology"]["switches"])
     needs_s = CLIENT_S * len(point.get("flows", [])) + AGENT_S * agents
     return T0_NS + math.ceil(max(0.0, needs_s - PROMPT_S)) * 10**9
 
 
 def _wall(home: Path) -> dict[str, float]:
-    """When, by the wall clock, the lab was started, its traffic began, and it ended."""
+    """Wall-clock times at which the lab was started, its traffic began, and it ended."""
     marks = {"started": "lab.json", "traffic": "traffic", "ended": "outcome.json"}
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
@@ -92,7 +92,7 @@ def _wall(home: Path) -> dict[str, float]:
 def shell(point: dict[str, Any], kernel: Path, program: Path | None = None, writable: Path | None = None) -> int:
     """A shell at the user's terminal, inside a lab with the point's topology.
 
-    writable: a directory of the user's that may be written to there; nothing else of the machine's may be
+    writable: the only directory of the machine that is writable in the shell
     """
     with _directory() as home:
         may = [writable.resolve()] if writable else []
@@ -119,16 +119,16 @@ def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode:
 
 @contextmanager
 def _directory() -> Iterator[Path]:
-    """A directory for the lab's script, sockets and console, gone afterwards.
+    """A temporary directory for the lab's script, sockets and console.
 
-    Not below /dev, which the lab mounts anew.
+    Not below /dev, because the lab mounts a new /dev.
     """
     with temporary.temporary(temporary.LABS) as home:
         yield home
 
 
 def _environment(home: Path, memory_mb: int) -> dict[str, str]:
-    """The lab's memory is a file in TMPDIR, deleted once it is open: in memory where there is room."""
+    """The environment.  The lab's memory is a file in TMPDIR, deleted once it is open; in /dev/shm if it fits."""
     fast = Path("/dev/shm")
     roomy = os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * memory_mb << 20
     return {
@@ -142,9 +142,9 @@ def _environment(home: Path, memory_mb: int) -> dict[str, str]:
 def _command(
     home: Path, kernel: Path, spec: Path, memory_mb: int, program: Path | None, cpu: int | None = None
 ) -> list[str]:
-    """The kernel and its command line; it dies with the process that starts it, and stays on its processor, if any.
+    """The kernel and its command line.  It dies with the process that starts it, and stays on its processor, if any.
 
-    Its root is the machine's, read-only; init.py mounts again what may be written to.
+    Its root is the machine's file system, read-only; init.py mounts writable directories again.
     """
     init = home / "init"
     script = checkout.lab() / "boot" / "init.py"
@@ -178,5 +178,5 @@ def _text(log: Path) -> str:
 def _words(log: Path) -> str:
     said = _text(log).strip().splitlines()
     if not said:
-        return "; it said nothing"
-    return "; its last words:\n  " + "\n  ".join(said[-LAST_WORDS:])
+        return "; it printed nothing"
+    return "; its last output:\n  " + "\n  ".join(said[-LAST_WORDS:])

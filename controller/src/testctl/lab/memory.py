@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory a lab is given: by what its point has, measured with stars and dumbbells of 3 to 200 hosts."""
+"""The memory of a lab, computed from its point; the model was measured with stars and dumbbells of 3 to 200 hosts."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 LEAST_MB = 1024
-"""TCP's limits depend on the memory: up to 18 hosts all labs have the same."""
+"""TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
 SET = "TESTCTL_LAB_MEMORY_MB"
-"""In the environment: as much for every lab, instead of what is worked out."""
+"""Environment variable: the memory of every lab, instead of the computed value."""
 
 RING_KIB = 32 * 1024
-"""What a capture has when it is not told (a test holds it against the agent's)."""
+"""Default ring of a capture (a test checks that it equals the agent's)."""
 RINGS_KIB = 512 * 1024
-"""All captures' rings of a lab; a smaller one than RING_KIB begins with 17 captures."""
+"""Total of all captures' rings in a lab; from 17 captures on each ring is smaller than RING_KIB."""
 RING_LEAST_KIB = 4 * 1024
 
 _BASE_MB = 160
 _AGENT_MB = 10
 _CAPTURE_MB = 5
 _END_MB = 2
-"""The kernel, Python and what is read of files; an agent; a tcpdump without its ring; a generator."""
+"""The kernel, Python and cached files; an agent; a tcpdump without its ring; a generator."""
 _CONNECTION_KIB = 256
-"""What a connection has under way and in its buffers, of those that wait at one time."""
+"""Data of one connection in the network and in its buffers."""
 
 Json = Mapping[str, Any]
 
 
 def captures(point: Json) -> int:
-    """How many a point has."""
+    """The number of captures of a point."""
     return sum("capture" in collectors for collectors in point.get("collect", {}).values())
 
 
 def ring_kib(point: Json) -> int:
     """The ring of each capture.
 
-    It decides nothing but how long tcpdump may be kept from running; a lab's time stands still while it runs.
+    Its size only limits how long tcpdump may be delayed; a lab's time stands still while tcpdump runs.
     """
     return max(RING_LEAST_KIB, min(RING_KIB, RINGS_KIB // max(captures(point), 1)))
 
 
 def with_rings(point: dict[str, Any]) -> dict[str, Any]:
-    """The point with its captures' rings, where they are other than the default."""
+    """The point with the size of its captures' rings, if it is not the default."""
     size = ring_kib(point)
     for collectors in point["collect"].values() if size < RING_KIB else ():
         if "capture" in collectors:
@@ -56,7 +56,7 @@ def with_rings(point: dict[str, Any]) -> dict[str, Any]:
 
 
 def lab_mb(point: Json) -> int:
-    """The memory of a point's lab.  Raises PlanError for a setting that is no number."""
+    """The memory of a point's lab in MB.  Raises PlanError if the environment's value is not a number."""
     if (text := os.environ.get(SET, "")) != "":
         if not re.fullmatch(r"[1-9][0-9]{1,6}", text):
             raise PlanError(f"{SET}: want a lab's memory in MB, such as 2048; got {text!r}")
@@ -65,7 +65,7 @@ def lab_mb(point: Json) -> int:
 
 
 def needed_mb(point: Json) -> int:
-    """About what a point needs."""
+    """Estimate of the memory that a point needs, in MB."""
     topology, found = point["topology"], captures(point)
     agents = len(topology["hosts"]) + len(topology["switches"])
     kib = found * ring_kib(point) + sum(flow["parallel"] for flow in point.get("flows", [])) * _CONNECTION_KIB
@@ -76,15 +76,15 @@ def needed_mb(point: Json) -> int:
 
 
 def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """What this machine has for labs."""
+    """Memory of this machine that is available for labs, in MB."""
     match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(encoding="ascii"), re.MULTILINE)
     return int(match[1]) // 1024 if match else 0
 
 
 def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
-    """Why so many labs at once have no room on this machine, or "".
+    """Why so many labs at once do not fit into this machine's memory, or "".
 
-    there_mb: what is free here; None: it is looked up
+    there_mb: free memory; None: read it from the kernel
     """
     there = free_mb() if there_mb is None else there_mb
     if mb * jobs <= there:
@@ -96,7 +96,7 @@ def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
 
 
 def contents(point: Json) -> str:
-    """What of a point needs memory, in words."""
+    """The parts of a point that need memory, as text."""
     topology = point["topology"]
     counts = {"host": len(topology["hosts"]), "switch": len(topology["switches"]), "capture": captures(point)}
     ending = {"switch": "es"}

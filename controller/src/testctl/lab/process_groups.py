@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labs that this process runs, so that all of their processes end when it is told to.
+"""The sessions of the labs that this process runs, so that all of their processes end with it.
 
-A lab's kernel dies with whoever started it, but one that is just starting may leave a process that it traces, stopped
-for good: only its whole session ends surely.
+A lab's kernel dies with its parent process.  A kernel that is just starting may leave a stopped process that it
+traces, so the whole session has to be killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _starting = _told = False
 
 @contextmanager
 def starting() -> Iterator[set[int]]:
-    """Around a lab's start, which adds its session to what is given."""
+    """Context of a lab's start; the caller adds the lab's session to the yielded set."""
     global _starting
     _starting = True
     try:
@@ -35,18 +35,18 @@ def starting() -> Iterator[set[int]]:
 
 
 def end(process: Process) -> None:
-    """Whatever is left of a lab ends now."""
+    """Kill all remaining processes of a lab."""
     _kill(process.pid)
     process.wait()
     _sessions.discard(process.pid)
 
 
 def end_when_told(parent: int) -> None:
-    """From now on SIGTERM, which comes when the parent dies too, ends this process and its labs.
+    """Install signal handlers: SIGTERM, also sent when the parent dies, ends this process and its labs.
 
-    parent: its process id; one that has died already sends no signal any more
+    parent: its process id; a parent that is already dead sends no signal, so it is checked
 
-    SIGINT does nothing: at a terminal the parent has it too, and tells.
+    SIGINT is ignored: at a terminal the parent receives it too, and sends SIGTERM.
     """
     import ctypes
 

@@ -18,7 +18,7 @@ from testctl.system.subprocesses import run
 
 DEBIAN_SOURCES = Path("/usr/src")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
-"""What a kernel can be called: its name becomes part of the names of files."""
+"""Valid names of a kernel; the name becomes part of file names."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Source:
 def find(name: str, directory: Path | None = None) -> Source:
     """The source for a kernel's name; `directory` is any kernel tree.
 
-    Raises PlanError for a name that can't be one, TestbedError when the source isn't there.
+    Raises PlanError for an invalid name, TestbedError if the source does not exist.
     """
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a version such as 6.12, or a name of letters, digits, '.', '_', '-'")
@@ -83,7 +83,7 @@ def available() -> list[str]:
 
 
 def _digest_of_file(path: Path) -> str:
-    """SHA-256 of a large file, remembered in the cache for as long as the file is unchanged."""
+    """SHA-256 of a large file, cached as long as the file is unchanged."""
     stat = path.stat()
     key = f"{path} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
     memo = checkout.cache_dir() / "digests.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sysctls a host of the lab has: asked of the kernel itself, once, before any point is run."""
+"""The sysctls of a host in the lab, read once from the kernel itself, before any point is run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testctl.plan import Point
 from testctl.system.subprocesses import start, wait
 
 FILE = "sysctls"
-"""In the directory of a built kernel: a name a line."""
+"""File in the directory of a built kernel: one name per line."""
 _BEGIN, _END = "sysctls begin", "sysctls end"
 _BOOT_S = 60
 _INIT = f"""#!/bin/sh
@@ -32,7 +32,7 @@ exec sh -c 'echo o > /proc/sysrq-trigger; sleep 60'
 
 
 def check_sysctls(points: Iterable[Point], kernel: Kernel) -> None:
-    """Raises PlanError when a host is to have a sysctl that this kernel has not in a network namespace."""
+    """Raises PlanError if a host sets a sysctl that this kernel does not have in a network namespace."""
     missing = sorted(set(_wanted(points)) - _of(kernel))
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -43,7 +43,7 @@ def check_sysctls(points: Iterable[Point], kernel: Kernel) -> None:
 
 
 def _wanted(points: Iterable[Point]) -> Iterator[str]:
-    """Full names; one of a device is looked for as that of any device."""
+    """Full names of the sysctls that points set; a device's name is replaced by "default"."""
     for point in points:
         for host in point.topology["hosts"]:
             for name in point.settings.get(host, {}):
@@ -63,7 +63,7 @@ def _of(kernel: Kernel) -> frozenset[str]:
 
 
 def _asked(kernel: Kernel) -> set[str]:
-    """Boot the kernel with no more than a shell.  Raises TestbedError when it does not list them."""
+    """Boot the kernel with only a shell and list its sysctls.  Raises TestbedError if it lists none."""
     with tempfile.TemporaryDirectory(prefix="testctl-sysctls-") as name:
         home = Path(name)
         init = home / "init"

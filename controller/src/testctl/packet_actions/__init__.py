@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fates: what was asked of the switches, held against what their telemetry says happened."""
+"""Packet actions (the parameter `fate`): compares the requested actions with the switches' telemetry."""
 
 from testctl.packet_actions.check import check_fates
 from testctl.packet_actions.findings import Finding, asked_of

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the fates that were asked of the switches happened, all of them and no others.
+"""Checks that the switches applied all requested packet actions, and no others.
 
-Of the rules that choose a packet the first one in the text has it.  What a rule asks may be impossible
-for a packet: a mark where it is not ECN-capable (retransmissions are not), clearing where there is no CE,
-any change where the port's full buffer dropped it.  Where packets were asked for by their numbers
-that is a fault; where they were asked for by the many (every, open ranges, bytes) only if none was
-possible.
+If several rules select a packet, the first one in the text applies.  An action may be impossible for a
+packet: a mark if it is not ECN-capable (retransmissions are not), clearing if it has no CE, any change if
+the port's full buffer dropped it.  A rule that selects packets by index must apply to each of them; a rule
+that selects a class (every, open ranges, bytes) must apply at least once if any packet allowed it.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ _NOBODY = -1
 
 
 def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
-    """(what is found of every fate on every connection, why the point is invalid: [] if it is not)."""
+    """(a finding for every rule on every connection, reasons why the point is invalid: [] if it is valid)."""
     reasons = []
     for switch in records.point.get("topology", {}).get("switches", []):
         if lost := said_of(records.outcome, switch, "telemetry").get("lost", 0):
-            reasons.append(f"{switch}: {lost} records of its telemetry were lost, since its ring was full")
+            reasons.append(f"{switch}: {lost} records of its telemetry were lost, because its ring was full")
     findings: list[Finding] = []
     for switch, rules in asked_of(records.point).items():
         if switch not in records.switches:
             asked = show(rules)
-            reasons.append(f"{switch}: asked: {asked}; whether it happened is not known: there is no telemetry")
+            reasons.append(f"{switch}: wanted: {asked}; whether it happened is not known: there is no telemetry")
             continue
         for number, flow in enumerate(records.point["flows"]):
             mine = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow["name"]]
@@ -86,7 +85,7 @@ def _acks(packets: Rows) -> Bools:
 
 @dataclass
 class _Stream:
-    """The data segments, or the ACKs, of one connection as they came to a switch."""
+    """The data segments, or the ACKs, of one connection in the order of arrival at a switch."""
 
     switch: str
     name: str
@@ -100,7 +99,7 @@ class _Stream:
         self.code = np.zeros(len(self.packets), np.uint8)
 
     def gaps(self) -> list[str]:
-        """Each packet must be there once."""
+        """A reason unless the telemetry has each packet exactly once."""
         ordinals = self.packets["ordinal"]
         most = int(ordinals.max(initial=0))
         if len(ordinals) == most and len(np.unique(ordinals)) == most:
@@ -113,15 +112,13 @@ class _Stream:
             yield self._one(place, rule)
 
     def unasked(self) -> list[str]:
-        """Fates of the program that nobody asked for, or not so."""
+        """Actions of the program that no rule requested for that packet."""
         fate = self.packets["fate"]
         wrong = np.isin(fate, _BY_PROGRAM) & (fate != self.code)
         reasons = []
         for code in np.unique(fate[wrong]):
             which = words_of(ranges_of(self.packets["ordinal"][wrong & (fate == code)]))
-            reasons.append(
-                f"{self.switch}: happened: {FATES[code]} {self.kind} {which} of {self.name}; nobody asked for it"
-            )
+            reasons.append(f"{self.switch}: happened: {FATES[code]} {self.kind} {which} of {self.name}; not requested")
         return reasons
 
     def _one(self, place: int, rule: Fate) -> Finding:
@@ -134,13 +131,13 @@ class _Stream:
         absent = self._absent(rule, numbers)
         not_done, note = self._not_done(rule, mine & ~done, numbers, bool(done.any()))
         if shadowed := int((chosen & ~mine).sum()):
-            note = "; ".join([*([note] if note else []), f"{shadowed} had an earlier fate"])
+            note = "; ".join([*([note] if note else []), f"an earlier rule applied to {shadowed}"])
         which = words_of(ranges_of(numbers[done]))
         faults = [text for text in (not_done, absent[1]) if text]
         fault = ""
         if faults:
             asked = show((rule,)) if self.name == rule.flow else f"{show((rule,))} ({self.name})"
-            fault = f"{self.switch}: asked: {asked}; happened: {which}; not: {', '.join(faults)}"
+            fault = f"{self.switch}: wanted: {asked}; happened: {which}; not: {', '.join(faults)}"
         return Finding(
             switch=self.switch,
             rule=show((rule,)),
@@ -155,7 +152,7 @@ class _Stream:
         )
 
     def _numbers(self, rule: Fate) -> Ints:
-        """What the rule counts of each packet."""
+        """The number of each packet by which the rule selects."""
         if rule.what == "bytes":
             return np.asarray(self.packets["seq"] % _OFFSETS)
         return np.asarray(self.packets["first_ordinal" if rule.first else "ordinal"].astype(np.int64))
@@ -171,7 +168,7 @@ class _Stream:
         return np.asarray(chosen & (self.packets["first_ordinal"] > 0)) if rule.first else chosen
 
     def _absent(self, rule: Fate, numbers: Ints) -> tuple[int, str]:
-        """(packets asked for that never came, as far as they have numbers; which and why)."""
+        """(how many selected packets never arrived, as far as the rule gives their numbers; which and why)."""
         if rule.action == "lose":
             return 0, ""
         most = int(numbers.max(initial=0))
@@ -189,7 +186,7 @@ class _Stream:
         return f"the flow had {most} {what}"
 
     def _not_done(self, rule: Fate, rows: Bools, numbers: Ints, some: bool) -> tuple[str, str]:
-        """(which of its packets the rule failed, and why; what is no fault), both "" when none."""
+        """(packets to which the rule was not applied, and why; those that are no fault), both "" if none."""
         if not rows.any():
             return "", ""
         by_number = bool(rule.ranges) and rule.what != "bytes" and all(high != LAST for _, high in rule.ranges)
@@ -206,13 +203,13 @@ class _Stream:
             else:
                 notes.append(f"{int(those.sum())} {why}")
         if left.any():
-            faults.append(f"{words_of(ranges_of(numbers[left]))} (the switch let them be)")
+            faults.append(f"{words_of(ranges_of(numbers[left]))} (the switch did not apply it)")
         return ", ".join(faults), "; ".join(notes)
 
     def _impossible(self, rule: Fate) -> Iterator[tuple[str, Array]]:
         fate, ecn = self.packets["fate"], self.packets["ecn"]
         if rule.action in ("mark", "echo", "clear"):
-            yield "dropped by the full buffer or astray", np.isin(fate, _NOT_SENT)
+            yield "dropped by the full buffer or for another reason", np.isin(fate, _NOT_SENT)
         if rule.action == "mark":
             yield "not ECN-capable", ecn == 0
         if rule.action == "clear":

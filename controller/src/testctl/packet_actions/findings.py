@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is found of one fate on one connection, and how it is said."""
+"""The result of one packet action on one connection, and its text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MOST_RANGES = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule on one connection: what was asked, and what happened.
+    """One rule on one connection: the request and the result.
 
     rule      canonical text; `place` is its number among the switch's rules
-    asked     packets that it is about, those that never came included
-    happened  packets that met it; `which` says them: ordinals, or offsets of their first bytes
-    note      what kept some from it without being a fault; "" when nothing did
-    fault     why the point is invalid; "" when all happened as asked
+    asked     number of packets that it selects, including those that never arrived
+    happened  number of packets to which it was applied; `which`: their ordinals, or offsets of their first bytes
+    note      why it was not applied to some packets, if that is no fault; else ""
+    fault     why the point is invalid; "" if everything happened as requested
     """
 
     switch: str
@@ -44,7 +44,7 @@ class Finding:
 
 
 def asked_of(point: Mapping[str, Any]) -> dict[str, tuple[Fate, ...]]:
-    """Switch → its fates, of a point.json; only those that have some."""
+    """Switch → its packet actions, of a point.json; only switches that have some."""
     found: dict[str, tuple[Fate, ...]] = {}
     for switch in point.get("topology", {}).get("switches", []):
         text = point.get("settings", {}).get(switch, {}).get("fate")
@@ -64,7 +64,7 @@ def ranges_of(numbers: Array) -> list[tuple[int, int]]:
 
 
 def words_of(ranges: Sequence[tuple[int, int]]) -> str:
-    """Ranges for reading: "1-4, 7, 9-"; beyond a few, how many numbers there are in all."""
+    """Ranges as text: "1-4, 7, 9-"; after MOST_RANGES, the total count."""
     if not ranges:
         return "none"
     shown = [_range(low, high) for low, high in ranges[:MOST_RANGES]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of losses, testctl_agent/spec/loss.py, for many segments at once."""
+"""The reference of losses (testctl_agent/spec/loss.py), vectorised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _table() -> Words:
 
 
 def crc32(words: Words) -> Words:
-    """CRC32 over the four bytes of each word, the highest first."""
+    """CRC32 over the four bytes of each word, most significant first."""
     table = _table()
     crc = np.full(words.shape, 0xFFFFFFFF, np.uint32)
     for shift in (24, 16, 8, 0):

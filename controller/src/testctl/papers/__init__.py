@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Papers as oracles: their plans run, their claims held against what was found, one scorecard."""
+"""Papers as oracles: runs their plans, compares their claims with the results, and writes one scorecard."""
 
 from testctl.papers.run import load_papers, run_papers
 from testctl.papers.scorecard import Scorecard

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the scorecard: ours over published where there is a number, a tick where there is a property."""
+"""Draws the scorecard: the ratio of our value to the published one for a number, a tick for a property."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEAD, _TITLE, _AXIS, _FOOT = 0.6, 0.5, 0.5, 0.35
 _LABEL = 0.2
 _LINE = 0.2
 _LEFT, _RIGHT = 0.4, 0.66
-"""Where the axis of ratios begins and ends, as a share of the width; heights above are in inches."""
+"""Start and end of the axis of ratios, as a share of the width; the heights above are in inches."""
 _WIDEST = 10.0
 """Ratios farther from 1 are drawn at the edge, as an arrow."""
 _BAND, _INK = "#dfe8ee", "#1b1f24"
@@ -32,7 +32,7 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
 def draw_scorecard(card: Scorecard) -> Figure:
-    """Published numbers on a logarithmic axis with their tolerance, published properties, and why some are not so."""
+    """Published numbers on a logarithmic axis with their tolerance, published properties, reasons for differences."""
     numbers = [claim for claim in card.claims if claim.numeric]
     properties = [claim for claim in card.claims if not claim.numeric]
     lines = _why(card.claims)
@@ -73,7 +73,7 @@ def _line(figure: Figure, x: float, inches: float, text: str, **how: Any) -> Non
 def _part(
     figure: Figure, top: float, height: float, title: str, note: str, rows: int, row: float, label: float = 0
 ) -> tuple[Axes, float]:
-    """A heading, and below it axes of the whole width with a unit a row; where they end, in inches."""
+    """A heading, and below it axes of the whole width with one unit per row; returns their lower edge in inches."""
     _line(figure, 0.012, top - 0.25, title, fontsize=12, fontweight="bold", color=_INK)
     _line(figure, 0.185, top - 0.25, note, fontsize=9.5)
     bottom = top - _TITLE - label - rows * row
@@ -85,7 +85,7 @@ def _part(
 
 
 def _why(claims: Sequence[Claim]) -> list[tuple[str, bool]]:
-    """Lines, and which of them name a claim."""
+    """(line, whether it names a claim)."""
     lines = []
     for claim in claims:
         if claim.verdict in ("reproduced", "holds"):
@@ -159,7 +159,7 @@ def _ratio(axes: Axes, row: int, claim: Claim, span: float) -> None:
 
 
 def _span(claims: Sequence[Claim]) -> float:
-    """How far from 1 the axis goes: at least a factor of 2."""
+    """The largest ratio, or its inverse, on the axis: at least 2."""
     far = [2.0]
     for claim in claims:
         if not isinstance(claim.published, str) and claim.published and claim.ours.mean is not None:

@@ -23,7 +23,7 @@ from testctl.system import checkout
 
 
 def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
-    """The plans, all of plans/paper/ when none is named.  Raises PlanError with what is wrong in all of them."""
+    """The plans; by default all of plans/paper/.  Raises PlanError with the errors of all of them."""
     chosen = list(files) or sorted((checkout.root() / "plans" / "paper").glob("*.yaml"))
     plans, wrong = [], []
     first: dict[str, Path] = {}
@@ -67,7 +67,7 @@ def _kernels(versions: Any) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _OfPlan:
-    """Progress of one plan within that of all."""
+    """Progress of one plan, as part of the progress of all."""
 
     whole: Progress
     plan: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scorecard: the claims of several finished runs, and whether anything is left to explain.  Pure."""
+"""The scorecard: the claims of several finished runs, and which of them lack an explanation.  Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BROKEN = frozenset({"broken", "invalid"})
 
 @dataclass(frozen=True)
 class Scorecard:
-    """What became of the papers' claims.
+    """The results of the papers' claims.
 
     started   UTC, as in summary.json
-    kernel    the kernel that every point ran on; "" where the plans say
+    kernel    the kernel that every point ran on; "": the plans' own kernels
     """
 
     runs: Sequence[Run]
@@ -35,7 +35,7 @@ class Scorecard:
 
     @property
     def digest(self) -> str:
-        """sha256 over one line `<plan> <digest of its run>` a plan, sorted."""
+        """sha256 over sorted lines `<plan> <digest of its run>`, one per plan."""
         return run_digest((str(run.summary["plan"]), run.digest) for run in self.runs)
 
     @property
@@ -45,7 +45,7 @@ class Scorecard:
 
     @property
     def broken(self) -> list[str]:
-        """What did not work: points that are broken or invalid, expectations that can't be judged."""
+        """Points that are broken or invalid, and expectations that can't be judged."""
         said = []
         for run in self.runs:
             plan = run.summary["plan"]
@@ -59,7 +59,7 @@ class Scorecard:
 
     @property
     def open(self) -> list[str]:
-        """What is left to explain: claims without a verdict or a reason, and expectations of the plans that failed."""
+        """Claims without a verdict or a reason, and failed expectations of the plans."""
         said = [f"{claim.plan}: {claim.claim}: {claim.open}" for claim in self.claims if claim.open]
         for run in self.runs:
             properties = {claim.claim for claim in claims_of(run) if not claim.numeric}
@@ -72,7 +72,7 @@ class Scorecard:
 
     @property
     def exit_code(self) -> int:
-        """0 every claim has a verdict and every difference a reason, 1 not so, 3 something is broken or invalid."""
+        """0: every claim has a verdict and every difference a reason; 1: some do not; 3: broken or invalid points."""
         return 3 if self.broken else 1 if self.open else 0
 
     def to_json(self) -> dict[str, Any]:

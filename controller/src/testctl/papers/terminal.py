@@ -16,7 +16,7 @@ from testctl.report.terminal import plain_console
 
 
 def print_scorecard(card: Scorecard, written: Sequence[Path], console: Console) -> None:
-    """Print the claims, why some are not as published, what is left to explain, the digest, and the files."""
+    """Print the claims, the reasons for differences, claims without an explanation, the digest, and the files."""
     console = plain_console(console)
     console.print(claims_table(card.claims))
     for line in reasons([claim for claim in card.claims if not claim.open]):

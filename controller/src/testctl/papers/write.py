@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the scorecard: scorecard.json, scorecard.png and scorecard.html, which needs nothing else."""
+"""Writes the scorecard: scorecard.json, scorecard.png and the self-contained scorecard.html."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROOM = 10_000_000
 
 
 def check_out(out: Path, again: bool) -> None:
-    """Refuse, before anything is run, a directory that has a scorecard (unless it is made `again`) or can't take one.
+    """Refuse, before any run, a directory that has a scorecard (unless `again`) or is not writable.
 
     Raises PlanError.
     """
@@ -38,7 +38,7 @@ def check_out(out: Path, again: bool) -> None:
 
 
 def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
-    """Write the three files into a directory, each at once; returns their paths.  Raises TestbedError."""
+    """Write the three files into a directory, each atomically; returns their paths.  Raises TestbedError."""
     data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
     with told(out, "the scorecard was not written; the runs are kept"):
         durable.make_directory(out)

@@ -107,7 +107,7 @@ class Switch:
 
 def _last_words(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
-    return " / ".join(lines[-3:]) or "it said nothing"
+    return " / ".join(lines[-3:]) or "no output"
 
 
 def _forget(directory: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed from run to run: verdicts, digests, and each metric against the run before."""
+"""Changes between runs: verdicts, digests, and each metric compared with the previous run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _rows() -> list[Row]:
                 ),
             ],
         ),
-        Row("The report's metrics against the run before", [metric_change(info) for info in key_metrics()]),
+        Row("The report's metrics, compared with the previous run", [metric_change(info) for info in key_metrics()]),
         *(row for row in changes if row.panels),
     ]
 
@@ -47,8 +47,8 @@ def _rows() -> list[Row]:
 _BARS = {"custom": {"drawStyle": "bars", "fillOpacity": 80}}
 
 BOARD = Board(
-    "testctl: night by night",
-    "Each metric's mean over a plan's points and flows, as the difference to the run before.",
+    "testctl: nightly runs",
+    "Each metric's mean over a plan's points and flows, as the difference from the previous run.",
     _rows,
     [values_of("plan", "runs", "plan", every=True)],
 )

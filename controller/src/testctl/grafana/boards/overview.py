@@ -54,7 +54,7 @@ def _rows() -> list[Row]:
             ],
         ),
         Row(
-            "What did not pass",
+            "Points and expectations that did not pass",
             [
                 Panel(
                     "expectations",
@@ -90,7 +90,7 @@ def _rows() -> list[Row]:
 
 BOARD = Board(
     "testctl: runs",
-    "All runs that were uploaded, and what did not pass.",
+    "All uploaded runs, and the points and expectations that did not pass.",
     _rows,
     [values_of("plan", "runs", "plan", every=True)],
 )

@@ -25,7 +25,7 @@ def _rows() -> list[Row]:
         ["point::tag", "verdict::tag", "reason", "tuples", "digest"], "points", chosen("plan", "run", "point")
     )
     return [
-        Row("What was asked", [Panel("points", [asked], "table", width=24, height=5)]),
+        Row("Tuples", [Panel("points", [asked], "table", width=24, height=5)]),
         Row(
             "Over time (zoom in to the run's first seconds)",
             [
@@ -43,7 +43,7 @@ def _rows() -> list[Row]:
 
 BOARD = Board(
     "testctl: a point",
-    "The series of a point lie at its run's start plus the time of its testbed: virtual time in the lab.",
+    "The times of a point's series are its run's start plus the testbed's time: virtual time in the lab.",
     _rows,
     [
         values_of("plan", "points", "plan"),
