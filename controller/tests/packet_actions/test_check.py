@@ -207,7 +207,7 @@ def test_the_vector_is_the_reference(numbers: list[int], flow_id: int, rate: flo
 
 def test_missing_telemetry_makes_a_point_invalid(tmp_path: Path) -> None:
     _, reasons = check(tmp_path, "drop data 1 of bulk", to("drop", 1), lost=7)
-    assert reasons == ["switch: 7 records of its telemetry were lost, since its ring was full"]
+    assert reasons == ["switch: 7 records of its telemetry were lost, because its ring was full"]
     (tmp_path / "raw" / "switch" / "telemetry" / "telemetry.bin").unlink()
     (tmp_path / "raw" / "outcome.json").write_text(
         json.dumps({**json.loads((tmp_path / "raw" / "outcome.json").read_text()), "notes": {}})
