@@ -60,7 +60,7 @@ def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served:
     drawn(page, "all")
     packets = int(page.get_by_text("packets,").first.inner_text().split()[0].replace(",", ""))
     assert packets > 1_000_000
-    for name in ("throughput", "sequence", "queue", "cwnd", "latency", "rtt", "own_queue"):
+    for name in ("throughput", "seq", "queue", "cwnd", "latency", "rtt", "own_queue"):
         found = seen(page, name)
         assert 0 < found["count"] < 10_000, name
         assert found["range"] == pytest.approx([0, 1.2], rel=0.1)
@@ -81,7 +81,7 @@ def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, drawn: Drawn
         spans.append(span(page))
     assert spans == sorted(spans, reverse=True)
     assert spans[-1] < 100_000
-    found = seen(page, "sequence")
+    found = seen(page, "seq")
     assert "µs after" in found["title"]
     assert "packets, each of them" in page.locator("figure").nth(1).inner_text()
     before = query(page)
@@ -111,14 +111,14 @@ def test_dragging_zooms_every_figure(open_page: Open, served: Any) -> None:
     assert int(query(page)["from"]) == pytest.approx(0.5 * whole, rel=0.03)
     assert span(page) == pytest.approx(0.1 * whole, rel=0.1)
     page.wait_for_selector('html[data-drawn="all"]', state="attached")
-    assert len({str(seen(page, name)["range"]) for name in ("throughput", "sequence", "queue", "rtt")}) == 1
+    assert len({str(seen(page, name)["range"]) for name in ("throughput", "seq", "queue", "rtt")}) == 1
     after(page, lambda: figure(page, "throughput").locator(".nsewdrag").dblclick())
     assert query(page) == {}
 
 
 def test_a_link_shows_the_same_again(open_page: Open, served: Any) -> None:
     address = f"#/run/{served.million}/point/{served.point}?from=500000000&to=500200000"
-    first, second = (seen(open_page(address, "figures"), "sequence") for _ in range(2))
+    first, second = (seen(open_page(address, "figures"), "seq") for _ in range(2))
     assert first == second
     assert first["title"] == "time (µs after 0.500 s)"
     assert first["range"] == [0, 200]
@@ -171,7 +171,7 @@ def test_two_points_beside_each_other(open_page: Open, drawn: Drawn, served: Any
     text = page.locator("main").inner_text()
     assert "Their digests are different." in text
     assert re.search(r"cc\s+cubic\s+reno", text)
-    for name in ("throughput", "sequence", "rtt"):
+    for name in ("throughput", "seq", "rtt"):
         a, b = seen(page, name), seen(page, name, 1)
         assert (a["range"], a["y"]) == (b["range"], b["y"])
     after(page, lambda: page.keyboard.press("+"))
@@ -186,7 +186,7 @@ def test_stalls_lead_to_their_place(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "figures")
     stalls = page.get_by_role("region", name="Stalls").locator("button")
     after(page, stalls.first.click)
-    assert seen(page, "sequence")["shapes"] >= 1
+    assert seen(page, "seq")["shapes"] >= 1
     begins = float(stalls.first.inner_text().split()[0]) * 1e9
     assert int(query(page)["from"]) < begins < int(query(page)["to"])
     assert page.locator("tr.chosen").count() == 1

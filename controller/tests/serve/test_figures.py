@@ -10,19 +10,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import httpx
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testctl.curves import EXACT, round_width
+from testctl.curves.core.thin import m4
 from testctl.metrics.core.latencies import certain_latencies
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.serve.app import make_app
-from testctl.serve.thin import EXACT, Window, m4, round_width
 
 RUN = "20260101T120000Z-two"
 
@@ -70,9 +69,9 @@ def test_when_packets_are_few_each_is_there(app: httpx.Client, results: Path) ->
     sent = flow.sent
     middle = int(sent["time_ns"][len(sent) // 2])
     start, end = middle - 200_000, middle + 200_000
-    data = figure(app, "loss", "sequence", start, end)
+    data = figure(app, "loss", "seq", start, end)
     assert data["bucket_ns"] == 0
-    (line,) = (one for one in data["lines"] if one["kind"] == "data")
+    (line,) = (one for one in data["lines"] if one["name"] == "data")
     inside = (sent["time_ns"] >= start - 200_000) & (sent["time_ns"] < end + 200_000) & ~sent["retrans"].astype(bool)
     assert [t + start for t in line["t"]] == sent["time_ns"][inside].tolist()
     assert line["y"] == (sent["seq"] + sent["length"])[inside].tolist()
@@ -82,8 +81,8 @@ def test_when_packets_are_few_each_is_there(app: httpx.Client, results: Path) ->
 def test_every_retransmission_and_drop_is_counted(app: httpx.Client, results: Path) -> None:
     found = records(results, "loss")
     flow = view(found, "bulk")
-    data = figure(app, "loss", "sequence", 0, int(flow.at_sink["time_ns"][-1]) + 1)
-    rows = {line["kind"]: line["rows"] for line in data["lines"]}
+    data = figure(app, "loss", "seq", 0, int(flow.at_sink["time_ns"][-1]) + 1)
+    rows = {line["name"]: line["rows"] for line in data["lines"]}
     assert rows["retransmission"] == int(flow.sent["retrans"].sum()) > 0
     assert rows["ACK"] == len(flow.acks_in)
 
@@ -124,7 +123,7 @@ def test_stalls_lead_to_their_place(app: httpx.Client, results: Path) -> None:
 
 def test_many_may_ask_at_once(app: httpx.Client) -> None:
     asked = [(point, name, start * 1_000_000) for point in ("loss", "ack_owed") for start in range(8)
-             for name in ("throughput", "sequence", "latency", "cwnd")]  # fmt: skip
+             for name in ("throughput", "seq", "latency", "cwnd")]  # fmt: skip
     alone = [figure(app, point, name, start, start + 50_000_000) for point, name, start in asked]
     with ThreadPoolExecutor(8) as pool:
         again = list(pool.map(lambda one: figure(app, one[0], one[1], one[2], one[2] + 50_000_000, px=601), asked))
@@ -164,13 +163,11 @@ def test_m4_keeps_every_extreme_and_the_ends_of_each_bucket(seed: int, longest: 
     rng = np.random.default_rng(seed)
     t, y = rng.integers(0, longest, EXACT + 1).cumsum(), rng.integers(-50, 50, EXACT + 1).cumsum()
     end = int(t[-1]) + 1
-    window = Window(0, end, buckets, (0, end))
-    cursor = duckdb.connect()
-    cursor.register("given", pa.table({"t": t, "y": y, "r": np.arange(len(t))}))
-    found_t, found_y, rows = m4(cursor, "select 'a' as line, t, y, r from given", (), window)["a"]
-    assert rows == len(t)
-    assert (np.diff(found_t) >= 0).all()
-    bucket, kept = t // window.bucket, found_t // window.bucket
+    width = -(-end // buckets)
+    index = m4(t, y, 0, width)
+    assert (np.diff(index) > 0).all()
+    found_t, found_y = t[index], y[index]
+    bucket, kept = t // width, found_t // width
     assert set(bucket) == set(kept)
     for one in set(bucket.tolist()):
         mine, own = y[bucket == one], found_y[kept == one]

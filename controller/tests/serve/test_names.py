@@ -98,22 +98,6 @@ def test_latest_is_the_run_that_its_link_names(results: Path, tmp_path: Path) ->
         listing.run_path(results, "latest")
 
 
-def test_duckdb_itself_reads_nothing_else(results: Path, tmp_path: Path) -> None:
-    import duckdb
-    from testctl.serve.point import Points
-
-    outside = tmp_path / "outside.parquet"
-    shutil.copy(results / RUN / "points" / "loss" / "packets.parquet", outside)
-    cursor = Points(results)._duckdb.cursor()
-    for wanted in ("/etc/passwd", str(outside)):
-        with pytest.raises(duckdb.PermissionException):
-            cursor.execute("select * from read_text(?)", [wanted]).fetchall()
-    with pytest.raises(duckdb.PermissionException):
-        cursor.execute(f"copy (select 1) to '{tmp_path}/written.csv'")
-    with pytest.raises(duckdb.InvalidInputException):
-        cursor.execute("set enable_external_access = true")
-
-
 def test_a_run_in_progress_is_shown_as_such(ask: Ask, results: Path) -> None:
     shutil.copytree(results / RUN, results / "20260103T120000Z-two.in-progress")
     now = results / "20260103T120000Z-two.in-progress"

@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from testctl.curves import shown_ns
 from testctl.report.series import read_series
-from testctl.report.span import shown_ns
 from testctl.results import load_point
 from testctl.serve.source import read_source
 
@@ -45,5 +44,4 @@ def test_report_and_served_page_show_the_same_time(results: Path, options: dict[
     (path / "point.json").write_text(json.dumps(asked | {"duration_ns": 30 * S}), encoding="utf-8")
     series = read_series(load_point(path))
     assert series is not None
-    with duckdb.connect() as database:
-        assert series.duration_ns == read_source(path, database).duration_ns
+    assert series.duration_ns == read_source(path).duration_ns

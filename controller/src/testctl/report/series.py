@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow.compute as pc
 
+from testctl.curves import shown_ns
 from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.latencies import certain_latencies
 from testctl.metrics.core.passages import passages
@@ -18,7 +19,6 @@ from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
 from testctl.records.schema import Array, Ints
 from testctl.report.fates import Fates, lane_marks, read_fates
-from testctl.report.span import shown_ns
 from testctl.report.stalls import Stall, read_stalls
 from testctl.report.time_sequence import TimeSequence, time_sequence
 from testctl.results import RunPoint

@@ -25,8 +25,8 @@ EACH_SIDE = 4
 """Packets shown before and after the silence, beside those that the evidence names."""
 
 _NAMED = ("last_sent_row", "received_row", "acked_row", "ender_row")
-_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-_SILENT_FLAGS = ("ACK", "PSH")
+FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+_SILENT = ("ACK", "PSH")
 _CE = 3
 
 
@@ -134,8 +134,8 @@ def _words(packet: Mapping[str, Any]) -> str:
         words.append(f"data {packet['seq']}:{packet['seq'] + packet['length']}")
     elif packet["ack"] >= 0:
         words.append(f"ACK {packet['ack']}")
-    flags = [name for bit, name in enumerate(_FLAGS) if packet["flags"] >> bit & 1]
-    words += [name for name in flags if name not in _SILENT_FLAGS]
+    flags = [name for bit, name in enumerate(FLAGS) if packet["flags"] >> bit & 1]
+    words += [name for name in flags if name not in _SILENT]
     if packet["ecn"] == _CE:
         words.append("CE")
     if packet["fate"]:

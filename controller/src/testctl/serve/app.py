@@ -17,20 +17,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from testctl_agent.spec.errors import PlanError
 
-from testctl.report.style import (
-    ACK,
-    DATA,
-    FATE_COLOURS,
-    LANES,
-    ON_DARK,
-    RETRANS,
-    SHOWN_LOOKS,
-    STALL,
-)
+from testctl.curves import CurveSpec, Window, curves
+from testctl.report.style import ACK, DATA, FATE_COLOURS, LANES, ON_DARK, RETRANS, SACK, SHOWN_LOOKS, STALL, UNA, WINDOW
 from testctl.serve.listing import Unknown
 from testctl.serve.point import Points
 from testctl.serve.runs import Runs
-from testctl.serve.thin import Window
 from testctl.serve.trend import Trends
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -48,7 +39,8 @@ def make_app(root: Path) -> Starlette:
     def figure(request: Request) -> dict[str, Any]:
         asked, where = request.query_params, request.path_params
         window = Window.parse(asked.get("from", ""), asked.get("to", ""), asked.get("px", "600"))
-        return points.figure(where["run"], where["point"], where["figure"], window, asked.get("lane", ""))
+        width = int(text) if (text := asked.get("bin", "")).isdecimal() and len(text) < 16 else 0
+        return points.figure(where["run"], where["point"], where["figure"], window, asked.get("lane", ""), width)
 
     def packets(request: Request) -> dict[str, Any]:
         asked, where = request.query_params, request.path_params
@@ -123,8 +115,19 @@ def _looks() -> dict[str, Any]:
         "retrans": RETRANS,
         "ack": ACK,
         "stall": STALL,
+        "sack": SACK,
+        "una": UNA,
+        "window": WINDOW,
         "fates": FATE_COLOURS,
         "dark": ON_DARK,
+        "figures": [_figure(curve.spec) for curve in curves().values() if curve.spec.title],
+    }
+
+
+def _figure(spec: CurveSpec) -> dict[str, Any]:
+    """What the page has to know of a curve to draw it."""
+    return {
+        key: getattr(spec, key) for key in ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")
     }
 
 

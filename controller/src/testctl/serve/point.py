@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from testctl.curves import Lane, Window, figure
 from testctl.metrics.stalls.table import ENDS
 from testctl.records.schema import FATES
-from testctl.report.stalls import cause_in_words
+from testctl.report.stalls import FLAGS, cause_in_words
 from testctl.report.style import show_metric, show_time
 from testctl.results import RunPoint, layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
-from testctl.serve.derived import derive
-from testctl.serve.figures import FIGURES, Asked, there
 from testctl.serve.runs import point_of
 from testctl.serve.source import Source, read_source
-from testctl.serve.tables import Key, quoted
-from testctl.serve.thin import Window
+
+MOST_LANES = 200
+"""Connections that can be chosen: those with most bytes."""
 
 MOST_STALLS = 1000
 """Stalls in the list, the longest ones."""
@@ -31,31 +31,25 @@ MOST_STALLS = 1000
 MOST_PACKETS = 300
 """Packets in the table of a window."""
 
-_AT_ONCE = 4
-"""Queries that run at the same time; more would only wait for each other."""
-
-_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+_COLUMNS = (
+    "time_ns", "direction", "out", "seq", "ack", "length", "flags", "ecn", "retrans", "queue_bytes", "fate",
+)  # fmt: skip
 _ECN = ("", "ECT(1)", "ECT(0)", "CE")
 
 
 class Points:
-    """Points of all runs, through one DuckDB that sees results/ alone; a cursor for every request."""
+    """Points of all runs; what was read of a point is kept while its files are the same."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._duckdb = duckdb.connect()
-        self._duckdb.execute("set autoinstall_known_extensions = false; set autoload_known_extensions = false")
-        self._duckdb.execute("set memory_limit = '1GB'; set temp_directory = ''")
-        self._duckdb.execute("set allowed_directories = [?]".replace("?", quoted(root)))
-        self._duckdb.execute("set enable_external_access = false; set lock_configuration = true")
-        self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self._sources, self._derived = Cache(3), Cache(3)
-        self._drawn = Cache(256)
+        self._sources, self._drawn = Cache(3), Cache(256)
 
     def page(self, run: str, point: str) -> dict[str, Any]:
         """A point without its figures.  Raises Unknown, PlanError."""
         place = listing.point_path(listing.run_path(self._root, run), point)
         found, source = point_of(place), self._source(place)
+        with source.lock:
+            lanes, figures, duration_ns = source.lanes, source.figures, source.duration_ns
         return {
             "run": place.parents[1].name,
             "id": found.id,
@@ -67,95 +61,64 @@ class Points:
             "virtual": show_time(found.virtual_s * 1e9),
             "wall": show_time(found.wall_s * 1e9),
             "packets": source.count,
-            "duration_ns": source.duration_ns if source.count else 0,
-            "lanes": [f"{flow}/{conn}" for flow, conn in source.lanes],
-            "lanes_in_all": source.lanes_in_all,
-            "flows": [flow.name for flow in source.flows],
-            "figures": there(source),
-            "stalls": self._stalls(source),
+            "duration_ns": duration_ns,
+            "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MOST_LANES]],
+            "lanes_in_all": len(lanes),
+            "figures": figures,
+            "stalls": _stalls(source),
         }
 
-    def figure(self, run: str, point: str, name: str, window: Window, lane: str) -> dict[str, Any]:
+    def figure(self, run: str, point: str, name: str, window: Window, lane: str, bin_ns: int = 0) -> dict[str, Any]:
         """One figure of a point in a window.  Raises Unknown, PlanError."""
         place = listing.point_path(listing.run_path(self._root, run), point)
         source = self._source(place)
-        chosen = _lane(source, lane)
-        if name not in FIGURES or name not in there(source) or chosen is None:
-            raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lane[:50]!r}")
 
         def draw() -> dict[str, Any]:
-            with self._turns:
-                cursor = self._duckdb.cursor()
-                try:
-                    return FIGURES[name](Asked(source, window, chosen, cursor, lambda: self.derived(source)))
-                finally:
-                    cursor.close()
+            with source.lock:
+                chosen = _lane(source, lane)
+                if source.records is None or name not in source.figures or chosen is None:
+                    raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lane[:50]!r}")
+                return figure(source.records, name, chosen, window, bin_ns)
 
-        return self._drawn.get((place, name, window, chosen), _version(source), draw)
-
-    def derived(self, source: Source) -> pa.Table:
-        """Latency, round trips and own queue of a point, computed once."""
-
-        def make() -> pa.Table:
-            cursor = self._duckdb.cursor()
-            try:
-                return derive(source, cursor)
-            finally:
-                cursor.close()
-
-        return self._derived.get(source.path, _version(source), make)
+        return self._drawn.get((place, name, window, lane, bin_ns), _version(source), draw)
 
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""
         source = self._source(listing.point_path(listing.run_path(self._root, run), point))
-        chosen = _lane(source, lane)
-        if source.packets is None or chosen is None:
-            return {"rows": [], "more": False}
-        keys = source.packets.keys
-        roles = ", ".join(str(role) for role, key in enumerate(keys) if key[1] == chosen[0])
-        sql = f"""select time_ns, role, seq, ack, length, flags, ecn, retrans, queue_bytes, fate
-                  from {source.packets.name} where role in ({roles}) and conn = {chosen[1]}
-                  and time_ns >= {window.from_ns} and time_ns < {window.to_ns} order by r limit {MOST_PACKETS + 1}"""
-        with self._turns:
-            cursor = self._duckdb.cursor()
-            try:
-                rows = cursor.execute(sql).fetchall()
-            finally:
-                cursor.close()
-        return {
-            "rows": [_in_words(keys[row[1]], row) for row in rows[:MOST_PACKETS]],
-            "more": len(rows) > MOST_PACKETS,
-        }
+        with source.lock:
+            chosen, records = _lane(source, lane), source.records
+            if records is None or chosen is None:
+                return {"rows": [], "more": False}
+            low, high = np.searchsorted(records.column("time_ns"), [window.from_ns, window.to_ns])
+            (flows, names), (wheres, places) = records.codes("flow"), records.codes("where")
+            mine = (flows[low:high] == names.index(chosen[0])) & (records.column("conn")[low:high] == chosen[1])
+            index = low + np.flatnonzero(mine)[: MOST_PACKETS + 1]
+            columns = {name: records.column(name)[index].tolist() for name in _COLUMNS}
+            columns["where"] = [places[code] for code in wheres[index]]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {"rows": [_in_words(row) for row in rows[:MOST_PACKETS]], "more": len(rows) > MOST_PACKETS}
 
     def _source(self, place: Path) -> Source:
         version = tuple(stamp(place / name) for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS))
+        return self._sources.get(place, version, lambda: read_source(place))
 
-        return self._sources.get(place, version, lambda: read_source(place, self._duckdb))
 
-    def _stalls(self, source: Source) -> dict[str, Any]:
-        path = source.files.get(layout.STALLS)
-        if path is None:
-            return {"rows": [], "in_all": 0}
-        with self._turns:
-            cursor = self._duckdb.cursor()
-            try:
-                # The rows that are shown alone: what is fetched does not count for DuckDB's limit of memory.
-                longest = f"select * from read_parquet(?) order by length_ns desc limit {MOST_STALLS}"
-                table = cursor.execute(longest, [str(path)])
-                names = [column[0] for column in table.description]
-                rows = [dict(zip(names, row, strict=True)) for row in table.fetchall()]
-                (in_all,) = cursor.execute("select count(*) from read_parquet(?)", [str(path)]).fetchall()[0]
-            finally:
-                cursor.close()
-        shown = sorted(rows, key=lambda row: (row["start_ns"], row["flow"], row["conn"]))
-        return {"rows": [_stall(row) for row in shown], "in_all": in_all}
+def _stalls(source: Source) -> dict[str, Any]:
+    """The longest in order of time; rows that are not shown are not converted."""
+    path = source.files.get(layout.STALLS)
+    table = pq.read_table(path) if path is not None else pa.table({"length_ns": []})
+    longest = np.sort(np.argsort(-table["length_ns"].to_numpy(), kind="stable")[:MOST_STALLS])
+    rows = sorted(
+        table.take(pa.array(longest)).to_pylist(), key=lambda row: (row["start_ns"], row["flow"], row["conn"])
+    )
+    return {"rows": [_stall(row) for row in rows], "in_all": table.num_rows}
 
 
 def _version(source: Source) -> tuple[Any, ...]:
     return tuple(stamp(path) for path in source.files.values())
 
 
-def _lane(source: Source, text: str) -> tuple[str, int] | None:
+def _lane(source: Source, text: str) -> Lane | None:
     """A connection that the point has, or the first one where none is named."""
     for flow, conn in source.lanes:
         if not text or text == f"{flow}/{conn}":
@@ -199,19 +162,18 @@ def _stall(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _in_words(key: Key, row: Sequence[Any]) -> dict[str, Any]:
-    where, _, direction, out = key
-    time_ns, _, seq, ack, length, flags, ecn, retrans, queue_bytes, fate = row
+def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
+    seq, length, ecn, fate = row["seq"], row["length"], row["ecn"], row["fate"]
     notes = [_ECN[ecn] if 0 <= ecn < len(_ECN) else ""]
-    notes += ["retransmission"] if retrans and length else []
+    notes += ["retransmission"] if row["retrans"] and length else []
     notes += [FATES[fate].replace("_", " ")] if 0 < fate < len(FATES) else []
-    notes += [f"queue {queue_bytes} B"] if queue_bytes >= 0 else []
+    notes += [f"queue {row['queue_bytes']} B"] if row["queue_bytes"] >= 0 else []
     return {
-        "time_ns": time_ns,
-        "where": where,
-        "way": ("→" if direction == 0 else "←") + (" out" if out else " in"),
+        "time_ns": row["time_ns"],
+        "where": row["where"],
+        "way": ("→" if row["direction"] == 0 else "←") + (" out" if row["out"] else " in"),
         "data": f"{seq}:{seq + length}" if length else "",
-        "ack": str(ack) if ack >= 0 else "",
-        "flags": " ".join(name for bit, name in enumerate(_FLAGS) if flags >> bit & 1),
+        "ack": str(row["ack"]) if row["ack"] >= 0 else "",
+        "flags": " ".join(name for bit, name in enumerate(FLAGS) if row["flags"] >> bit & 1),
         "notes": ", ".join(note for note in notes if note),
     }

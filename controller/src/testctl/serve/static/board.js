@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of one point, or of two beside each other, over one window of time that all of them share.
 import { ask, drawn, make, showTime, at, say } from "./dom.js";
-import { FIGURES, draw, nsOf, rangeOf, spoken, summary } from "./plots.js";
+import { FIGURES, draw, learn, nsOf, rangeOf, spoken, summary } from "./plots.js";
 
 const SHORTEST = 20; // ns, of a window
 
@@ -14,6 +14,7 @@ const idle = (ms) => new Promise((done) => setTimeout(done, ms));
 export class Board {
   // columns: [{run, point, page, lane, label}]; view {from, to} in ns; onView(view): the user chose another
   constructor(columns, view, looks, onView) {
+    learn(looks);
     Object.assign(this, { columns, view, looks, onView, chosen: null, stopped: null, cells: [] });
     this.whole = { from: 0, to: Math.max(...columns.map(({ page }) => page.duration_ns), SHORTEST) };
     this.view = this.fit(view || this.whole);
@@ -135,7 +136,7 @@ export class Board {
     }
     if (!cell.ready) cell.plot.replaceChildren();
     const stalls = cell.column.page.stalls.rows.filter((stall) => stall.end_ns >= view.from && stall.start_ns <= view.to &&
-      (name !== "sequence" || stall.lane === cell.column.lane));
+      (FIGURES[name].each !== "connection" || stall.lane === cell.column.lane));
     const near = stalls.length > 60 ? [...stalls].sort((a, b) => b.end_ns - b.start_ns - (a.end_ns - a.start_ns)).slice(0, 60) : stalls;
     draw(cell.plot, name, data, { view, range, looks: this.looks, stalls: near, chosen: this.chosen });
     cell.note.textContent = [summary(name, data, view), data.left_out ? `${data.left_out} more are not drawn` : ""].filter(Boolean).join("; ");

@@ -24,13 +24,14 @@ const within = (line, view) => {
   let [least, most] = [Infinity, -Infinity];
   const span = view.to - view.from;
   const look = (t, low, high) => { if (t >= 0 && t <= span) { least = Math.min(least, low); most = Math.max(most, high); } };
+  if (line.beside) return [least, most];
   if (line.dt) line.y.forEach((y, i) => look(line.t0 + (i + 0.5) * line.dt, line.least?.[i] ?? y, line.most?.[i] ?? y));
   else line.y.forEach((y, i) => look(line.t[i], y - (line.length?.[i] || 0), y));
   return [least, most];
 };
 
 const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => {
-  const edges = line.y.map((_, n) => axis.x(line.t0 + n * line.dt + view.from));
+  const edges = line.t ? times(line, view, axis) : line.y.map((_, n) => axis.x(line.t0 + n * line.dt + view.from));
   const own = lane(i, looks);
   const scaled = (values) => values.map((value) => value / unit[0]);
   const band = line.most ? [
@@ -73,22 +74,24 @@ const sparse = (line, most) => {
   const keep = (values) => values?.filter((_, i) => i % every === 0);
   return { ...line, t: keep(line.t), y: keep(line.y), length: keep(line.length), flags: keep(line.flags), ecn: keep(line.ecn) };
 };
-const sequence = (data, view, axis, looks, unit) => {
-  const colours = { data: shade(looks.data, looks), retransmission: looks.retrans, ACK: looks.ack, dropped: looks.fates.dropped, "marked CE": looks.fates["marked CE"] };
-  const symbols = { dropped: "triangle-down", "marked CE": "diamond-open", retransmission: "x-thin" };
+const DASHES = { window: "dash", "snd.nxt + cwnd - pipe": "dot" };
+const packets = (data, view, axis, looks, unit) => {
+  const colours = { data: shade(looks.data, looks), retransmission: looks.retrans, ACK: looks.ack, "SACK block": looks.sack,
+    window: looks.window, "snd.nxt + cwnd - pipe": looks.una, dropped: looks.fates.dropped, "marked CE": looks.fates["marked CE"], "never arrived": css("--ink") };
+  const symbols = { dropped: "triangle-down", "marked CE": "diamond-open", retransmission: "x-thin", "never arrived": "x-thin" };
   const each = data.bucket_ns === 0;
   const scaled = (y) => y / unit[0];
   return data.lines.map((line) => {
-    const base = { type: "scatter", name: line.name === "data" || line.name === "ACK" ? line.name : `${line.name} (${line.rows})` };
+    const base = { type: "scatter", name: !(line.name in symbols) ? line.name : `${line.name} (${line.rows})` };
     const colour = colours[line.name];
-    if (each && line.length && (line.name === "data" || line.name === "retransmission")) {
+    if (each && line.length) {
       const [x, y, text] = [[], [], []];
       line.t.forEach((t, i) => {
         const at = axis.x(t + view.from);
         const words = `${line.y[i] - line.length[i]}:${line.y[i]}${detail(line, i)}`;
         x.push(at, at, null); y.push(scaled(line.y[i] - line.length[i]), scaled(line.y[i]), null); text.push(words, words, "");
       });
-      return { ...base, mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x, y, text, line: { color: colour, width: 2.2, simplify: false }, marker: { size: 4, color: colour, symbol: "line-ew-open" },
+      return { ...base, mode: line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x, y, text, line: { color: colour, width: line.name === "SACK block" ? 1.2 : line.name === "retransmission" ? 3.6 : 2.2, simplify: false }, marker: { size: 4, color: colour, symbol: "line-ew-open" },
         hovertemplate: `${line.name} %{text}<extra></extra>` };
     }
     if (line.name in symbols) {
@@ -97,20 +100,14 @@ const sequence = (data, view, axis, looks, unit) => {
         marker: { color: colour, symbol: symbols[line.name], size: few.t.length > 60 ? 5 : 8, opacity: few.t.length > 60 ? 0.6 : 1, line: { width: few.t.length > 60 ? 1 : 1.6, color: colour } }, hovertemplate: `${line.name} %{text:,d}<extra></extra>` };
     }
     return { ...base, mode: each && line.t.length <= MANY_MARKS ? "lines+markers" : "lines", x: times(line, view, axis), y: line.y.map(scaled), text: line.y.map((y, i) => `${y}${detail(line, i)}`),
-      line: { color: colour, width: 1.3, shape: line.name === "ACK" ? "hv" : "linear" }, marker: { size: 3.5, color: colour },
+      line: { color: colour, width: 1.3, dash: DASHES[line.name], shape: line.name === "ACK" || line.name in DASHES ? "hv" : "linear" }, marker: { size: 3.5, color: colour },
       hovertemplate: `${line.name} %{text}<extra></extra>` };
   });
 };
 
-export const FIGURES = {
-  throughput: { title: "Throughput", kind: "rate", traces: rate, zero: true, stalls: true, of: "all flows, bytes on the wire" },
-  sequence: { title: "Time and sequence", kind: "size", traces: sequence, stalls: true, large: true, of: "the connection's bytes" },
-  queue: { title: "Queue of the switch", kind: "size", traces: perPacket, zero: true, of: "what each packet found waiting" },
-  cwnd: { title: "Congestion window", kind: "count", traces: plain("hv"), zero: true, of: "of the connection" },
-  latency: { title: "Latency, one way", kind: "time", traces: perPacket, zero: true, of: "each data packet" },
-  rtt: { title: "Round-trip time", kind: "time", traces: perPacket, zero: true, of: "data packet to its ACK" },
-  own_queue: { title: "Queue of the sender", kind: "size", traces: plain("linear"), zero: true, of: "handed down by TCP, not sent yet" },
-};
+const SHAPES = { rate, packets, steps: plain("hv"), line: plain("linear"), "line with gaps": perPacket };
+export const FIGURES = {}; // by name, as testctl/curves declares them
+export const learn = ({ figures }) => { for (const one of figures) FIGURES[one.name] = { ...one, traces: SHAPES[one.shape] }; };
 
 // The range of y over all the data that are compared, in the base unit; null without any.
 export const rangeOf = (name, all, view) => {
@@ -135,8 +132,8 @@ export const summary = (name, data, view) => {
   if (!range || !data.lines.length) return "nothing here in this time";
   if (name === "throughput") return `${data.bucket_ns === data.fine_ns ? "bins" : "mean of bins"} of ${showTime(data.bucket_ns)}` +
     (data.fine_ns < data.bucket_ns ? `; band: their least and greatest ${showTime(data.fine_ns)}` : "");
-  const inside = data.lines.reduce((sum, line) => sum + inView(line, view), 0);
-  if (name === "sequence" && data.bucket_ns === 0) return `${inside} packets, each of them`;
+  const inside = data.lines.reduce((sum, line) => sum + (line.beside ? 0 : inView(line, view)), 0);
+  if (FIGURES[name].shape === "packets" && data.bucket_ns === 0) return `${inside} packets, each of them`;
   if (name === "cwnd") return "";
   const thin = data.lines.some((line) => line.rows > line.y.length);
   return thin ? `of each ${showTime(data.bucket_ns)} the first, least, greatest and last` : `${inside} values, each of them`;
@@ -157,7 +154,7 @@ export const draw = (element, name, data, { view, range, looks, stalls, chosen }
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, font: { size: 11 } },
     hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
     xaxis: { ...lines, range: [axis.x(view.from), axis.x(view.to)], title: { text: axis.title, font: { size: 11 }, standoff: 4 }, exponentformat: "none", separatethousands: false },
-    yaxis: { ...lines, range: range?.map((value) => value / unit[0]), fixedrange: true, title: { text: unit[1], font: { size: 11 }, standoff: 4 }, exponentformat: "none", nticks: figure.large ? 9 : 6 },
+    yaxis: { ...lines, ...(data.log ? { type: "log" } : { range: range?.map((value) => value / unit[0]) }), fixedrange: true, title: { text: unit[1], font: { size: 11 }, standoff: 4 }, exponentformat: "none", nticks: figure.large ? 9 : 6 },
     shapes,
   };
   if (layout.showlegend) layout.margin.t = 26;
