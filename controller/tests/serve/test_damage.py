@@ -56,6 +56,23 @@ def test_the_others_are_shown(client: httpx.Client, bad: Path, file: str) -> Non
         all_is_said(client)
 
 
+def test_texts_of_columns_are_shown_without_what_a_page_acts_on(client: httpx.Client, bad: Path) -> None:
+    odd = "\x1b]0;mine\x07\x9b2J\u202ex"
+    for path, columns in ((bad / "points/loss/stalls.parquet", ("proof", "flow")),
+                          (bad / "points/loss/packets.parquet", ("where",))):  # fmt: skip
+        table = pq.read_table(path)
+        for name in columns:
+            field = table.schema.field(name)
+            texts = pa.array([odd] * len(table)).cast(field.type)
+            table = table.set_column(table.schema.get_field_index(name), field, texts)
+        pq.write_table(table, path)
+    at = f"/api/runs/{BAD}/points/loss"
+    for asked in (at, f"{at}/packets?from=0&to=1000000000"):
+        answer = client.get(asked).raise_for_status()
+        assert "�]0;mine��2J�x" in answer.text
+        assert not any(bad in answer.text for bad in ("\\u001b", "\\u0007", "\x9b", "\u202e"))
+
+
 def test_a_run_in_progress_with_a_damaged_point(client: httpx.Client, bad: Path) -> None:
     (bad / "summary.json").unlink()
     moved = bad.rename(bad.with_name(BAD + ".in-progress"))

@@ -34,7 +34,7 @@ _CONTROL = {code: "�" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(co
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�")
 _SHOWN = _CONTROL | _TURNING
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_SUSPECT = re.compile(r"\\(?:u(?:00|20|d[89a-f])|[bfr])|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", re.IGNORECASE)
+SUSPECT = re.compile(r"\\(?:u(?:00|20|d[89a-f])|[bfr])|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", re.IGNORECASE)
 """Matches JSON text that words() may change; control characters in JSON are always escapes."""
 
 
@@ -58,10 +58,10 @@ def loads(text: str | bytes) -> Any:
         text = text.decode(json.detect_encoding(text), "replace")
     if _too_deep(found):
         raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
-    if _SUSPECT.search(text):
+    if SUSPECT.search(text):
         if _SURROGATE.search(text):
             json.dumps(found, ensure_ascii=False).encode()  # raises for one without its other half
-        return _clean(found)
+        return cleaned(found)
     return found
 
 
@@ -137,11 +137,12 @@ def _too_deep(found: Any) -> bool:
     return bool(level)
 
 
-def _clean(found: Any) -> Any:
+def cleaned(found: Any) -> Any:
+    """Lists and objects with words() of all their texts."""
     if isinstance(found, str):
         return words(found)
-    if isinstance(found, list):
-        return [_clean(item) for item in found]
+    if isinstance(found, list | tuple):
+        return [cleaned(item) for item in found]
     if isinstance(found, dict):
-        return {words(key): _clean(item) for key, item in found.items()}
+        return {words(key): cleaned(item) for key, item in found.items()}
     return found

@@ -20,6 +20,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.records.digest import RANDOM
 from testctl.records.schema import FATES
+from testctl.records.texts import cleaned
 from testctl.results import layout
 
 _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
@@ -165,7 +166,8 @@ def _row(file: pq.ParquetFile, index: int, names: list[str]) -> dict[str, Any]:
     for group in range(file.num_row_groups):
         count = file.metadata.row_group(group).num_rows
         if index < start + count:
-            found: dict[str, Any] = file.read_row_group(group, columns=names).slice(index - start, 1).to_pylist()[0]
+            one = file.read_row_group(group, columns=names).slice(index - start, 1)
+            found: dict[str, Any] = cleaned(one).to_pylist()[0]
             return found
         start += count
     raise PlanError(f"want record {index}; got {start} records")

@@ -17,6 +17,8 @@ from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 
 MOST_TRACEBACK = 100_000
+MOST_REASON = 4000
+"""Characters of a point's reason that are kept."""
 
 
 class Bed(Protocol):
@@ -45,7 +47,8 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
         asked, outcome = testbed.run(point, raw)
         return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
-        return PointResult(point=point.to_json(), verdict="broken", reason=str(error), wall_s=time.monotonic() - clock)
+        reason = bounded(str(error))
+        return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)
     except Exception as error:  # noqa: BLE001  one point's oddity must not end the other points of its run
         return _bug(point, error, time.monotonic() - clock)
 
@@ -58,6 +61,12 @@ def keep(run: Path, point: Point, result: PointResult) -> Path:
         raise
     except Exception as error:  # noqa: BLE001  as in measure()
         return write_point(run, _bug(point, error, result.wall_s))
+
+
+def bounded(reason: str) -> str:
+    """A reason of a length that can be read; the text of an agent's error can have any."""
+    more = len(reason) - MOST_REASON
+    return f"{reason[:MOST_REASON]}… ({more} more characters)" if more > 0 else reason
 
 
 def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
@@ -79,13 +88,13 @@ def _analyse(
     asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
-    from testctl.execution.assess import analysis_keys, assess
+    from testctl.execution.assess import MOST_DOUBTS, analysis_keys, assess
     from testctl.records import load_raw
     from testctl.results.atomic import as_json
 
     for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
         if reason:
-            words = "; ".join([reason, *outcome.get("drift", [])])
+            words = bounded("; ".join([reason, *outcome.get("drift", [])[:MOST_DOUBTS]]))
             return PointResult(
                 point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
             )
@@ -97,7 +106,7 @@ def _analyse(
     return PointResult(
         point=asked,
         verdict=found.verdict,
-        reason=found.reason,
+        reason=bounded(found.reason),
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
         virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,

@@ -23,6 +23,7 @@ from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_o
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import read_telemetry
+from testctl.records.texts import cleaned
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _TRACED = "tcp_events"
@@ -166,7 +167,7 @@ def _named_again(table: pa.Table) -> pa.Table:
 
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
     try:
-        table = pq.read_table(path)
+        table = cleaned(pq.read_table(path))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
     if table.schema.names != schema.names:

@@ -53,7 +53,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         console.print(Text(rest, style="dim"), soft_wrap=True)
     for point in run.points:
         if point.reason and point.verdict != "pass":
-            console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {point.reason}"), soft_wrap=True)
+            reason = point.reason.replace("\n", "\n  ")  # an agent's words begin no line of their own
+            console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {reason}"), soft_wrap=True)
     for shown in responses(run):
         console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
     for text in lines(run):

@@ -19,6 +19,7 @@ from testctl_agent.spec.untrusted import Shape, misfit
 
 from testctl.plan import Point
 from testctl.records import Records
+from testctl.records.texts import cleaned
 from testctl.results import layout, shapes
 
 
@@ -255,6 +256,6 @@ def _table(path: Path, columns: Sequence[str] | None) -> pa.Table | None:
     if not path.exists():
         return None
     try:
-        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+        return cleaned(pq.read_table(path, columns=list(columns) if columns is not None else None))
     except (OSError, pa.ArrowException) as error:
         raise PlanError(f"{path}: can't read the records: {error}") from error

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 
 from testctl.curves import CurveSpec, Window, curves
@@ -91,8 +92,12 @@ def _json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
 
 
 def _encoded(body: Any) -> bytes:
-    """JSON; half a character, which UTF-8 has no bytes for, becomes a question mark."""
-    return json.dumps(_finite(body), ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    """JSON, with words() of texts of Parquet columns too; half a character, which UTF-8 has no bytes for, becomes a
+    question mark."""
+    text = json.dumps(_finite(body), ensure_ascii=False, separators=(",", ":"))
+    if untrusted.SUSPECT.search(text):
+        text = json.dumps(untrusted.cleaned(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace")
 
 
 def _finite(value: Any) -> Any:

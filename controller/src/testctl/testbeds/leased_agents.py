@@ -2,7 +2,8 @@
 """Agents of a rack: a lease on each, and a plan's names turned into theirs.
 
 A lease is renewed by a thread, four times while it lasts.  An agent that does not answer for most of
-that time is lost: its channel is closed, and whoever waits for a flow's end waits no longer.
+that time, or not one call within CALL_S, is lost: its channel is closed, and whoever waits for a flow's end waits no
+longer.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ LEASE = "TESTCTL_LEASE_S"
 LEASE_S = 10.0
 LOOKED_S = 3.0
 """How long to wait for a lease that another controller has: one that only looks has it for a moment."""
+LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 DEVICE_OPTIONS = ("device", "devices")
 CALLS = "TESTCTL_CALLS"
 """The environment's name of a file to which every call is appended as it begins and ends."""
@@ -101,6 +103,8 @@ class RemoteAgents(Agents):
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
             if isinstance(error, grpc.RpcError) and can_not(error):
                 raise Unavailable(said_by(error)) from error
+            if isinstance(error, grpc.RpcError) and error.code() is LATE and timeout_s >= CALL_S:
+                self._lose(name, error)
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, method, "ended")
         return self._inward(name, reply)
@@ -172,6 +176,7 @@ class RemoteAgents(Agents):
         """Have the lease; an agent that is being started again is waited for as long as a lease lasts."""
         request = pb.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
+        ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
         begun = time.monotonic()
         while True:
             before_ns = time.time_ns()
@@ -180,7 +185,8 @@ class RemoteAgents(Agents):
                 break
             except TestbedError as error:
                 code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None
-                if time.monotonic() - begun > patience_s.get(code, 0):
+                most_s = self._lease_s if ours and ours in str(error) else patience_s.get(code, 0)
+                if time.monotonic() - begun > most_s:
                     raise
                 time.sleep(0.1)
         self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
@@ -196,7 +202,7 @@ class RemoteAgents(Agents):
                     heard[name] = time.monotonic()
                 except grpc.RpcError as error:
                     answered = error.code() is not grpc.StatusCode.UNAVAILABLE
-                    answered = answered and error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+                    answered = answered and error.code() is not LATE
                     if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
                         self._lose(name, error)
 

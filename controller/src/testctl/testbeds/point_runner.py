@@ -12,7 +12,7 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +175,8 @@ class PointRun:
                 raise
             raise Skip(str(error)) from error
         for name, reply in replies.items():
+            if wrong := unlike(requests[name].settings, reply.after):
+                raise TestbedError(f"agent {name}: {wrong}")
             entity = self.outcome["entities"][name]
             for when, settings in (("before", reply.before), ("after", reply.after)):
                 entity[when] = {_named(name, s): from_wire(s.value) for s in settings}
@@ -338,6 +340,18 @@ def result_of(who: str, text: str, name: str) -> Json:
     if why := results.odd(name, result):
         raise TestbedError(f"{who}: its result: {why}")
     return result
+
+
+def unlike(asked: Iterable[pb.Setting], said: Iterable[pb.Setting]) -> str:
+    """What an agent says to have set that is not what was asked, in words; "" when all is."""
+    found = {(one.entity, one.parameter): from_wire(one.value) for one in said}
+    for one in asked:
+        want = from_wire(one.value)
+        got = found.get((one.entity, one.parameter))
+        if got != want:
+            shown = "nothing" if got is None else repr(got)[:80]
+            return f"{one.entity}, {one.parameter}: want {want!r}; read back {shown}"
+    return ""
 
 
 def dropped_again(state: Mapping[str, Json], flow: str) -> str:
