@@ -136,6 +136,52 @@ def test_a_killed_runs_raw_files_go_and_its_points_stay(tmp_path: Path) -> None:
     assert (running / WORK / "raw").exists()
 
 
+KILLED_CHECK = """
+import os, sys
+from pathlib import Path
+from rich.console import Console
+from testctl.noise.aa_test import check_of, run_check
+from testctl.plan import load_plan
+from testctl.report import Progress
+
+class Dies:
+    def code_key(self, point): return "dies"
+    def run(self, point, workdir):
+        (workdir / "raw.bin").write_bytes(bytes(1000))
+        os.kill(int(os.environ["CHECK"]), 9)
+
+if __name__ == "__main__":
+    os.environ["CHECK"] = str(os.getpid())
+    plan = load_plan("topology: pair\\nflows: {bulk: sender -> receiver}\\ntuples: [[hosts, cc, cubic]]\\n")
+    run_check(plan, Dies(), check_of(plan, "1", 2), Path(sys.argv[1]), Progress(2, Console(quiet=True)))
+"""
+
+
+def test_a_killed_checks_raw_files_go(tmp_path: Path) -> None:
+    """Its process is killed in the middle of a point, from a worker of its own."""
+    script = tmp_path / "check.py"
+    script.write_text(KILLED_CHECK, encoding="utf-8")
+    results = tmp_path / "results"
+    done = subprocess.run([sys.executable, str(script), str(results)], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (left,) = results.iterdir()
+    assert left.name.endswith("-aa")
+    begin_work(RunWriter.create_at(results / "new", need=0).path)
+    assert [path.name for path in results.iterdir()] == ["new.in-progress"]
+
+
+def test_a_check_leaves_no_raw_files(tmp_path: Path) -> None:
+    script = tmp_path / "check.py"
+    script.write_text(
+        KILLED_CHECK.replace('os.kill(int(os.environ["CHECK"]), 9)', "return point.to_json(), {'skip': 'no'}")
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "r")], capture_output=True, text=True, check=False
+    )
+    assert "alone, is skip: no" in done.stderr
+    assert list((tmp_path / "r").iterdir()) == []
+
+
 def test_semaphores_of_the_living_stay() -> None:
     with worker_pool.workers(1) as pool:
         assert pool.submit(os.getpid).result() != os.getpid()

@@ -111,6 +111,19 @@ def test_a_testbed_that_is_broken_is_an_error_and_no_failure(pytester: pytest.Py
     assert [path.name for path in pytester.path.glob("out*")] == []
 
 
+def test_the_raw_files_of_a_session_that_was_killed_go_at_the_next_start(pytester: pytest.Pytester) -> None:
+    write(pytester)
+    pytester.makeconftest("import os\ndef pytest_runtest_setup(item): os.kill(os.getpid(), 9)")
+    run(pytester, "--plan", "two.yaml", "--testctl-out", "out")
+    (left,) = pytester.path.glob("out*")
+    assert (left / ".work").is_dir()
+    (left / "points" / "cafe").mkdir()
+    again = run(pytester, "--plan", "two.yaml", "--testctl-out", "new")
+    assert again.ret == -9
+    assert sorted(path.name for path in pytester.path.glob("*.in-progress")) == ["new.in-progress", "out.in-progress"]
+    assert not (left / ".work").exists()
+
+
 @pytest.mark.root
 def test_what_a_testbed_cannot_have_is_skipped(pytester: pytest.Pytester) -> None:
     """The running kernel has no congestion control of that name."""

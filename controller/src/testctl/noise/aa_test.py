@@ -26,6 +26,7 @@ from testctl.noise.bootstrap import Excess, Spread, excess, spread
 from testctl.plan import Plan, Point
 from testctl.results import layout
 from testctl.results.atomic import told, write_json
+from testctl.results.work import WORK, begin_work, clear_work
 
 ALWAYS = "throughput_bps"
 """A primary metric of every check, beside those that the plan expects something of."""
@@ -76,14 +77,16 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
     Raises TestbedError when the point can't be had alone.
     """
     started = datetime.now(UTC)
-    place = results / layout.run_name(f"{plan.name}-aa", started)
+    place = results / layout.run_name(f"{plan.name}{layout.CHECK}", started)
     with told(place, "the check was not begun"):
         durable.make_directory(place.parent)
         place.mkdir()
         durable.sync(place.parent)
     try:
+        begin_work(place)
         with progress:
-            rounds = _rounds(bed, check, place / ".work", progress)
+            rounds = _rounds(bed, check, place / WORK, progress)
+        clear_work(place / WORK)
         said = {
             "plan": plan.name,
             "testbed": plan.testbed,
@@ -96,9 +99,9 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
         with told(place, "what was measured is lost"):
             write_json(place / store.FILE, said)
     except BaseException:
+        clear_work(place / WORK)
         shutil.rmtree(place, ignore_errors=True)
         raise
-    shutil.rmtree(place / ".work", ignore_errors=True)
     return said, place
 
 

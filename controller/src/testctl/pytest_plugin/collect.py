@@ -8,7 +8,6 @@ that it is given.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from testctl.plan.subset import subset
 from testctl.pytest_plugin.lazy_run import SharedRun
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
-from testctl.results.work import WORK
+from testctl.results.work import WORK, begin_work, clear_work
 from testctl.testbeds.choose import check_name, choose
 
 RESULTS = Path("results")
@@ -90,6 +89,7 @@ class PlanSession:
         else:
             whole = self._config.invocation_params.dir / out
             writer = RunWriter.create_at(whole if len(self.plans) == 1 else whole / plan.name)
+        begin_work(writer.path)
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
         return writer
 
@@ -110,7 +110,7 @@ class PlanSession:
             if not there:
                 continue
             if not ended:
-                shutil.rmtree(writer.path / WORK, ignore_errors=True)
+                clear_work(writer.path / WORK)
                 self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
                 continue
             try:

@@ -13,6 +13,8 @@ from testctl_agent.spec.errors import PlanError
 
 IN_PROGRESS = ".in-progress"
 LATEST = "latest"
+CHECK = "-aa"
+"""What the name of an A/A check's directory ends with."""
 
 PLAN = "plan.yaml"
 EXPANDED = "plan.expanded.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw files of a run in progress: where they lie, and that they go with the process that made them."""
+"""The raw files of a run or a check in progress: where they lie, and that they go with the process that made them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def clear_work(directory: Path) -> None:
 def begin_work(run: Path) -> None:
     """Make the run's directory for raw files, which goes with this process, and remove those that killed ones left.
 
-    A run of theirs that has no finished point goes too.
+    A run of theirs that has no finished point goes too, and an A/A check.
     """
-    for work in temporary.sweep(run.parent.glob(f"*{layout.IN_PROGRESS}/{WORK}")):
-        RunWriter(work.parent, work.parent, None).discard()
+    for kind in (layout.IN_PROGRESS, layout.CHECK):
+        for work in temporary.sweep(run.parent.glob(f"*{kind}/{WORK}")):
+            RunWriter(work.parent, work.parent, None).discard()
     with told(run, "nothing was run"):
         (run / WORK).mkdir()
         temporary.hold(run / WORK)

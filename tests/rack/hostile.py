@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent that answers its first point's controller as an attacker would: `hostile.py HOW … serve --config FILE`.
+
+Everything but the answers is the agent's own: its certificate, its lease, what it sets and restores.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+from testctl_agent.engine.server import Service
+from testctl_agent.main import main
+from testctl_agent.wire import agent_pb2 as pb
+
+LOOKS = "looking whether it is free"
+"""In the holder of a controller that only looks."""
+PLANTED = "planted-by-an-agent"
+"""In the names of files that must not come to be."""
+ESCAPES = "\x1b]0;mine\x07\x1b[2J\x9b31m\u202etxet \r\nsecond line"
+MANY = 30 << 20
+CALLS = ("Describe", "Attest", "Restore", "Start", "Wait", "Stop", "Release")
+
+points = 0
+"""Leases that points have had so far."""
+
+
+def changed(method: str, change: Callable[[Any, Any], Any]) -> None:
+    """The method's reply as `change` makes it of (request, reply), in the first point."""
+    true = getattr(Service, method)
+
+    def call(self: Service, request: Any, context: grpc.ServicerContext) -> Any:
+        reply = true(self, request, context)
+        return change(request, reply) if points == 1 else reply
+
+    setattr(Service, method, call)
+
+
+def counted() -> None:
+    true = Service.Acquire
+
+    def acquire(self: Service, request: pb.AcquireRequest, context: grpc.ServicerContext) -> pb.Lease:
+        global points
+        lease = true(self, request, context)
+        points += LOOKS not in request.holder
+        return lease
+
+    Service.Acquire = acquire  # type: ignore[method-assign]
+
+
+def waits(context: grpc.ServicerContext) -> None:
+    """Until whoever called has gone."""
+    while context.is_active():
+        time.sleep(0.05)
+
+
+def silent(*methods: str) -> None:
+    """In the first point, once it has applied, it answers none of these."""
+    applied = False
+
+    def once(request: Any, reply: Any) -> Any:
+        nonlocal applied
+        applied = True
+        return reply
+
+    for method in methods:
+        true = getattr(Service, method)
+
+        def call(self: Service, request: Any, context: grpc.ServicerContext, true: Any = true) -> Any:
+            if points == 1 and applied:
+                waits(context)
+            return true(self, request, context)
+
+        setattr(Service, method, call)
+    changed("Apply", once)
+
+
+def endless(request: Any, reply: Any) -> Iterator[pb.Chunk]:
+    while True:
+        yield pb.Chunk(data=bytes(1 << 20))
+
+
+def lying(request: pb.ApplyRequest, reply: pb.ApplyReply) -> pb.ApplyReply:
+    for setting in reply.after:
+        if setting.parameter == "mtu":
+            setting.value.integer = 9000
+    return reply
+
+
+def forgetful(request: pb.ApplyRequest, reply: pb.ApplyReply) -> pb.ApplyReply:
+    return pb.ApplyReply(before=reply.before, after=list(reply.after)[1:])
+
+
+def status(**fields: Any) -> Callable[[Any, pb.TaskStatus], pb.TaskStatus]:
+    def change(request: Any, reply: pb.TaskStatus) -> pb.TaskStatus:
+        return pb.TaskStatus(ended=True, **fields) if request.task.startswith("bulk") else reply
+
+    return change
+
+
+def facts(request: Any, reply: pb.Attestation) -> pb.Attestation:
+    """Others at each call, and many."""
+    now = time.time_ns()
+    return pb.Attestation(facts={f"{ESCAPES} {number}": f"{now}" for number in range(100_000)})
+
+
+HOWS: dict[str, Callable[[], None]] = {
+    "an endless file": lambda: changed("Fetch", endless),
+    "names of files": lambda: changed("Stop", lambda _, reply: pb.TaskStatus(
+        ended=True, ok=True, result=reply.result, files=[f"../../../../{PLANTED}", f"/tmp/{PLANTED}"])),
+    "a huge result": lambda: changed("Wait", status(ok=True, result="[" * (70 << 20))),
+    "a deep result": lambda: changed("Wait", status(ok=True, result="[" * 1_000_000)),
+    "many words": lambda: changed("Wait", status(ok=False, error="x" * MANY)),
+    "escapes": lambda: changed("Wait", status(ok=False, error=ESCAPES)),
+    "facts": lambda: changed("Attest", facts),
+    "another value": lambda: changed("Apply", lying),
+    "a value less": lambda: changed("Apply", forgetful),
+    "no answer to anything": lambda: silent(*CALLS, "Renew"),
+    "no answer but to the lease": lambda: silent(*CALLS),
+}  # fmt: skip
+
+if __name__ == "__main__":
+    how, words = sys.argv[1], sys.argv[sys.argv.index("serve") :]
+    counted()
+    HOWS[how]()
+    sys.exit(main(words))

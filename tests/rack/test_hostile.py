@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent that was taken over, answering through mutual TLS: its point is lost, with one sentence, and no other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.testbeds.point_runner import drift
+
+from tests.rack import hostile
+from tests.rack.bed import Bed
+from tests.rack.test_faults import points, small_disk
+
+pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+LEASE_S = 2.0
+LONGEST = 4100
+"""Characters that a reason may have."""
+SAYS = {
+    "an endless file": "to stay free; what comes would leave",
+    "names of files": "want the name of a file; got '../../../../planted-by-an-agent'",
+    "a huge result": "message larger than max",
+    "a deep result": "want a result in JSON; got '[[[",
+    "many words": "bulk-server on receiver: xxxx",
+    "escapes": "bulk-server on receiver: \ufffd]0;mine",
+    "facts": "after the point",
+    "another value": "agent receiver: receiver, mtu: want 1400; read back 9000",
+    "a value less": "; read back nothing",
+    "no answer to anything": "did not answer in time; its lease is lost",
+    "no answer but to the lease": "did not answer in time",
+}
+
+
+def files(rack: Bed) -> set[Path]:
+    """What is beside the results, but what the agents themselves write."""
+    own = {
+        "results",
+        "calls",
+        *(node.name for node in rack.rack.nodes),
+        *(f"{node.name}.log" for node in rack.rack.nodes),
+    }
+    return {path for path in rack.where.rglob("*") if path.relative_to(rack.where).parts[0] not in own}
+
+
+@pytest.mark.parametrize("how", SAYS)
+def test_a_hostile_agent(rack: Bed, how: str) -> None:
+    """beta's agent, in the first of two points."""
+    before, there = rack.attest(), files(rack)
+    rack.kill("beta")
+    rack.start("beta", sys.executable, hostile.__file__, how)
+    with small_disk(rack.where / "results", "1500m"):
+        told = rack.ends(rack.run(lease_s=LEASE_S), 3, timeout_s=400)
+        newest = (rack.where / "results" / "latest").resolve()
+        first, second = points(rack)
+        kept = [json.loads(path.read_text()) for path in newest.glob("points/*/verdict.json")]
+    assert second["verdict"] == "pass", second["reason"]
+    assert first["verdict"] in ("broken", "invalid")
+    reason = first["reason"]
+    length = len(reason)
+    assert length <= LONGEST
+    assert SAYS[how] in reason
+    assert "receiver" in reason or "host beta" in reason
+    assert not any(line.startswith("second line") for line in told.splitlines())
+    for text in (told, reason, *(one["reason"] for one in kept)):
+        assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert files(rack) == there
+    assert not list(Path("/tmp").glob(f"{hostile.PLANTED}*"))
+    assert not list(rack.where.parent.rglob(f"{hostile.PLANTED}*"))
+    others = {name: facts for name, facts in before.items() if name != "beta"}
+    assert drift(others, rack.attest()) == []
