@@ -14,6 +14,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.plan.judge import POINT_WIDE
 from testctl.results import Run as RunFiles
 from testctl.results import RunPoint, load_run
+from testctl.system.text import first_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -205,5 +206,4 @@ def _as(table: pa.Table, to_arrow: bool) -> Any:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join([*names[:SHOWN], *([f"and {more} more"] if more > 0 else [])]) or "none"
+    return first_of(names, SHOWN) or "none"

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from testctl_agent.engine import since
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
-from testctl_agent.engine.values import check, shown, spec_of
+from testctl_agent.engine.values import check, spec_of
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestctlError
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.types import Value, shown
 
 
 @dataclass(frozen=True)

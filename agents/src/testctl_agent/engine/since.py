@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
-from testctl_agent.engine.values import shown
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.types import Value, shown
 
 _log = logging.getLogger(__name__)
 Key = tuple[str, str]

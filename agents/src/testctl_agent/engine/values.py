@@ -15,11 +15,6 @@ from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Value
 
 
-def shown(value: Value) -> str:
-    """A value as a plan writes it."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
 def spec_of(parameter: Any, name: str) -> ParamSpec:
     """The spec of a parameter file's parameter, of one of several, or of one member of its family."""
     family: Callable[[str], ParamSpec] | None = getattr(parameter, "spec_for", None)

@@ -14,7 +14,7 @@ from testctl_agent.generators._options import end_ns, need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
 from testctl_agent.params.flow.traffic import MOST_TOGETHER
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.types import Value, shown
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tgen"
@@ -56,9 +56,7 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
 
 def _word(value: Value) -> str:
     """A value in base units: a Quantity would print itself with its unit."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(int(value)) if isinstance(value, int) else str(value)
+    return shown(int(value) if isinstance(value, int) and not isinstance(value, bool) else value)
 
 
 def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:

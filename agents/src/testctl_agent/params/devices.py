@@ -12,7 +12,7 @@ from collections.abc import Callable
 from testctl_agent.network import ethtool
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.types import Value, shown
 
 
 def gather(entity: Entity, read: Callable[[str], Value]) -> Value:
@@ -21,7 +21,7 @@ def gather(entity: Entity, read: Callable[[str], Value]) -> Value:
     first = next(iter(values.values()))
     if all(value == first for value in values.values()):
         return first
-    return " ".join(f"{device}={_plain(value)}" for device, value in values.items())
+    return " ".join(f"{device}={shown(value)}" for device, value in values.items())
 
 
 def spread(entity: Entity, parameter: str, value: Value, apply: Callable[[str, Value], None]) -> None:
@@ -35,7 +35,7 @@ def spread(entity: Entity, parameter: str, value: Value, apply: Callable[[str, V
         except ApplyError:
             raise
         except (TestbedError, OSError) as error:
-            raise entity.refuse(parameter, f"{_plain(wanted)} on {device}", error) from error
+            raise entity.refuse(parameter, f"{shown(wanted)} on {device}", error) from error
 
 
 def unavailable_on(entity: Entity, reason: Callable[[str], str] = lambda device: "") -> str:
@@ -53,14 +53,10 @@ def unavailable_on(entity: Entity, reason: Callable[[str], str] = lambda device:
 def lacking(device: str, what: str) -> str:
     """The reason for a device that does not have something: "device eth1 (veth) has no rings"."""
     try:
-        shown = f"{device} ({ethtool.driver(device)})"
+        named = f"{device} ({ethtool.driver(device)})"
     except TestbedError:  # lo has no driver
-        shown = device
-    return f"device {shown} has no {what}"
-
-
-def _plain(value: Value) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+        named = device
+    return f"device {named} has no {what}"
 
 
 def _value(text: str) -> Value:

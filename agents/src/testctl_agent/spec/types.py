@@ -13,6 +13,11 @@ Value = int | str | bool | float
 """A parsed value.  A Quantity is an int in its base unit."""
 
 
+def shown(value: object) -> str:
+    """A value as a plan writes it: a switch is on or off."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
 class ValueType(Protocol):
     """Contract: `parse` returns a Value or raises ValueError "want …; got …"."""
 

@@ -14,6 +14,7 @@ from testctl.metrics import Number, analyse, instruments_agree
 from testctl.packet_actions import check_fates
 from testctl.records import Records
 from testctl.system.code_hash import hash_of, modules_below
+from testctl.system.text import first_of
 
 MOST_DOUBTS = 8
 """Reasons why a point is invalid that are written out."""
@@ -35,10 +36,9 @@ def assess(records: Records) -> Assessment:
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
     doubts = [*records.outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
-    more = len(doubts) - MOST_DOUBTS
     return Assessment(
         verdict="invalid" if doubts else "pass",
-        reason="; ".join([*doubts[:MOST_DOUBTS], *([f"and {more} more"] if more > 0 else [])]),
+        reason=first_of(doubts, MOST_DOUBTS, "; "),
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[found.to_json() for found in fates],

@@ -13,6 +13,7 @@ from testctl.lab import source
 from testctl.lab.inputs import CC, Inputs
 from testctl.lab.kernel import INPUTS, Kernel
 from testctl.system import checkout
+from testctl.system.text import first_of
 
 _MOST = 3
 """Differences that a message lists."""
@@ -61,7 +62,7 @@ def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
             f"kernel {name} is not built: there is none in {directory()}"
             + (f", which has {have}" if have else "") + f"; {command}"
         )  # fmt: skip
-    raise TestbedError(f"kernel {name} is to be built again: {_short(min(others, key=len))}; {command}")
+    raise TestbedError(f"kernel {name} is to be built again: {first_of(min(others, key=len), _MOST)}; {command}")
 
 
 def built(name: str, ccs: Collection[str] | None = ()) -> Kernel | None:
@@ -102,12 +103,7 @@ def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
     why = [text for text in now.differences(was, ccs) if text.partition(" ")[0] in used]
     if why:
         raise TestbedError(
-            f"kernel {kernel.name} is to be built again: {_short(why)}; "
+            f"kernel {kernel.name} is to be built again: {first_of(why, _MOST)}; "
             f"build it with: testctl lab build {kernel.name} --source DIR"
         )
     return kernel
-
-
-def _short(why: list[str]) -> str:
-    more = len(why) - _MOST
-    return ", ".join(why[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -148,7 +149,7 @@ def _command(
     """
     init = home / "init"
     script = checkout.lab() / "boot" / "init.py"
-    init.write_text(f"#!/bin/sh\nexec {_quote(sys.executable)} {_quote(str(script))}\n", encoding="utf-8")
+    init.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(script)])}\n", encoding="utf-8")
     init.chmod(0o755)
     return [
         "setpriv", "--pdeathsig", "KILL",
@@ -165,10 +166,6 @@ def _command(
         f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={checkout.root()}", "PYTHONHASHSEED=0",
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
     ]  # fmt: skip
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _text(log: Path) -> str:

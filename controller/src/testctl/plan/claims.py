@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from testctl.plan.judge import Judge, evaluate
 from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan, Point
+from testctl.system.text import first_of
 
 ClaimVerdict = Literal["reproduced", "differs", "holds", "fails", "not measured"]
 CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = ("reproduced", "differs", "holds", "fails", "not measured")
@@ -194,9 +195,7 @@ def _value(value: Number | str, base: Number | None) -> float | str:
 
 
 def _shown_words(words: Sequence[str]) -> str:
-    different = list(dict.fromkeys(words))
-    more = len(different) - _WORDS_SHOWN
-    return "; ".join([*different[:_WORDS_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+    return first_of(list(dict.fromkeys(words)), _WORDS_SHOWN, "; ")
 
 
 def _than(plan: Plan, expectation: Expectation) -> str:

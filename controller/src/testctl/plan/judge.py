@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan, Point
+from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 POINT_WIDE = "*"
@@ -157,9 +158,8 @@ def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence
     name = in_words(plan, points[worst.point])
     parts.append(f"{label}{worst.worst or worst.text}" + (f" ({name})" if name and name not in worst.text else ""))
     if others:
-        named = ", ".join(in_words(plan, points[one.point]) or one.point for one in others[: _POINTS_SHOWN - 1])
-        more = len(others) - _POINTS_SHOWN + 1
-        parts.append(f"also {named}" + (f" and {more} more" if more > 0 else ""))
+        named = [in_words(plan, points[one.point]) or one.point for one in others]
+        parts.append(f"also {first_of(named, _POINTS_SHOWN - 1)}")
     return "; ".join(parts)
 
 

@@ -68,13 +68,6 @@ class Parameters:
         return found
 
 
-def printed(value: Value) -> str:
-    """A value as a user writes it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
 def plain(value: Value) -> Value:
     """A value as JSON has it: a quantity as an integer in its base unit."""
     return int(value) if isinstance(value, Quantity) else value

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from testctl_agent.spec.types import shown
+
 from testctl.plan.cover import Coverage
 from testctl.plan.model import Plan, Point
 from testctl.plan.points import coverage
-from testctl.plan.registry import printed
 
 Estimate = Callable[[Point], float]
 """Wall seconds that a point takes."""
@@ -28,7 +29,7 @@ class Factor:
 class Summary:
     """A plan at a glance.
 
-    would_set   entity -> {parameter: values as printed, over all points}, what the plan says
+    would_set   entity -> {parameter: values as shown, over all points}, what the plan says
     defaults    the same for what is set because the plan says nothing
     virtual_s   seconds of traffic over all points
     wall_s      the estimate, one point after the other; None without an estimate function
@@ -80,7 +81,7 @@ def summarise(plan: Plan, estimate: Estimate | None = None) -> Summary:
         for target in assignment.targets:
             would_set.setdefault(target.entity, {})[target.param] = tuple(assignment.texts[level] for level in used)
     defaults = {
-        entity: {name: printed(value) for name, value in values.items() if name not in would_set.get(entity, {})}
+        entity: {name: shown(value) for name, value in values.items() if name not in would_set.get(entity, {})}
         for entity, values in plan.defaults.items()
     }
     return Summary(

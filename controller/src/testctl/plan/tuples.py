@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.types import Value, ValueType
+from testctl_agent.spec.types import Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
-from testctl.plan.registry import Parameters, printed
+from testctl.plan.registry import Parameters
 from testctl.plan.targets import Aim, aims_of, rank
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
@@ -176,7 +176,7 @@ def _assignment(
 def _levels(
     w: Written, aims: list[Aim], who: str, problems: Problems
 ) -> tuple[tuple[str, ...], dict[ValueType, tuple[Value, ...]]]:
-    """The values as printed, and per type of value as parsed; no texts when any was refused."""
+    """The values as shown, and per type of value as parsed; no texts when any was refused."""
     types = list(dict.fromkeys(aim.spec.type for aim in aims))
     rows: list[tuple[Value, ...]] = []
     texts: list[str] = []
@@ -189,7 +189,7 @@ def _levels(
             problems.add(node.place, f"{who}: {error}{quoted}")
             bad = True
             continue
-        text = printed(node.value) if isinstance(node, Scalar) else ""
+        text = shown(node.value) if isinstance(node, Scalar) else ""
         if row in rows:
             problems.add(node.place, f"{who}: want every value once; got {show(text)} again")
             bad = True

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from testctl_agent.spec.types import shown
+
 from testctl.results import RunPoint
 
 ABSENT = "–"
@@ -34,7 +36,7 @@ def factors(points: Sequence[RunPoint]) -> list[Factor]:
     columns: dict[tuple[str, str], dict[str, str]] = {}
     for point in points:
         for entity, parameter, value in point.tuples:
-            columns.setdefault((entity, parameter), {})[point.id] = show_value(value)
+            columns.setdefault((entity, parameter), {})[point.id] = shown(value)
     repeats = {point.id: str(point.repeat) for point in points}
     columns[("", "repeat")] = repeats
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -55,10 +57,3 @@ def describe(point: RunPoint, varying: Sequence[Factor]) -> str:
     """A point in words: what distinguishes it, or its id."""
     words = [f"{factor.label} {factor.of[point.id]}" for factor in varying if factor.of.get(point.id, ABSENT) != ABSENT]
     return ", ".join(words) or point.id
-
-
-def show_value(value: object) -> str:
-    """A value of a tuple for reading."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)

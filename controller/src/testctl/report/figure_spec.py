@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from testctl_agent.spec.types import shown
 from testctl_agent.spec.units import Bytes, Duration, Rate
 
 from testctl.plan import FigureSpec, figures_of
@@ -63,5 +64,5 @@ def same_value(a: str, b: str) -> bool:
 
 def _written(value: object) -> str:
     """A switch is on or off, however it was written."""
-    text = ("on" if value else "off") if isinstance(value, bool) else str(value)
+    text = shown(value)
     return {"true": "on", "false": "off"}.get(text, text)

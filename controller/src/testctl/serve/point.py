@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from testctl_agent.spec.types import shown
 
 from testctl.curves import Lane, Window, figure
 from testctl.metrics.stalls.table import ENDS
@@ -56,7 +57,7 @@ class Points:
             "verdict": found.verdict,
             "reason": found.reason,
             "digest": found.digest,
-            "tuples": [[entity, parameter, _shown(value)] for entity, parameter, value in found.tuples],
+            "tuples": [[entity, parameter, shown(value)] for entity, parameter, value in found.tuples],
             "metrics": _metrics(found),
             "virtual": show_time(found.virtual_s * 1e9),
             "wall": show_time(found.wall_s * 1e9),
@@ -124,10 +125,6 @@ def _lane(source: Source, text: str) -> Lane | None:
         if not text or text == f"{flow}/{conn}":
             return flow, conn
     return None
-
-
-def _shown(value: object) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def _metrics(point: RunPoint) -> dict[str, Any]:

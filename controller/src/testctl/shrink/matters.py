@@ -13,7 +13,7 @@ from testctl.plan import Assignment
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate
 from testctl.shrink.ranges import Interval, interval
 from testctl.shrink.trials import Trial
-from testctl.shrink.values import Numbers, Words, choices, shown
+from testctl.shrink.values import Numbers, Words, choices, written
 
 
 @dataclass(frozen=True)
@@ -134,4 +134,4 @@ def default_of(case: Case, smallest: Tuples, item: Tuple3) -> tuple[Value | None
         agent = target.entity.partition(":")[0]
         name = target.param if agent == target.entity else f"{target.entity} {target.param}"
         value = case.found.state("before").get(agent, {}).get(name)
-    return value, "" if value is None else shown(target.spec.type, value)
+    return value, "" if value is None else written(target.spec.type, value)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from testctl_agent.params.types import OrNone
-from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType
+from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType, shown
 from testctl_agent.spec.units import Quantity
 
-from testctl.plan.registry import printed
 from testctl.shrink.ranges import Axis
 
 MOST_WORDS = 8
@@ -93,9 +92,9 @@ def _shower(kind: Amount | Int) -> Callable[[int], str]:
     return lambda value: str(quantity(value))
 
 
-def shown(kind: ValueType, value: Value) -> str:
+def written(kind: ValueType, value: Value) -> str:
     """A value in base units as a plan writes it."""
     number = kind.of if isinstance(kind, OrNone) else kind
     if isinstance(value, int) and not isinstance(value, bool) and isinstance(number, Amount | Int):
         return _shower(number)(value)
-    return printed(value)
+    return shown(value)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from testctl_agent.spec.types import Value
+from testctl_agent.spec.types import Value, shown
 
 from testctl.plan.diagnostics import Place, Problems
 from testctl.plan.model import Assignment
 from testctl.plan.names import Names
-from testctl.plan.registry import Parameters, printed
+from testctl.plan.registry import Parameters
 from testctl.plan.space import Space
 
 _MOST_CHECKED = 10_000  # combinations of the factors that set one parameter
@@ -97,7 +97,7 @@ class _Check:
                 return
         for other in have:
             if other.index != first.index and (pair := self._differ(first, other)):
-                mine, theirs = map(printed, pair)
+                mine, theirs = map(shown, pair)
                 later = self.assignments[other.index].place if other.index >= 0 else place
                 self.problems.add(
                     later, f"{other.who}, {name}: want it the same on {where}; got {theirs}, and {mine} on {first.who}"
