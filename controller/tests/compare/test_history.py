@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-from testctl.compare.history import nights, trends
-from testctl.compare.history_terminal import print_history
+from testctl.cli.history import print_history
+from testctl.compare.history import past_runs, trends
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.compare.written import TUPLES, Given, write_run
@@ -19,12 +18,12 @@ from controller.tests.compare.written import TUPLES, Given, write_run
 def runs(where: Path, values: Sequence[float], **more: object) -> None:
     for day, value in enumerate(values):
         point = Given(metrics={"throughput_bps": value, "latency_mean_us": 7.5}, packets=None)
-        write_run(where / f"night{day:02}", [point], days=day, **more)
+        write_run(where / f"run{day:02}", [point], days=day, **more)
 
 
 def test_in_the_lab_every_step_is_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs(tmp_path, [1e9, 1e9, 0.9e9, 0.9e9, 0.95e9])
-    plan, bed, found, damaged = nights(tmp_path)
+    plan, bed, found, damaged = past_runs(tmp_path)
     assert (plan, bed, len(found), damaged) == ("p", "lab", 5, ())
     moved, steady = trends(found)
     assert (moved.metric, steady.metric, len(steady.levels)) == ("throughput_bps", "latency_mean_us", 1)
@@ -34,7 +33,7 @@ def test_in_the_lab_every_step_is_a_level(tmp_path: Path, capsys: pytest.Capture
     said = moved.to_json()["levels"][1]
     assert (said["run"], said["relative"]) == ("night02", pytest.approx(-0.1))
     assert (said["commit_before"], said["commit"]) == (f"{1:040x}", f"{2:040x}")
-    print_history(plan, found, (moved, steady), False, 3, Console())
+    print_history(plan, found, (moved, steady), False, 3)
     out = capsys.readouterr().out
     assert "→ 9e+08 (2 runs; -10 %, worse) since night02: commit 000000000000" in out
     assert "2 histories, 1 with a change" in out
@@ -45,13 +44,13 @@ def test_by_the_wall_clock_noise_is_no_level(tmp_path: Path, capsys: pytest.Capt
     values = 1e9 * np.random.default_rng(3).normal(1, 0.002, 24)
     values[16:] *= 0.98
     runs(tmp_path, list(values), testbed="netns")
-    _, _, found, _ = nights(tmp_path, "p")
+    _, _, found, _ = past_runs(tmp_path, "p")
     (trend,) = trends(found, "throughput_bps", "bulk")
     assert [one.first for one in trend.levels] == [0, 16]
     assert trend.levels[1].direction == "worse"
     (short,) = trends(found[:8], "throughput_bps")
     assert (len(short.levels), short.enough) == (1, False)
-    print_history("p", found[:8], (short,), True, 3, Console())
+    print_history("p", found[:8], (short,), True, 3)
     assert "1 of them have fewer than 10 runs: no change could be found" in capsys.readouterr().out
 
 
@@ -68,14 +67,14 @@ def test_what_a_history_is_made_of(tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to("n2")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "summary.json").write_text('{"plan": "p", "poin')
-    plan, bed, found, damaged = nights(tmp_path, "p")
-    assert (plan, bed, [night.name for night in found]) == ("p", "lab", ["n0", "n1", "n2"])
+    plan, bed, found, damaged = past_runs(tmp_path, "p")
+    assert (plan, bed, [run.name for run in found]) == ("p", "lab", ["n0", "n1", "n2"])
     assert [words.startswith(str(tmp_path / "torn" / "summary.json")) for words in damaged] == [True]
     (trend,) = trends(found)
     assert trend.values == (2.5, 2.5, 2.5)
     assert trends(found, least_runs=4) == ()
-    assert nights(tmp_path)[0] == "q"
+    assert past_runs(tmp_path)[0] == "q"
     with pytest.raises(PlanError, match="want finished runs of plan z; got runs of: p, q"):
-        nights(tmp_path, "z")
+        past_runs(tmp_path, "z")
     with pytest.raises(PlanError, match="want a directory of runs"):
-        nights(tmp_path / "nowhere")
+        past_runs(tmp_path / "nowhere")

@@ -10,20 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testctl.plan import Plan, Point, summarise
-
-BOOT_S = 2.5
-WALL_PER_VIRTUAL = 2.0
-"""A lab takes about this long to boot, and to analyse a second of a 1 Gb/s flow: a first guess."""
-BOOTED_AGENTS, WALL_PER_AGENT = 3, 0.8
-"""Hosts and switches that are in BOOT_S; for each more its agent and its programs."""
-
-
-def estimate(point: Point) -> float:
-    """Wall seconds of one point in the lab, roughly."""
-    agents = len(point.topology["hosts"]) + len(point.topology["switches"])
-    more_s = WALL_PER_AGENT * max(0, agents - BOOTED_AGENTS)
-    return BOOT_S + more_s + WALL_PER_VIRTUAL * point.duration_ns / 1e9
+from testctl.plan import Plan, overview
 
 
 def lab_memory(plan: Plan) -> tuple[int, int]:
@@ -40,7 +27,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the station of each entity, on a rack
     """
-    said, (need_mb, given_mb) = summarise(plan, estimate), lab_memory(plan)
+    said, (need_mb, given_mb) = overview(plan), lab_memory(plan)
     if as_json:
         where: dict[str, Any] = {"placement": dict(places)} if places else {}
         where |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
@@ -48,8 +35,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{said.name}: {said.about}" if said.about else said.name)
-    wall_s = said.wall_s or 0.0
-    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(wall_s)} with one job")
+    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(said.wall_s)} with one job")
     console.print(f"{_memory(need_mb, given_mb)}\n" if need_mb else "")
     table = Table("swept", "values", box=None)
     for factor in said.factors:

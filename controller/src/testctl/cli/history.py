@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from testctl.cli.shows import AsJson
+
+if TYPE_CHECKING:
+    from testctl.compare.history import PastRun, Trend
 
 
 def history(
@@ -28,13 +32,12 @@ def history(
     """Since when a metric is what it is: every point's levels over all runs of a plan, and which commit began each."""
     from testctl_agent.spec.errors import PlanError
 
-    from testctl.compare.history import nights, trends
-    from testctl.compare.history_terminal import print_history
+    from testctl.compare.history import past_runs, trends
     from testctl.metrics import metric_names
 
     if metric and metric not in metric_names():
         raise PlanError(f"--metric: want a metric's name, see testctl metrics; got {metric}")
-    name, bed, found, damaged = nights(results, plan)
+    name, bed, found, damaged = past_runs(results, plan)
     for words in damaged:
         print(f"passed over: {words}", file=sys.stderr)
     lines = trends(found, metric, flow, runs, seed)
@@ -42,12 +45,56 @@ def history(
         said = {
             "plan": name,
             "testbed": bed,
-            "runs": [night.to_json() for night in found],
+            "runs": [run.to_json() for run in found],
             "trends": [one.to_json() for one in lines],
         }
         print(json.dumps(said, indent=1))
     else:
-        print_history(name, found, lines, bool(metric), runs, Console())
+        print_history(name, found, lines, bool(metric), runs)
+
+
+def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], steady: bool, least_runs: int) -> None:
+    """What changed, newest first; steady: also histories of one level, which are else only counted."""
+    from testctl.compare.stats.change_points import ALPHA, ENOUGH
+    from testctl.compare.terminal import say, tuple_words
+    from testctl.execution.provenance import LAB
+
+    console = Console()
+    say(console, f"{plan} on {runs[-1].testbed}: {len(runs)} runs, {runs[0].started} to {runs[-1].started}")
+    shown = [one for one in trends if steady or len(one.levels) > 1]
+    shown.sort(key=lambda one: one.runs[one.levels[-1].first].started if len(one.levels) > 1 else "", reverse=True)
+    point = ""
+    for one in shown:
+        if one.id != point:
+            point = one.id
+            say(console, f"\n{point}  {tuple_words(one.tuples)}")
+        _print_trend(one, console)
+    few = sum(not one.enough for one in trends)
+    say(console, f"\n{len(trends)} histories, {sum(len(one.levels) > 1 for one in trends)} with a change")
+    if not trends:
+        say(console, f"no point has the metric in {least_runs} runs or more")
+    if few:
+        say(console, f"{few} of them have fewer than {ENOUGH} runs: no change could be found")
+    if runs[-1].testbed != LAB and len(trends) - few:
+        say(console, f"by chance alone {ALPHA:.0%} of {len(trends) - few} would show one")
+
+
+def _print_trend(one: Trend, console: Console) -> None:
+    from testctl.compare.deltas import change_words, value_words
+    from testctl.compare.terminal import say
+
+    first = one.levels[0]
+    say(console, f"  {one.flow} {one.metric}: {value_words(first.median)} ({first.count} runs)")
+    for level in one.levels[1:]:
+        run, before = one.runs[level.first], one.runs[level.first - 1]
+        way = "" if level.direction == "other" else f", {level.direction}"
+        code = "the same code" if run.commit == before.commit else f"commit {before.commit[:12]} → {run.commit[:12]}"
+        kernels = "" if run.kernels == before.kernels else f", kernels {before.kernels} → {run.kernels}"
+        change = change_words(level.relative) or "from 0"
+        say(
+            console,
+            f"    → {value_words(level.median)} ({level.count} runs; {change}{way}) since {run.name}: {code}{kernels}",
+        )
 
 
 def add_to(app: typer.Typer) -> None:

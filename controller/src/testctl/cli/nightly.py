@@ -18,7 +18,7 @@ from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.runs import AsJson, load
 
 if TYPE_CHECKING:
-    from testctl.nightly import Night, Schedule
+    from testctl.nightly import Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
 
@@ -64,17 +64,17 @@ def nightly(
 def _run(
     plan: Plan, budget_s: float, jobs: int, results: Path, resume: bool, like: Path | None, captures: bool
 ) -> tuple[Run | None, Run]:
-    """(The last night, this one)."""
+    """(The last run, this one)."""
     from dataclasses import replace
 
     from testctl.execution.options import Options
     from testctl.execution.run import run_plan
-    from testctl.nightly import interrupted, last_night
+    from testctl.nightly import interrupted, last_run
     from testctl.report import Progress
     from testctl.testbeds.lab import LabTestbed
 
-    last = last_night(results, plan.name)
-    chosen, night = _night(plan, budget_s, jobs, results, like)
+    last = last_run(results, plan.name)
+    chosen, budget = _budgeted(plan, budget_s, jobs, results, like)
     stopped = interrupted(results, plan.name) if resume else None
     bed = LabTestbed.for_points(chosen.points)
     progress = Progress(len(chosen.points), Console(stderr=True))
@@ -82,19 +82,20 @@ def _run(
         results, None, jobs, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
     )
     try:
-        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, policy=night)
+        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, policy=budget)
     except KeyboardInterrupt:
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(INTERRUPTED)
     return (last.run if last else None), now
 
 
-def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, Night]:
-    from testctl.nightly import KEY, Night, cost_ms, last_night, schedule
+def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, TimeBudget]:
+    from testctl.nightly import KEY, TimeBudget, last_run, schedule
     from testctl.nightly import like as like_run
+    from testctl.plan import cost_ms
     from testctl.results import load_run
 
-    last = last_night(results, plan.name)
+    last = last_run(results, plan.name)
     since = last.run.name if last else ""
     if like is not None:
         run = load_run(like)
@@ -102,12 +103,12 @@ def _night(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | N
         if not said:
             raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
         chosen = like_run(plan, run)
-        return chosen, Night(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
+        return chosen, TimeBudget(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
     capacity = last.capacity(budget_s, jobs) if last else None
     chosen = schedule(plan, capacity, last.first if last else ())
     if not chosen.points or cost_ms(chosen.points[0]) > 1000 * budget_s:
         raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
-    return chosen, Night(chosen, budget_s, jobs, capacity, since)
+    return chosen, TimeBudget(chosen, budget_s, jobs, capacity, since)
 
 
 def seconds(text: str) -> float:

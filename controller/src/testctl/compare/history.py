@@ -23,7 +23,7 @@ Tuples = tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
-class Night:
+class PastRun:
     """A finished run, as far as a history needs it.
 
     points  its entries in summary.json
@@ -64,7 +64,7 @@ class Trend:
     tuples: Tuples
     flow: str
     metric: str
-    runs: tuple[Night, ...]
+    runs: tuple[PastRun, ...]
     values: tuple[float, ...]
     levels: tuple[Level, ...]
     enough: bool
@@ -87,7 +87,7 @@ class Trend:
         }  # fmt: skip
 
 
-def nights(results: Path, plan: str = "") -> tuple[str, str, tuple[Night, ...], tuple[str, ...]]:
+def past_runs(results: Path, plan: str = "") -> tuple[str, str, tuple[PastRun, ...], tuple[str, ...]]:
     """Plan, testbed, its finished runs on it, oldest first, and the files that could not be read.
 
     Without a plan that of the newest run; the testbed is that of the plan's newest run.  Raises PlanError when
@@ -98,45 +98,45 @@ def nights(results: Path, plan: str = "") -> tuple[str, str, tuple[Night, ...], 
     damaged: list[str] = []
     found = sorted(_read(results, damaged), key=lambda one: (one[1].started, one[1].name))
     wanted = plan or (found[-1][0] if found else "")
-    mine = [night for name, night in found if name == wanted]
+    mine = [run for name, run in found if name == wanted]
     if not mine:
         others = ", ".join(sorted({name for name, _ in found})) or "none"
         raise PlanError(f"{results}: want finished runs of plan {wanted or '(any)'}; got runs of: {others}")
     bed = mine[-1].testbed
-    return wanted, bed, tuple(night for night in mine if night.testbed == bed), tuple(damaged)
+    return wanted, bed, tuple(run for run in mine if run.testbed == bed), tuple(damaged)
 
 
-def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, Night]]:
+def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
     for path in sorted(results.glob(f"*/{layout.SUMMARY}")):
         if path.parent.is_symlink() or path.parent.name.endswith(layout.IN_PROGRESS):
             continue
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-            yield str(said["plan"]), _night(path.parent.name, said)
+            yield str(said["plan"]), _past_run(path.parent.name, said)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             damaged.append(f"{path}: {error!r}")
 
 
-def _night(name: str, said: Mapping[str, Any]) -> Night:
+def _past_run(name: str, said: Mapping[str, Any]) -> PastRun:
     versions = said.get("versions", {})
     kernels = ", ".join(map(str, versions.get("kernels", {}).values()))
     bed = str(said.get("testbed", LAB))
     points = tuple(point for point in said["points"] if bed == LAB or "reused_from" not in point)
-    return Night(name, str(said["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
+    return PastRun(name, str(said["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
 
 
 def trends(
-    runs: Sequence[Night], metric: str = "", flow: str = "", least_runs: int = 3, seed: int = 1
+    runs: Sequence[PastRun], metric: str = "", flow: str = "", least_runs: int = 3, seed: int = 1
 ) -> tuple[Trend, ...]:
     """Of every point and metric that at least `least_runs` runs measured; points in the newest run's order first.
 
     A run's value is the median of its repetitions.  Without a metric all that prefer a direction.
     """
-    histories: dict[tuple[Tuples, str], list[tuple[Night, float]]] = {}
+    histories: dict[tuple[Tuples, str], list[tuple[PastRun, float]]] = {}
     ids: dict[Tuples, str] = {}
-    for night in reversed(runs):
-        for (tuples, name), values in _values(night, ids).items():
-            histories.setdefault((tuples, name), []).append((night, statistics.median(values)))
+    for run in reversed(runs):
+        for (tuples, name), values in _values(run, ids).items():
+            histories.setdefault((tuples, name), []).append((run, statistics.median(values)))
     found = []
     for (tuples, name), history in histories.items():
         its_flow, _, its_metric = name.rpartition(" ")
@@ -146,9 +146,9 @@ def trends(
     return tuple(found)
 
 
-def _values(night: Night, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], list[float]]:
+def _values(run: PastRun, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], list[float]]:
     found: dict[tuple[Tuples, str], list[float]] = {}
-    for point in night.points:
+    for point in run.points:
         tuples = tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))
         ids.setdefault(tuples, str(point["id"]))
         if point["verdict"] in MEASURED:
@@ -157,7 +157,9 @@ def _values(night: Night, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], li
     return found
 
 
-def _trend(id: str, tuples: Tuples, flow: str, metric: str, history: Sequence[tuple[Night, float]], seed: int) -> Trend:
+def _trend(
+    id: str, tuples: Tuples, flow: str, metric: str, history: Sequence[tuple[PastRun, float]], seed: int
+) -> Trend:
     values = tuple(value for _, value in history)
     exact = history[-1][0].testbed == LAB
     starts = [0, *change_points(values, exact=exact, seed=seed)]
@@ -167,5 +169,5 @@ def _trend(id: str, tuples: Tuples, flow: str, metric: str, history: Sequence[tu
     for index, (start, part, middle) in enumerate(zip(starts, parts, medians, strict=True)):
         before = medians[index - 1] if index else middle
         levels.append(Level(start, len(part), middle, relative(before, middle), direction(metric, middle - before)))
-    runs = tuple(night for night, _ in history)
+    runs = tuple(run for run, _ in history)
     return Trend(id, tuples, flow, metric, runs, values, tuple(levels), exact or len(values) >= ENOUGH)

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan every night within a budget: the most valuable points first, and what changed since the night before."""
+"""A plan within a time budget: the most valuable points first, and what changed since the last run."""
 
-from testctl.nightly.cost import cost_ms
-from testctl.nightly.history import KEY, Last, interrupted, last_night, nights
-from testctl.nightly.night import Night
+from testctl.nightly.budget import TimeBudget
+from testctl.nightly.earlier import KEY, LastRun, interrupted, last_run, nightly_runs
 from testctl.nightly.schedule import Schedule, like, schedule
 
 __all__ = [
     "KEY",
-    "Last",
-    "Night",
+    "LastRun",
     "Schedule",
-    "cost_ms",
+    "TimeBudget",
     "interrupted",
-    "last_night",
+    "last_run",
     "like",
-    "nights",
+    "nightly_runs",
     "schedule",
 ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which points a night runs, and in which order: pure, from the plan, what fits, and what the last night says.
+"""Which points a nightly run has, and in which order: from the plan, what fits, and what the last run says.
 
 The order by value is the plan's alone: costs come from the plan, and one common factor (how fast the machine is)
-does not change it.  That factor only says where the order is cut, and is kept from night to night, so that two
-nights of the same budget run the same points.
+does not change it.  That factor only says where the order is cut, and is kept from run to run, so that two
+runs of the same budget have the same points.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from dataclasses import dataclass
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.nightly.cost import cost_ms
-from testctl.plan import Plan, Point
+from testctl.plan import Plan, Point, cost_ms
 from testctl.plan.prioritise import by_value
 from testctl.results import Run
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A night as it is meant to be.
+    """A nightly run as planned.
 
     points     to be run, in this order
     first      ids of those that come first because they failed or changed
@@ -64,7 +63,7 @@ def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> S
 
 
 def like(plan: Plan, run: Run) -> Schedule:
-    """The points of an earlier night, in its order.  Raises PlanError when the plan has not all of them."""
+    """The points of an earlier nightly run, in its order.  Raises PlanError when the plan has not all of them."""
     known = {point.id: point for point in plan.points}
     if odd := [point.id for point in run.points if point.id not in known]:
         raise PlanError(f"--like {run.name}: want a run of this plan; {plan.file} has no point {odd[0]}")

@@ -2,15 +2,16 @@
 """Plans: read, checked, expanded to points, and held against results."""
 
 from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
+from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.figures import figures_of
 from testctl.plan.judge import ExpectationVerdict, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan, Point
+from testctl.plan.overview import Overview, overview
 from testctl.plan.points import MAX_POINTS, coverage, expand
 from testctl.plan.registry import MetricInfo, Registry
 from testctl.plan.schema import schema
-from testctl.plan.summary import Factor, Summary, summarise
 from testctl.plan.topology import Topology, topology_dir, topology_names
 
 __all__ = [
@@ -22,17 +23,17 @@ __all__ = [
     "Design",
     "Expectation",
     "ExpectationVerdict",
-    "Factor",
     "FigureSpec",
     "Flow",
     "MetricInfo",
     "Ours",
+    "Overview",
     "Plan",
     "Point",
     "PointVerdict",
     "Registry",
-    "Summary",
     "Topology",
+    "cost_ms",
     "coverage",
     "evaluate",
     "evaluate_claims",
@@ -40,8 +41,8 @@ __all__ = [
     "figures_of",
     "load_plan",
     "load_topology",
+    "overview",
     "schema",
-    "summarise",
     "topology_dir",
     "topology_names",
     "verdict_alone",

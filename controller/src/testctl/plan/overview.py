@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dry run tells: how many points, what they cover, what would be set, how long it takes."""
+"""What a dry run shows: how many points, what they cover, what would be set, how long it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from testctl_agent.spec.types import shown
 
+from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
-from testctl.plan.model import Plan, Point
+from testctl.plan.model import Plan
 from testctl.plan.points import coverage
-
-Estimate = Callable[[Point], float]
-"""Wall seconds that a point takes."""
 
 
 @dataclass(frozen=True)
-class Factor:
+class SweptTuple:
     """A swept tuple: its key (entity.parameter) and its values as written."""
 
     key: str
@@ -26,26 +23,26 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Overview:
     """A plan at a glance.
 
     would_set   entity -> {parameter: values as shown, over all points}, what the plan says
     defaults    the same for what is set because the plan says nothing
     virtual_s   seconds of traffic over all points
-    wall_s      the estimate, one point after the other; None without an estimate function
+    wall_s      the estimate for the lab, one point after the other
     """
 
     name: str
     about: str
     points: int
     repeat: int
-    factors: tuple[Factor, ...]
+    factors: tuple[SweptTuple, ...]
     coverage: tuple[Coverage, ...]
     would_set: dict[str, dict[str, tuple[str, ...]]]
     defaults: dict[str, dict[str, str]]
     expectations: tuple[str, ...]
     virtual_s: float
-    wall_s: float | None
+    wall_s: float
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -73,8 +70,8 @@ class Summary:
         }
 
 
-def summarise(plan: Plan, estimate: Estimate | None = None) -> Summary:
-    """The summary of a loaded plan; `estimate` gives the wall seconds of a point."""
+def overview(plan: Plan) -> Overview:
+    """The overview of a loaded plan."""
     would_set: dict[str, dict[str, tuple[str, ...]]] = {}
     for index, assignment in enumerate(plan.assignments):
         used = sorted({point.levels[index] for point in plan.points})
@@ -84,16 +81,16 @@ def summarise(plan: Plan, estimate: Estimate | None = None) -> Summary:
         entity: {name: shown(value) for name, value in values.items() if name not in would_set.get(entity, {})}
         for entity, values in plan.defaults.items()
     }
-    return Summary(
+    return Overview(
         name=plan.name,
         about=plan.about,
         points=len(plan.points),
         repeat=plan.repeat,
-        factors=tuple(Factor(factor.key, factor.texts) for factor in plan.factors),
+        factors=tuple(SweptTuple(factor.key, factor.texts) for factor in plan.factors),
         coverage=coverage(plan),
         would_set=would_set,
         defaults={entity: values for entity, values in defaults.items() if values},
         expectations=tuple(expectation.name for expectation in plan.expectations),
         virtual_s=sum(point.duration_ns for point in plan.points) / 1e9,
-        wall_s=sum(estimate(point) for point in plan.points) if estimate else None,
+        wall_s=sum(map(cost_ms, plan.points)) / 1000,
     )

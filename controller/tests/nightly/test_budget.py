@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A night's choice of points: the same again, whatever the clock did, and what it says of the rest."""
+"""The choice of points within a budget: the same again, whatever the clock did, and what it says of the rest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from testctl.cli.nightly import seconds
-from testctl.nightly import KEY, Night, Schedule, cost_ms, interrupted, last_night, like, nights, schedule
-from testctl.nightly.night import AIM
-from testctl.plan import Plan, load_plan
+from testctl.nightly import KEY, Schedule, TimeBudget, interrupted, last_run, like, nightly_runs, schedule
+from testctl.nightly.budget import AIM
+from testctl.plan import Plan, cost_ms, load_plan
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
 from testctl_agent.spec.errors import PlanError
 
@@ -45,17 +45,17 @@ class Clock:
 
 
 def live(plan: Plan, chosen: Schedule, budget_s: float, capacity: int | None, slow: float = 1.0) -> dict[str, Any]:
-    """A night on a machine that takes `slow` times a cost unit's ms; what it says."""
+    """A nightly run on a machine that takes `slow` times a cost unit's ms; what it says."""
     clock = Clock()
-    night = Night(chosen, budget_s, 1, capacity, clock=clock)
+    budget = TimeBudget(chosen, budget_s, 1, capacity, clock=clock)
     done = []
     for point in chosen.points:
-        if night.admits(point):
+        if budget.admits(point):
             wall_s = cost_ms(point) * slow / 1000
             clock.now += wall_s
-            night.ended(point, wall_s)
+            budget.ended(point, wall_s)
             done.append(point)
-    said = night.summary(replace(plan, points=tuple(done)), Path("results/night"))
+    said = budget.summary(replace(plan, points=tuple(done)), Path("results/night"))
     assert re.fullmatch(r"testctl nightly \S.* --like results/night", said["reproduce"])
     found: dict[str, Any] = said[KEY]
     return found | {"done": [point.id for point in done]}
@@ -120,14 +120,14 @@ def test_what_failed_comes_first_and_changes_only_the_order(plan: Plan) -> None:
 
 def test_points_of_an_interrupted_night_count_with_the_time_they_took(plan: Plan) -> None:
     clock = Clock()
-    night = Night(schedule(plan, None), 100, 2, None, clock=clock)
-    night.ended(plan.points[0], 158.0)  # at two at once 79 s of the 80 that are aimed at
-    assert not night.admits(plan.points[1])
-    assert night.late
+    budget = TimeBudget(schedule(plan, None), 100, 2, None, clock=clock)
+    budget.ended(plan.points[0], 158.0)  # at two at once 79 s of the 80 that are aimed at
+    assert not budget.admits(plan.points[1])
+    assert budget.late
 
 
 def written(results: Path, plan: Plan, name: str, verdicts: dict[str, str], **said: Any) -> Run:
-    """A night on disk, of points without records."""
+    """A nightly run on disk, of points without records."""
     writer = RunWriter.create_at(results / name)
     for point in plan.points:
         write_point(writer.path, PointResult(point=point.to_json(), verdict=verdicts.get(point.id, "pass")))
@@ -137,16 +137,16 @@ def written(results: Path, plan: Plan, name: str, verdicts: dict[str, str], **sa
 
 
 def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
-    assert last_night(tmp_path, "plan") is None
+    assert last_run(tmp_path, "plan") is None
     said = {"budget_s": 60.0, "jobs": 2, "capacity": 5000}
     written(tmp_path, plan, "20260101T000000Z-plan", {})
-    assert last_night(tmp_path, "plan") is None, "a run, but no night"
+    assert last_run(tmp_path, "plan") is None, "a run, but no night"
     a, b, c = (point.id for point in plan.points[:3])
     written(tmp_path, plan, "20260102T000000Z-plan", {a: "skip", b: "fail"}, **said)
     written(tmp_path, plan, "20260103T000000Z-plan", {a: "skip", c: "invalid"}, **said)
     (tmp_path / "20260104T000000Z-plan").mkdir()
-    assert [path.name for path in nights(tmp_path, "plan")] == ["20260102T000000Z-plan", "20260103T000000Z-plan"]
-    last = last_night(tmp_path, "plan")
+    assert [path.name for path in nightly_runs(tmp_path, "plan")] == ["20260102T000000Z-plan", "20260103T000000Z-plan"]
+    last = last_run(tmp_path, "plan")
     assert last is not None
     assert last.first == {b, c}, "one passed again, one is not valid"
     assert last.capacity(60.0, 2) == 5000
@@ -168,7 +168,7 @@ def test_another_night_again(tmp_path: Path, plan: Plan) -> None:
     again = like(plan, run)
     assert again.points == plan.points[3:7]
     assert len(again.left_out) == len(plan.points) - 4
-    assert all(Night(again, 1e-9, 1, 1, timed=False).admits(point) for point in again.points)
+    assert all(TimeBudget(again, 1e-9, 1, 1, timed=False).admits(point) for point in again.points)
     with pytest.raises(PlanError, match="want a run of this plan"):
         like(some, written(tmp_path, plan, "20260102T000000Z-plan", {}))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What earlier nights of the same plan left: how much a budget holds, and which points are to be looked at first."""
+"""What earlier nightly runs of the same plan say: how much a budget holds, and which points come first."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from testctl.results.layout import IN_PROGRESS, SUMMARY
 from testctl.results.reader import read_json
 
 KEY = "nightly"
-"""Of summary.json: a run that has it was a night."""
+"""Of summary.json: a run that has it was a nightly run."""
 GOOD = frozenset({"pass", "skip"})
 
 
 def interrupted(results: Path, plan: str) -> Path | None:
-    """The newest run of a plan that was stopped after its last complete night; None when there is none."""
-    complete = nights(results, plan)
+    """The newest run of a plan that was stopped after its last complete nightly run; None when there is none."""
+    complete = nightly_runs(results, plan)
     stopped = sorted(results.glob(f"*-{plan}{IN_PROGRESS}"))
     return stopped[-1] if stopped and (not complete or stopped[-1].name > complete[-1].name) else None
 
 
 @dataclass(frozen=True)
-class Last:
-    """The last night, and the points to begin with: those that did not pass, or that were not as the night before."""
+class LastRun:
+    """The last run, and the points to begin with: those that did not pass, or that differ from the run before it."""
 
     run: Run
     first: frozenset[str]
 
     def capacity(self, budget_s: float, jobs: int) -> int:
-        """Cost units that the budget holds with so many jobs, by what the last night says."""
+        """Cost units that the budget holds with so many jobs, by what the last run says."""
         said = self.run.summary[KEY]
         if (said["budget_s"], said["jobs"]) == (budget_s, jobs):
             return int(said["capacity"])
         return int(said["capacity"] * (budget_s / said["budget_s"]) * (jobs / said["jobs"]))
 
 
-def nights(results: Path, plan: str) -> list[Path]:
+def nightly_runs(results: Path, plan: str) -> list[Path]:
     """The complete nightly runs of a plan, the oldest first; what can't be read is passed over."""
     found = []
     for path in sorted(results.glob(f"*-{plan}")):
@@ -56,13 +56,13 @@ def nights(results: Path, plan: str) -> list[Path]:
     return found
 
 
-def last_night(results: Path, plan: str) -> Last | None:
-    """The newest night of a plan; None when there is none."""
-    found = nights(results, plan)
+def last_run(results: Path, plan: str) -> LastRun | None:
+    """The newest nightly run of a plan; None when there is none."""
+    found = nightly_runs(results, plan)
     if not found:
         return None
     run = load_run(found[-1])
     first = {point.id for point in run.points if point.verdict not in GOOD}
     if len(found) > 1:
         first |= {one.other for one in compare_runs(load_run(found[-2]), run).differences}
-    return Last(run, frozenset(first))
+    return LastRun(run, frozenset(first))

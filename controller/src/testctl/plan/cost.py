@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a point costs, by the plan alone: the same on every machine and on every night.
+"""What a point costs in the lab, by the plan alone, so that it is the same on every machine.
 
-How long a unit of cost takes is measured and belongs to the night (schedule.py).
+`testctl plan` shows it as wall time; a nightly run measures how long a unit takes here (nightly/budget.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testctl.plan import Point
+from testctl.plan.model import Point
 
 BOOT_MS = 3000
 """A lab boots, and a point is written, in about this time."""
+AGENTS_IN_BOOT, AGENT_MS = 3, 800
+"""Hosts and switches that BOOT_MS includes; each further one starts an agent and its programs."""
 VIRTUAL_S_MS = 500
 """A second of traffic, whatever goes through it: timers, samples of tcp_info."""
 PACKETS_PER_MS = 40
@@ -31,7 +33,9 @@ def cost_ms(point: Point) -> int:
         sent = min(sent, sum(limits))
     mtu = min((int(v["mtu"]) for v in point.settings.values() if v.get("mtu")), default=1500)
     packets = sent / mtu * (1 + 1 / ACK_EVERY)
-    return round(BOOT_MS + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
+    agents = len(point.topology["hosts"]) + len(point.topology["switches"])
+    boot_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT)
+    return round(boot_ms + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
 
 
 def _bytes(options: Mapping[str, object]) -> int:

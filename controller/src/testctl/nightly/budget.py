@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One night while it runs: which points still fit into the budget, and what is written of it."""
+"""A nightly run while it runs: which points still fit into the time budget, and what its summary says of it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from testctl.execution.provenance import from_here
-from testctl.nightly.cost import cost_ms
-from testctl.nightly.history import KEY
+from testctl.nightly.earlier import KEY
 from testctl.nightly.schedule import Schedule
-from testctl.plan import Plan, Point, coverage
+from testctl.plan import Plan, Point, cost_ms, coverage
 from testctl.plan.prioritise import gaps
 
 AIM = 0.8
-"""The share of the budget that a first night fills, so that the next, if somewhat slower, still runs all of it."""
+"""The share of the budget that a first run fills, so that the next, if somewhat slower, still runs all of it."""
 IDLE = 0.6
-"""A night that left points out and took less than this share of what it aimed at makes the next one longer."""
+"""A run that left points out and took less than this share of what it aimed at makes the next one longer."""
 
 
-class Night:
+class TimeBudget:
     """Admits the points of a schedule while the clock allows (testctl.execution.run.AdmissionPolicy).
 
-    capacity   cost units that chose the schedule; None: a first night, the clock alone cuts it
+    capacity   cost units that chose the schedule; None: a first run, the clock alone cuts it
     budget_s   wall seconds for all points
-    timed      whether the clock may end the night; not when it repeats another
+    timed      whether the clock may end the run; not when it repeats another
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Night:
         self._cost = 0
         self._last = 0.0
         self.late = False
-        """Whether the clock ended the night."""
+        """Whether the clock ended the run."""
 
     def admits(self, point: Point) -> bool:
         """Whether it would be done in time; once one would not, none is.  The first is begun in any case."""
@@ -101,7 +100,7 @@ class Night:
         }
 
     def _next(self, left: bool) -> int:
-        """Cost units that the next night of this budget may hold."""
+        """Cost units that the next run of this budget may hold."""
         if self.late:
             return self._cost
         aim = AIM * self._budget_s
