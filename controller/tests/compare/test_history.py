@@ -18,7 +18,7 @@ from controller.tests.compare.written import TUPLES, Given, write_run
 def runs(where: Path, values: Sequence[float], **more: object) -> None:
     for day, value in enumerate(values):
         point = Given(metrics={"throughput_bps": value, "latency_mean_us": 7.5}, packets=None)
-        write_run(where / f"run{day:02}", [point], days=day, **more)
+        write_run(where / f"night{day:02}", [point], days=day, **more)
 
 
 def test_in_the_lab_every_step_is_a_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

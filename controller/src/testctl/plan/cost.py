@@ -26,7 +26,7 @@ ACK_EVERY = 2
 def cost_ms(point: Point) -> int:
     """About the wall time of a point in the lab, in ms of a machine as it was measured once."""
     seconds = point.duration_ns / 1e9
-    rates = [int(v["rate"]) for v in point.settings.values() if isinstance(v.get("rate"), int)]
+    rates = [int(v[n]) for v in point.settings.values() for n in ("rate", "htb_rate") if isinstance(v.get(n), int)]
     sent = min(rates, default=ALONE_BPS) / 8 * seconds
     limits = [_bytes(flow["options"]) for flow in point.flows]
     if limits and all(limits):
