@@ -97,7 +97,7 @@ def test_what_else_may_distinguish_runs_is_said(tmp_path: Path) -> None:
         write_run(tmp_path / name, given(noisy(1000, day)), days=day, testbed="netns", jobs=jobs)
         for day, (name, jobs) in enumerate((("a", 1), ("b", 1), ("c", 2)))
     )
-    turns = "the runs were not made in turns: what changed on the machine between them looks like a change"
+    turns = "the runs were not interleaved: changes of the machine between them look like changes of the code"
     assert judge_runs([a], [b]).doubts == (turns,)
     assert judge_runs([b], [a, c]).doubts == ("other points at once: 1 and 1, 2",)
     assert judge_runs([a], [a]).doubts == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distinguishes runs, and since when: exact in the lab, by statistics elsewhere."""
+"""Comparison of runs and histories: exact in the lab, statistical on other testbeds."""
 
 from testctl.compare.comparability import check_alike, deterministic, open_run
 from testctl.compare.exact import Comparison, Difference, compare_runs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens two runs that can be compared, or says why they can't."""
+"""Opens runs for a comparison, and refuses those that can't be compared, with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testctl.results import Run, layout, load_run
 
 
 def open_run(path: Path) -> Run:
-    """A finished run.  Raises PlanError: none there, in progress, or of no plan."""
+    """A finished run.  Raises PlanError if it does not exist, is in progress, or has no plan."""
     waiting = path.absolute().with_name(f"{path.absolute().name}{layout.IN_PROGRESS}")
     if not path.exists():
         if waiting.exists():
@@ -22,7 +22,7 @@ def open_run(path: Path) -> Run:
         raise PlanError(f"{path}: want the directory of a run; there is none")
     run = load_run(path)
     if not run.complete:
-        raise PlanError(f"{path}: want a finished run; it is in progress; testctl run --resume goes on with it")
+        raise PlanError(f"{path}: want a finished run; it is in progress; testctl run --resume continues it")
     if not isinstance(run.summary.get("plan"), str):
         raise PlanError(f"{path}: want a run with {layout.SUMMARY} that names its plan; it has none")
     return run
@@ -52,7 +52,7 @@ def check_alike(a: Run, b: Run, across_plans: bool = False) -> None:
 
 
 def made_with(run: Run) -> dict[str, str]:
-    """What a run was made with that a comparison names: the code's commit and version, and kernels."""
+    """Versions that a comparison lists: the code's commit and version, and kernels."""
     versions: dict[str, Any] = dict(run.summary.get("versions") or run.versions)
     kernels = versions.get("kernels")
     found: dict[str, str] = {
@@ -64,14 +64,14 @@ def made_with(run: Run) -> dict[str, str]:
 
 
 def versions_moved(a: Run, b: Run) -> tuple[tuple[str, str, str], ...]:
-    """(what, in A, in B) of what they were made with, where it is not the same; "" is none."""
+    """(name, in A, in B) of each version that differs; "" if a run has none."""
     ours, theirs = made_with(a), made_with(b)
     names = [*ours, *(name for name in theirs if name not in ours)]
     return tuple((n, ours.get(n, ""), theirs.get(n, "")) for n in names if ours.get(n) != theirs.get(n))
 
 
 def doubts(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
-    """What beside the code may distinguish runs in wall-clock time, in words."""
+    """Differences besides the code that may affect runs in wall-clock time, as texts."""
     found = []
     for what, key in (("points at once", "jobs"), ("machines", "machine")):
         sides = [sorted({_stated(run, key) for run in side}) for side in (a, b)]
@@ -79,7 +79,7 @@ def doubts(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
             found.append(f"other {what}: {', '.join(sides[0])} and {', '.join(sides[1])}")
     starts = [[str(run.summary.get("started", "")) for run in side] for side in (a, b)]
     if max(starts[0]) < min(starts[1]) or max(starts[1]) < min(starts[0]):
-        found.append("the runs were not made in turns: what changed on the machine between them looks like a change")
+        found.append("the runs were not interleaved: changes of the machine between them look like changes of the code")
     return tuple(found)
 
 

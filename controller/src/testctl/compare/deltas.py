@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much a metric moved, and whether that is better or worse."""
+"""The change of a metric between two runs, and whether it is better or worse."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _RANK = {"pass": 0, "skip": 1, "fail": 2, "invalid": 3, "broken": 4}
 
 @dataclass(frozen=True)
 class Move:
-    """A metric of a point that is not the same in both runs.
+    """A metric of a point that differs between two runs.
 
-    relative   (b - a) / |a|; None where that is no number
-    direction  by the metric's spec; "other" where it prefers neither, or one value is none
+    relative   (b - a) / |a|; None if that is not a number
+    direction  by the metric's spec; "other" if it prefers neither, or one value is None
     """
 
     flow: str
@@ -44,12 +44,12 @@ def _better() -> Mapping[str, str]:
 
 
 def prefers(metric: str) -> str:
-    """ "higher", "lower" or "none"; "none" too for a metric that is no more."""
+    """ "higher", "lower" or "none"; "none" also for a metric that no longer exists."""
     return _better().get(metric, "none")
 
 
 def direction(metric: str, change: float) -> Direction:
-    """What a change of a metric by `change` means."""
+    """The direction of a change of a metric by `change`."""
     wanted = prefers(metric)
     if change == 0 or math.isnan(change) or wanted == "none":
         return "other"
@@ -57,7 +57,7 @@ def direction(metric: str, change: float) -> Direction:
 
 
 def verdict_direction(a: str, b: str) -> Direction:
-    """pass is better than skip, that than fail, and worst is what could not be measured."""
+    """From best to worst: pass, skip, fail, and verdicts of points that could not be measured."""
     change = _RANK.get(b, 0) - _RANK.get(a, 0)
     return "worse" if change > 0 else "better" if change < 0 else "other"
 
@@ -74,7 +74,7 @@ def move(flow: str, metric: str, a: Value, b: Value) -> Move:
 
 
 def moves(a: Mapping[str, Mapping[str, Value]], b: Mapping[str, Mapping[str, Value]], least: float) -> tuple[Move, ...]:
-    """Metrics that both have and whose values differ, by more than the share `least` where that can be said."""
+    """Metrics of both whose values differ, by more than the share `least` if the values are numbers."""
     found = [
         move(flow, name, value, b[flow][name])
         for flow, values in a.items()

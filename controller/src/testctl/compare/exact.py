@@ -15,12 +15,12 @@ from testctl.results import Run, RunPoint
 
 @dataclass(frozen=True)
 class Difference:
-    """A point that both runs have and that is not the same.
+    """A point of both runs that differs.
 
     point, other  its id in A and in B
-    asked         (entity, parameter, in A, in B) of what was asked differently
-    moves         every metric whose value moved
-    first         the first packet that differs; None where the digests are the same
+    asked         (entity, parameter, in A, in B) of each tuple that differs
+    moves         every metric whose value changed
+    first         the first packet that differs; None if the digests are the same
     """
 
     point: str
@@ -35,7 +35,7 @@ class Difference:
 
     @property
     def direction(self) -> Direction:
-        """worse if its verdict or any metric is, else better if any is."""
+        """worse if the verdict or any metric is worse, else better if any is better."""
         said = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
         return "worse" if "worse" in said else "better" if "better" in said else "other"
 
@@ -56,11 +56,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What distinguishes run A from run B.
+    """The differences between run A and run B.
 
-    same        points with the same digest, verdict and metrics
-    versions    (what, in A, in B) of what they were made with
-    metrics_a   metrics that only A's points have, metrics_b B's: no difference of the points
+    same        number of points with the same digest, verdict and metrics
+    versions    (name, in A, in B) of the versions that differ
+    metrics_a   metrics that only A's points have (metrics_b: B's); they do not make a point differ
     """
 
     runs: tuple[str, str]
@@ -78,7 +78,7 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether a verdict or metric is worse, or a point is no longer there."""
+        """Whether a verdict or metric is worse, or a point is missing in B."""
         return bool(self.only_a) or any(one.direction == "worse" for one in self.differences)
 
     def to_json(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Comparison:
 def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
     """Points are matched by id, else by tuples; they agree when digest, verdict and metrics do.
 
-    least: metrics that moved by no more than this share are left out; points still differ by their digests.
+    least: metrics that changed by at most this share are left out; points may still differ by their digests.
     """
     matched = match_points(a, b)
     found = [difference(pair, least) for pair in matched.pairs]
@@ -119,7 +119,7 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
 
 
 def difference(pair: Pair, least: float = 0.0) -> Difference | None:
-    """What distinguishes the two; None when nothing does."""
+    """The difference of the two points; None if they are equal."""
     a, b = pair.a, pair.b
     moved = moves(a.metrics, b.metrics, least)
     if (a.digest, a.verdict) == (b.digest, b.verdict) and not moved:

@@ -19,13 +19,13 @@ FORMS: Mapping[str, Callable[[Verdicts], str]] = {"junit": junit, "sarif": sarif
 
 
 def uri_of(run: Path) -> str:
-    """Of the plan that a run kept: what findings are pinned to."""
+    """URI of a run's copy of its plan, the location of findings."""
     plan = run / layout.PLAN
     return plan.as_uri() if plan.is_absolute() else quote(plan.as_posix())
 
 
 def write_verdicts(said: Verdicts, wanted: Mapping[str, Path | None]) -> None:
-    """Write the forms that are wanted, {form: file}.  Raises PlanError when a file can't be written."""
+    """Write the selected formats, {format: file}.  Raises PlanError if a file can't be written."""
     for form, path in wanted.items():
         if path is None:
             continue

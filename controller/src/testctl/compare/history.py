@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a plan's points over all runs below a directory of results: levels, and what began each."""
+"""The history of a plan's points over all runs in a directory of results: levels, and the run that began each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Tuples = tuple[tuple[str, str, str], ...]
 class PastRun:
     """A finished run, as far as a history needs it.
 
-    points  its entries in summary.json
+    points  the points of summary.json
     """
 
     name: str
@@ -42,7 +42,7 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Level:
-    """Values that belong together: of the runs from index `first` on, `count` of them; relative to the one before."""
+    """A constant level: `count` runs from index `first` on; `relative` to the level before."""
 
     first: int
     count: int
@@ -57,7 +57,7 @@ class Trend:
 
     runs    the runs that measured it, oldest first, and their values
     levels  at least one
-    enough  whether a change could have been found
+    enough  whether there are enough runs to detect a change
     """
 
     id: str
@@ -90,8 +90,8 @@ class Trend:
 def past_runs(results: Path, plan: str = "") -> tuple[str, str, tuple[PastRun, ...], tuple[str, ...]]:
     """Plan, testbed, its finished runs on it, oldest first, and the files that could not be read.
 
-    Without a plan that of the newest run; the testbed is that of the plan's newest run.  Raises PlanError when
-    there is none.
+    Without a plan, the plan of the latest run; the testbed is that of the plan's latest run.  Raises PlanError if
+    there is no run.
     """
     if not results.is_dir():
         raise PlanError(f"{results}: want a directory of runs; there is none")
@@ -128,9 +128,9 @@ def _past_run(name: str, said: Mapping[str, Any]) -> PastRun:
 def trends(
     runs: Sequence[PastRun], metric: str = "", flow: str = "", least_runs: int = 3, seed: int = 1
 ) -> tuple[Trend, ...]:
-    """Of every point and metric that at least `least_runs` runs measured; points in the newest run's order first.
+    """A trend for every point and metric that at least `least_runs` runs measured, in the latest run's order.
 
-    A run's value is the median of its repetitions.  Without a metric all that prefer a direction.
+    A run's value is the median of its repetitions.  Without `metric`, all metrics that prefer a direction.
     """
     histories: dict[tuple[Tuples, str], list[tuple[PastRun, float]]] = {}
     ids: dict[Tuples, str] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts as JUnit XML, in the form that Jenkins' and GitLab's readers take: testsuites, testsuite, testcase."""
+"""Verdicts as JUnit XML, in the format that Jenkins and GitLab read: testsuites, testsuite, testcase."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 from testctl.compare.verdicts import Case, Verdicts
 
 _UNFIT = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 can't hold."""
+"""Characters that XML 1.0 does not allow."""
 _TAGS = {"fail": "failure", "error": "error", "skip": "skipped"}
 
 
 def junit(said: Verdicts) -> str:
-    """The file's text.  Points that are the same are one case, so that a count of all is not lost."""
+    """The file's text.  Equal points are one case, so that their number is kept."""
     same = [Case("same", f"{said.same} points are the same", "pass")] if said.same else []
     cases = (*same, *said.cases)
     counts = {

@@ -11,7 +11,7 @@ _ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
 def markdown(said: Verdicts) -> str:
-    """The file's text: a verdict, counts, and what was found, worst first."""
+    """The file's text: a verdict, counts, and the findings, worst first."""
     bad = said.count("fail", "error")
     lines = [f"# {_cell(said.title)}", "", f"**{'worse' if bad else 'nothing is worse'}**: {_cell(said.summary)}", ""]
     found = [(case, finding) for case in said.cases for finding in case.findings]
@@ -29,7 +29,7 @@ def _tuples(case: Case) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays within a table's cell and is not markup."""
+    """Text escaped for a table's cell."""
     flat = " ".join(text.split())
     for char in "\\|`*_<>[]":
         flat = flat.replace(char, f"\\{char}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which point of one run is which of another."""
+"""Matches the points of one run with those of another."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Pair:
-    """A point of A and the one of B that is the same test.
+    """A point of A and the point of B that is the same test.
 
-    asked  (entity, parameter, in A, in B) of what was asked differently, for all points alike
+    asked  (entity, parameter, in A, in B) of each tuple that differs, the same for all points
     """
 
     a: RunPoint
@@ -33,16 +33,16 @@ class Matched:
 
 
 def repeat_of(point: RunPoint) -> int:
-    """Which repetition it is, from 0."""
+    """The number of the repetition, from 0."""
     return int(point.point.get("repeat", 0))
 
 
 def match_points(a: Run, b: Run) -> Matched:
-    """Pairs in A's order: by id; what is left by tuples; then by the tuples that both runs ask alike.
+    """Pairs in A's order: by id; then the unmatched points by tuples; then by the tuples that are equal in both runs.
 
-    Ids differ where something beside the plan's tuples determines a point (a default, the topology).  The third
-    step is for runs of which one was told to set something else (--set): a tuple whose values are others in
-    the points that are left is passed over, if the remaining ones still tell all points apart.
+    Ids differ if something other than the plan's tuples determines a point (a default, the topology).  The third
+    step is for runs with different values (--set): a tuple whose values differ in the unmatched points is ignored,
+    if the other tuples still distinguish all points.
     """
     pairs: list[Pair] = []
     left, right = list(a.points), list(b.points)
@@ -59,7 +59,7 @@ def match_points(a: Run, b: Run) -> Matched:
 def _pair(
     left: Sequence[RunPoint], right: Sequence[RunPoint], key_of: Callable[[RunPoint], Hashable], pairs: list[Pair]
 ) -> tuple[list[RunPoint], list[RunPoint]]:
-    """Pair the points whose key is that of one point of each run; the points that are left."""
+    """Pair points whose key is unique in each run; returns the unmatched points."""
     ours, theirs = Counter(map(key_of, left)), Counter(map(key_of, right))
     found = {key_of(point): point for point in right}
     met = {key for key, count in ours.items() if count == 1 and theirs.get(key) == 1}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first packet at which two records of one point part ways.
+"""Finds the first packet that differs between two records of one point.
 
-Compared is what a digest covers: packets, then TCP's traced events, then samples of tcp_info, in the order in which
-they are stored (the same for the same input); not the timestamp option, whose offset a kernel draws at random.
+The comparison covers what a digest covers: packets, then TCP's traced events, then samples of tcp_info, in the order
+in which they are stored (the same for the same input).  It ignores the timestamp option, because its offset is random.
 Columns are read one by one, so that millions of packets take little memory.
 """
 
@@ -30,13 +30,13 @@ TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": 
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where records of a point differ first.
+    """The first difference between two records of a point.
 
-    what     "packet", "tcp_event" or "tcp_info": the record that differs; "" when none does or can be compared
-    index    which record of its table, from 0; time_ns, where, flow: of A's record, or of B's where A's ended
-    fields   {column: (in A, in B)} of that record
-    ended    "a" or "b" when that one has no such record
-    note     in words, why there is nothing to compare
+    what     "packet", "tcp_event" or "tcp_info": the record that differs; "" if none differs or can be compared
+    index    its number in the table, from 0; time_ns, where, flow: of A's record, or of B's if A's table ended
+    fields   {column: (in A, in B)} of the columns that differ
+    ended    "a" or "b" if that run has no such record
+    note     text: why there is nothing to compare
     """
 
     what: str = ""
@@ -57,7 +57,7 @@ class FirstDifference:
         }  # fmt: skip
 
     def words(self) -> str:
-        """For a person, one line."""
+        """The difference as one line of text."""
         if self.note:
             return self.note
         place = f"{self.what} {self.index}"
@@ -71,7 +71,7 @@ class FirstDifference:
 
 
 def _value(name: str, value: Any) -> str:
-    """A field as one reads it: flags, ECN and fate by their names."""
+    """A field as text: flags, ECN and packet action by their names."""
     if name == "flags":
         return "|".join(flag for bit, flag in enumerate(_FLAGS) if value >> bit & 1) or "none"
     names = {"ecn": _ECN, "fate": FATES}.get(name, ())
@@ -79,7 +79,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def first_difference(a: Path, b: Path) -> FirstDifference:
-    """Of two points' directories.  What can't be read is said in `note`, never raised."""
+    """The first difference between two points' directories.  Read errors are reported in `note`, not raised."""
     try:
         for what, file in TABLES.items():
             there = [(point / file).exists() for point in (a, b)]
@@ -139,7 +139,7 @@ def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
 
 
 def _first_of(a: pa.ChunkedArray, b: pa.ChunkedArray, most: int) -> int:
-    """The first index below `most` at which two columns differ; `most` when there is none."""
+    """The first index below `most` at which two columns differ; `most` if there is none."""
     if pa.types.is_dictionary(a.type):
         names = sorted({name for one in (a, b) for chunk in one.chunks for name in chunk.dictionary.to_pylist()})
         ours, theirs = (_codes(one, names)[:most] for one in (a, b))

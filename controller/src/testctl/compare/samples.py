@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of runs in wall-clock time: points that are equal but for their repetition, and what they measured."""
+"""Cells of runs in wall-clock time: points that differ only in their repetition, and their measurements."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cell:
 
 
 def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
-    """Cells in the order of A's points; several runs of a side are taken together."""
+    """Cells in the order of A's points; the runs of one side are combined."""
     sides = [_gathered(runs) for runs in (a, b)]
     keys = [*sides[0], *(key for key in sides[1] if key not in sides[0])]
     return tuple(_cell(sides[0].get(key, []), sides[1].get(key, [])) for key in keys)
@@ -56,7 +56,7 @@ def _gathered(runs: Sequence[Run]) -> dict[Identity, list[RunPoint]]:
 
 
 def identity(point: RunPoint) -> Identity:
-    """What a point tests, whatever its repetition."""
+    """What a point tests, without its repetition."""
     return frozenset(((entity, parameter), str(value)) for entity, parameter, value in point.tuples)
 
 

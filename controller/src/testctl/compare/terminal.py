@@ -62,7 +62,7 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
             console, f"a change of one of {found.comparisons} can be found with {found.needed} repetitions of each side"
         )
     if not found.differs:
-        say(console, "no difference that repetitions would show" if none else "nothing can be said: too few samples")
+        say(console, "no difference that repetitions would show" if none else "no verdict: too few samples")
 
 
 def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
@@ -138,10 +138,10 @@ def _table(moves: Sequence[Move]) -> Table:
 
 
 def _columns(*names: str) -> Table:
-    """Where there is no room a cell goes on below: no name or number is cut."""
+    """A table whose cells wrap when they are too wide: no name or number is truncated."""
     return Table(*(Column(name, overflow="fold") for name in names), box=None)
 
 
 def say(console: Console, text: str) -> None:
-    """Text as it is: not marked up, and not broken into lines."""
+    """Print text without markup and without wrapping."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts for machines that build and test: one form of a comparison or a run, from which all files are made."""
+"""Verdicts for CI: one data model of a comparison or a run, from which all file formats are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "i
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is worth a line.
+    """One line of a report.
 
     rule  a metric's name, or "verdict", "digest", "missing", "new"
     """
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A point: how it ended, and what was found of it."""
+    """A point: its verdict and its findings."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """title: what was compared; plan: URI of the plan's file, to which findings are pinned; summary: one line."""
+    """title: what was compared; plan: URI of the plan's file, the location of findings; summary: one line."""
 
     title: str
     plan: str
@@ -56,12 +56,12 @@ class Verdicts:
 
 
 def verdicts_of(found: Comparison | Statistical, plan: str) -> Verdicts:
-    """Of a comparison; plan is the URI that findings are pinned to."""
+    """The verdicts of a comparison; plan is the URI of the plan's file."""
     return of_comparison(found, plan) if isinstance(found, Comparison) else of_statistical(found, plan)
 
 
 def of_comparison(found: Comparison, plan: str) -> Verdicts:
-    """A case for each point that differs; the same ones are counted."""
+    """A case for each point that differs; equal points are counted."""
     cases = [_of_difference(one) for one in found.differences]
     gone = Finding("missing", "worse", f"the point is not in {found.runs[1]}")
     new = Finding("new", "other", f"the point is not in {found.runs[0]}")
@@ -74,7 +74,7 @@ def of_comparison(found: Comparison, plan: str) -> Verdicts:
 
 
 def of_statistical(found: Statistical, plan: str) -> Verdicts:
-    """A case for each cell; one without any metric that could be judged is skipped."""
+    """A case for each cell; a cell without a metric that could be judged is skipped."""
     words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
     return Verdicts(_title(found.runs), plan, words, tuple(map(_of_cell, found.cells)))
 

@@ -56,7 +56,7 @@ class TimeBudget:
         """Whether the clock ended the run."""
 
     def admits(self, point: Point) -> bool:
-        """Whether it would be done in time; once one would not, none is.  The first is begun in any case."""
+        """Whether the point would end in time; after a refusal no point is admitted.  The first point always is."""
         if self._timed and not self.late and (self._admitted or self._cost):
             limit = self._budget_s * (AIM if self._capacity is None else 1.0)
             per_cost = self._spent / self._cost if self._cost else 0.001
@@ -66,7 +66,7 @@ class TimeBudget:
         return not self.late
 
     def ended(self, point: Point, wall_s: float) -> None:
-        """A point is done; one that was not admitted is from a run that was interrupted, and took its time then."""
+        """Count a finished point; one that was not admitted comes from an interrupted run, and its time counts too."""
         if point.id not in self._admitted:
             self._reused_s += wall_s / self._jobs
         self._spent += wall_s

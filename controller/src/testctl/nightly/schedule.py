@@ -22,9 +22,9 @@ from testctl.results import Run
 class Schedule:
     """A nightly run as planned.
 
-    points     to be run, in this order
-    first      ids of those that come first because they failed or changed
-    left_out   the rest of the plan's, the most valuable first
+    points     the points to run, in this order
+    first      ids of the points that are run first because they failed or changed
+    left_out   the other points of the plan, the most valuable first
     """
 
     points: tuple[Point, ...]
@@ -44,9 +44,9 @@ def ranked(plan: Plan) -> list[Point]:
 
 
 def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> Schedule:
-    """As many of the most valuable points as `capacity` (cost units) holds; None: it isn't known yet, so all.
+    """The most valuable points that fit into `capacity` (cost units); None: unknown, so all points.
 
-    Those of `first` come first; they take room from the others only if they would not have been chosen anyway.
+    Points of `first` are run first; they replace others only if they would not have been selected anyway.
     """
     order = ranked(plan)
     urgent = [point for point in order if point.id in first]
@@ -73,7 +73,7 @@ def like(plan: Plan, run: Run) -> Schedule:
 
 
 def _prefix(order: Sequence[Point], room: int) -> list[Point]:
-    """Up to the first that does not fit."""
+    """The points before the first one that does not fit."""
     chosen = []
     for point in order:
         room -= cost_ms(point)

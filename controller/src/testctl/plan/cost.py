@@ -15,16 +15,16 @@ BOOT_MS = 3000
 AGENTS_IN_BOOT, AGENT_MS = 3, 800
 """Hosts and switches that BOOT_MS includes; each further one starts an agent and its programs."""
 VIRTUAL_S_MS = 500
-"""A second of traffic, whatever goes through it: timers, samples of tcp_info."""
+"""A second of traffic without packets: timers, samples of tcp_info."""
 PACKETS_PER_MS = 40
-"""Through the lab, from captures to records, and to metrics."""
+"""Rate of the whole pipeline: the lab, captures to records, and metrics."""
 ALONE_BPS = 1_000_000_000
-"""What a flow is taken to reach where no port has a rate."""
+"""Assumed rate of a flow if no port has a rate."""
 ACK_EVERY = 2
 
 
 def cost_ms(point: Point) -> int:
-    """About the wall time of a point in the lab, in ms of a machine as it was measured once."""
+    """Estimated wall time of a point in the lab, in ms of a reference machine."""
     seconds = point.duration_ns / 1e9
     rates = [int(v[n]) for v in point.settings.values() for n in ("rate", "htb_rate") if isinstance(v.get(n), int)]
     sent = min(rates, default=ALONE_BPS) / 8 * seconds

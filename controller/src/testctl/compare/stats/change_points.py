@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a history of one number begins a new level.
+"""Finds the runs at which the history of one number begins a new level.
 
-Whether there is a change says a permutation test (compare.stats.energy) at ALPHA over the whole history; what is
-before and after is then looked at in the same way.  Three things are treated on their own:
+A permutation test (compare.stats.energy) at ALPHA over the whole history decides whether there is a change; the parts
+before and after it are then tested in the same way.  There are three special cases:
 
-two modes     the values are also tested relative to their modes, where a change within modes is not hidden by
-              the distance between them; ALPHA is shared by both tests
-autocorrelation  runs next to each other are alike on many testbeds, which is no change; where the values around their
-              levels are correlated, the test must also be passed by what a first-order autoregression leaves
-exact         on a deterministic testbed a number repeats to its last bit, and every difference is a change
+two modes     the values are also tested relative to their modes, so that the distance between the modes does not hide
+              a change within them; both tests share ALPHA
+autocorrelation  on many testbeds neighbouring runs are similar, which is no change; if the values around their levels
+              are correlated, the residuals of a first-order autoregression must also pass the test
+exact         on a deterministic testbed a number repeats exactly, and every difference is a change
 
-Where both sides have one mode, or no value in common, FD.io's jumpavg (least description length) says at which run
-exactly; alone it takes the alternation of two modes for changes.
+If both sides have one mode, or no value in common, FD.io's jumpavg (minimum description length) determines the exact
+run; alone it mistakes the alternation of two modes for changes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from testctl.compare.stats.energy import Floats, strongest_split
 from testctl.compare.stats.modes import two_modes, within_modes
 
 ALPHA = 0.01
-"""Of histories without a change, the share in which one is found, where runs do not depend on each other."""
+"""The share of false alarms in histories without a change, if runs are independent."""
 LEAST = 3
-"""Values that a level has at least."""
+"""Minimum number of values in a level."""
 ENOUGH = 10
-"""Values below which no test can reach ALPHA: five and five may be in order by chance once in 126 times, and
-of all splits one is chosen."""
+"""Minimum number of values: with fewer no test can reach ALPHA.  Five and five are in order by chance once in 126
+times, and one of all splits is chosen."""
 NEAR = 6
-"""Of a history, the part by which ranks may misplace a change between values that are all above others."""
+"""Denominator of the part of a history by which ranks may misplace a change between fully separated values."""
 _NOTICED = 1.2
-"""Autocorrelation, in units of 1 / sqrt(n), from which on it is taken off."""
+"""Autocorrelation, in units of 1 / sqrt(n), above which it is removed."""
 _MOST = 0.95
 _COUNTS = 1000
 """Whole numbers below this repeat by chance (drops, timeouts); larger ones and fractions do not."""
@@ -43,8 +43,8 @@ _COUNTS = 1000
 def change_points(values: Sequence[float | None] | Floats, *, exact: bool | None = None, seed: int = 1) -> list[int]:
     """Indexes of `values` at which a new level begins, ascending; never 0.
 
-    None, NaN and infinite values are passed over.  exact: every difference is a change (a deterministic testbed);
-    None: as the values look, that is when half of the neighbours, or more, are equal to the last bit.
+    None, NaN and infinite values are ignored.  exact: every difference is a change (a deterministic testbed);
+    None: decide from the values: exact if at least half of the neighbours are equal to the last bit.
     """
     numbers = np.array([math.nan if value is None else float(value) for value in values], dtype=float)
     place = np.flatnonzero(np.isfinite(numbers))
@@ -54,7 +54,7 @@ def change_points(values: Sequence[float | None] | Floats, *, exact: bool | None
 
 
 def looks_exact(values: Floats) -> bool:
-    """Whether values repeat as only a deterministic testbed's do."""
+    """Whether values repeat exactly, as only those of a deterministic testbed do."""
     if len(values) < 2:
         return False
     telling = (np.abs(values) >= _COUNTS) | (values != np.round(values))
@@ -79,7 +79,7 @@ def _levels(values: Floats, start: int, seed: int) -> list[int]:
 
 
 def first_change(values: Floats, seed: int) -> int | None:
-    """The clearest change of one history; None where there is none at ALPHA."""
+    """The strongest change of one history; None if there is none at ALPHA."""
     modes = two_modes(values)
     tested = [values] if modes is None else [values, within_modes(values, modes)]
     alpha = ALPHA / len(tested)
@@ -95,14 +95,14 @@ def first_change(values: Floats, seed: int) -> int | None:
 
 
 def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int) -> bool:
-    """Whether a change is still there after the correlation of neighbours was taken off."""
+    """Whether a change remains after the correlation of neighbours is removed."""
     around = np.concatenate([values[:at] - values[:at].mean(), values[at:] - values[at:].mean()])
     square = float(around @ around)
     if square == 0:
         return True
     count = len(values)
     seen = float(around[1:] @ around[:-1]) / square
-    # Both means were taken off, each from about half of the values: Kendall's bias, -(1 + 3 phi) / n, twice.
+    # Both means were subtracted, each from about half of the values: Kendall's bias, -(1 + 3 phi) / n, twice.
     phi = min(seen + (2 + 6 * seen) / count, _MOST)
     if phi * count**0.5 < _NOTICED:
         return True
@@ -111,16 +111,16 @@ def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int)
 
 
 def _exactly(values: Floats, at: int) -> int:
-    """jumpavg's place of a change near `at`.
+    """jumpavg's index of a change near `at`.
 
-    Ranks alone don't tell where: of a clear fall, the first lower values may happen to be the highest of the lower.
+    Ranks alone don't determine the index: after a clear drop, the first low values may be the highest low values.
     """
     near = [place for place in jumpavg_changes(values) if _better(values, place, at)]
     return min(near, key=lambda place: abs(place - at)) if near else at
 
 
 def _better(values: Floats, place: int, at: int) -> bool:
-    """Whether a change near `at` may rather be at `place`: it is one of levels there, not of modes that take turns."""
+    """Whether a change near `at` may be at `place` instead: a change of levels, not an alternation of modes."""
     before, after = values[:place], values[place:]
     if before.max() < after.min() or after.max() < before.min():
         return abs(place - at) <= max(LEAST, len(values) // NEAR)
@@ -128,7 +128,7 @@ def _better(values: Floats, place: int, at: int) -> bool:
 
 
 def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:
-    """What FD.io's jumpavg says alone; its model wants values above zero, so that lower ones are shifted."""
+    """The changes by FD.io's jumpavg alone; its model needs values above zero, so lower ones are shifted."""
     import jumpavg  # type: ignore[import-untyped]
 
     numbers = np.asarray(values, dtype=float)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a sequence change its distribution somewhere?  An energy statistic over ranks, judged by permutation: seeded.
 
-Of every split the energy distance (Székely and Rizzo) between what is before and after, as Matteson and James's
-E-divisive takes it, but of ranks: two modes far apart, or a tail, then weigh no more than their share of the values.
-The largest of all splits is compared with the largest of permuted sequences, so that looking everywhere costs
-nothing: where nothing changes, p is at most alpha in a share alpha of sequences, whatever their distribution.
+For every split the energy distance (Székely and Rizzo) between the parts before and after is computed, as in Matteson
+and James's E-divisive, but of ranks: two distant modes, or a tail, then count only by their share of the values.  The
+largest of all splits is compared with the largest of permuted sequences, so testing every split needs no correction:
+without a change, p is at most alpha in a share alpha of sequences, for any distribution.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 DRAWS = 999
 ENOUGH = 15
-"""Permutations that do as well as the sequence itself, after which no more are drawn (Besag and Clifford)."""
+"""Drawing stops after this many permutations with a statistic as large as the sequence's (Besag and Clifford)."""
 _BATCH = 200
 _ROUNDING = 1e-9
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def ranks_of(values: Floats) -> Floats:
-    """Ranks from 1, equal values sharing the mean of theirs."""
+    """Ranks from 1; equal values get the mean of their ranks."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
     ranks: Floats = (last - (counts - 1) / 2)[codes]
@@ -30,7 +30,7 @@ def ranks_of(values: Floats) -> Floats:
 
 
 def energies(sequences: Floats, least: int) -> Floats:
-    """Of each row, the energy statistic of the splits least, least + 1, …, n - least."""
+    """The energy statistic of each row for the splits least, least + 1, …, n - least."""
     rows, count = sequences.shape
     earlier, to_all = np.empty((rows, count)), np.empty((rows, count))
     for index in range(count):
@@ -47,7 +47,7 @@ def energies(sequences: Floats, least: int) -> Floats:
 
 
 def strongest_split(values: Floats, least: int, seed: int) -> tuple[int, float]:
-    """Where the second level would begin, and p of there being one.  Needs 2 * least values or more."""
+    """(index at which the second level would begin, p of the split).  Needs at least 2 * least values."""
     ranks = ranks_of(values)
     found = energies(ranks[None], least)[0]
     generator = np.random.default_rng([seed, len(values)])

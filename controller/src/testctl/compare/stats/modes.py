@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether values have two modes, and which is of which.
+"""Decides whether values have two modes, and assigns values to modes.
 
-A mode may be where a host's memory or interrupts happened to land.  Means of such values move when the share of
-the modes does, and their variance hides a change within them.
+Modes may come from the placement of a host's memory or interrupts.  The mean of such values changes with the share
+of the modes, and their variance hides a change within a mode.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import numpy as np
 from testctl.compare.stats.energy import Floats
 
 LEAST = 8
-"""Values below which nothing is said of modes."""
+"""Minimum number of values for a decision about modes."""
 APART = 4.0
-"""How far modes are apart, as Ashman's D; clear from 2 on, but the best cut of one normal mode already has 2.7."""
+"""Minimum distance of modes as Ashman's D.  Modes are separate from 2 on; the best cut of one normal mode has 2.7."""
 SHARE = 0.1
-"""Of the values, what the smaller mode has at least (and never a single one)."""
+"""Minimum share of the values in the smaller mode (which also needs more than one value)."""
 ROUNDINGS = 8
-"""In units of the largest value's last place: what a subtraction and a change of unit may have rounded."""
+"""Maximum rounding error of a subtraction and a unit conversion, in units of the largest value's last place."""
 MUCH_BETTER = 10.0
-"""By how much two modes must improve on one: Kass and Raftery's "very strong" difference of BIC."""
+"""Minimum improvement of two modes over one: Kass and Raftery's "very strong" difference of BIC."""
 
 
 @dataclass(frozen=True)
 class Modes:
-    """Two modes: the values from `cut` on are of the upper."""
+    """Two modes: values from `cut` on belong to the upper one."""
 
     cut: float
     lower: float
     upper: float
-    share: float  # of the values, those of the upper
+    share: float  # of the values in the upper mode
 
 
 def two_modes(values: Floats) -> Modes | None:
-    """The two modes of values; None where one describes them as well."""
+    """The two modes of values; None if one mode describes them as well."""
     count = len(values)
     if count < LEAST:
         return None
@@ -60,7 +60,7 @@ def two_modes(values: Floats) -> Modes | None:
 
 
 def within_modes(values: Floats, modes: Modes) -> Floats:
-    """The values, each relative to the median of its mode; those apart by no more than rounding are made equal."""
+    """The values, each relative to the median of its mode; values that differ only by rounding are made equal."""
     found: Floats = values - np.where(values >= modes.cut, modes.upper, modes.lower)
     order = np.argsort(found)
     ordered = found[order]
@@ -70,7 +70,7 @@ def within_modes(values: Floats, modes: Modes) -> Floats:
 
 
 def _bic(*groups: Floats) -> float:
-    """Of values that are each in a normal mode of its own mean, all of one variance, and its own share."""
+    """BIC of groups of values: each group is a normal mode with its own mean and share; the variance is common."""
     count = sum(len(group) for group in groups)
     variance = max(sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / count, 1e-300)
     shares = sum(len(group) * float(np.log(len(group) / count)) for group in groups)

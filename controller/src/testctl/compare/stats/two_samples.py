@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two samples of one number: is there a difference, how large, and could these samples have shown one?  Seeded.
+"""Compares two samples of one number: is there a difference, how large is it, and are the samples enough?  Seeded.
 
-Decided by a permutation test of Welch's t of ranks: with a handful of samples nothing is known of their distribution,
-and a permutation test is exact for any; ranks keep a tail from hiding a change (Brunner and Munzel; Neubert and Brunner
-2007), and cost little where there is none.  Where all values together have two modes, by the energy statistic of the
-modes' shares and of the ranks within modes, the smaller p doubled: mixtures are then compared, not means.  How large it
-is say Hodges and Lehmann's shift and Cliff's delta.  Many comparisons are corrected as Benjamini and Hochberg do.
+The test is a permutation test of Welch's t of ranks.  The distribution of a few samples is unknown, and a permutation
+test is exact for any distribution; ranks keep a tail from hiding a change (Brunner and Munzel; Neubert and Brunner
+2007) and lose little power without one.  If all values together have two modes, the energy statistics of the modes'
+shares and of the ranks within modes are tested instead, and the smaller p is doubled: this compares mixtures, not
+means.
+Hodges and Lehmann's shift and Cliff's delta give the size.  Benjamini and Hochberg's method corrects many comparisons.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ from testctl.compare.stats.energy import Floats, ranks_of
 from testctl.compare.stats.modes import Modes, two_modes, within_modes
 
 LEVEL = 0.05
-"""Of comparisons that are called changed, the share that may be wrong."""
+"""The allowed share of false alarms among comparisons with the verdict "changed"."""
 CONFIDENCE = 0.95
 EXACT = 20_000
-"""Where there are no more permutations than this, all are tried."""
+"""Up to this number all permutations are computed."""
 DRAWS = 9_999
-"""Else so many, or more where many comparisons ask for a smaller p,"""
+"""Otherwise this many are drawn, or more if many comparisons need a smaller p."""
 ENOUGH = 20
-"""or until so many were as far apart as what came."""
+"""Drawing stops after this many permutations with a statistic as large as the samples'."""
 _BATCH = 20_000
 _TINY = 1e-24
 _ROUNDING = 1e-9
 
 Statistic = Callable[[Floats, Floats], Floats]
-"""Of rows of zeros and ones that choose among the values, and the values: how far apart both sides are."""
+"""(rows of zeros and ones that select values, values) → the distance of the two sides, for each row."""
 
 
 @dataclass(frozen=True)
 class Tested:
     """Two samples compared.
 
-    counts    how many there are of each
-    means     of each; medians likewise
-    shift     of b from a, and its interval, 95 %; None with too few
-    p         of no difference; least_p is the smallest that so many samples can have
+    counts    number of values of each
+    means     of each; also medians
+    shift     shift of b from a, and its 95 % interval; None with too few values
+    p         p value; least_p is the smallest that this number of samples can have
     effect    Cliff's delta, from -1 (all of b below all of a) to 1
-    modes     the two modes of a sample that has them, and the share of the upper in a and in b
+    modes     the two modes, if there are any, and the share of the upper mode in a and in b
     """
 
     counts: tuple[int, int]
@@ -61,11 +62,11 @@ class Tested:
 
 
 def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1, comparisons: int = 1) -> Tested:
-    """Both must have a value at least.  comparisons: how many are made, so that p is precise enough for them."""
+    """Compare two non-empty samples.  comparisons: how many are made in total, which sets the precision of p."""
     draws = max(DRAWS, math.ceil(4 * comparisons / LEVEL))
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    # Whether two modes are tested must not depend on who has which value, or p would not be exact.  A clear change
-    # looks like two modes too, and is found all the same.
+    # The choice of the test must not depend on which sample has which value, or p would not be exact.  A clear change
+    # looks like two modes too, and is also detected.
     pooled = two_modes(np.concatenate([x, y]))
     modes = two_modes(x) or two_modes(y)
     return Tested(
@@ -81,12 +82,12 @@ def compare_samples(a: Sequence[float], b: Sequence[float], seed: int = 1, compa
 
 
 def least_p(a: int, b: int) -> float:
-    """The smallest p of a permutation test: two of all ways to tell a from b values."""
+    """The smallest p of a permutation test: two of all ways to choose a of a + b values."""
     return min(1.0, 2 / math.comb(a + b, a))
 
 
 def least_samples(comparisons: int, level: float = LEVEL) -> int:
-    """Of each side, samples with which one change among so many comparisons can be found, as two modes too."""
+    """Samples per side that are needed to detect one change among so many comparisons, also with two modes."""
     count = 2
     while 2 * least_p(count, count) > level / max(comparisons, 1):
         count += 1
@@ -94,9 +95,9 @@ def least_samples(comparisons: int, level: float = LEVEL) -> int:
 
 
 def shift_of(x: Floats, y: Floats) -> tuple[float, tuple[float, float] | None]:
-    """By how much y is moved from x, as Hodges and Lehmann estimate it, and Moses's 95 % interval.
+    """The shift of y from x by Hodges and Lehmann, and Moses's 95 % interval.
 
-    The median of all differences of pairs, and those between which as many lie as Mann and Whitney's U leaves.
+    The shift is the median of all differences of pairs; quantiles of Mann and Whitney's U give the interval's ends.
     """
     from scipy import stats  # type: ignore[import-untyped]
 
@@ -104,31 +105,31 @@ def shift_of(x: Floats, y: Floats) -> tuple[float, tuple[float, float] | None]:
     apart = np.sort((y[None, :] - x[:, None]).ravel())
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     outside = round(n * m / 2 - z * (n * m * (n + m + 1) / 12) ** 0.5)
-    # With so few that even all pairs don't make 95 %, there is no interval.
+    # With too few values even all pairs do not reach 95 %: there is no interval.
     interval = (float(apart[outside - 1]), float(apart[-outside])) if outside >= 1 and min(n, m) > 3 else None
     return float(np.median(apart)), interval
 
 
 def cliffs_delta(x: Floats, y: Floats) -> float:
-    """P(y > x) - P(y < x), of all pairs."""
+    """P(y > x) - P(y < x) over all pairs."""
     return float(np.sign(y[None, :] - x[:, None]).mean())
 
 
 def permutation_p(x: Floats, y: Floats, seed: int, draws: int = DRAWS) -> float:
-    """Two-sided p of Welch's t of ranks among permutations."""
+    """Two-sided p of the permutation test of Welch's t of ranks."""
     ranks = ranks_of(np.concatenate([x, y]))
     return _p(ranks - ranks.mean(), len(x), _welch, seed, draws)
 
 
 def mixtures_p(x: Floats, y: Floats, modes: Modes, seed: int, draws: int) -> float:
-    """p of the energy statistic, of which value is of which mode and of what is left within the modes."""
+    """p of the energy statistics of the modes' shares and of the values within the modes."""
     both = np.concatenate([x, y])
     tested = [(both >= modes.cut).astype(float), ranks_of(within_modes(both, modes))]
     return min(1.0, 2 * min(_p(one, len(x), _energy, seed, draws) for one in tested))
 
 
 def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) -> float:
-    """The share of permutations of which the first `first` values and the rest are as far apart as they came."""
+    """The share of permutations whose first `first` values and the rest are at least as far apart as the samples."""
     count = len(values)
     if min(first, count - first) < 2 or float(np.ptp(values)) == 0:
         return 1.0
@@ -148,7 +149,7 @@ def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) 
 
 
 def _all(count: int, first: int) -> Floats:
-    """Every way to choose `first` of `count`, one a row of zeros and ones."""
+    """Every way to choose `first` of `count`: one row of zeros and ones each."""
     ways = np.array(list(itertools.combinations(range(count), first)))
     found = np.zeros((len(ways), count))
     np.put_along_axis(found, ways, 1.0, axis=1)
@@ -156,7 +157,7 @@ def _all(count: int, first: int) -> Floats:
 
 
 def _welch(chosen: Floats, values: Floats) -> Floats:
-    """|t| of each row's chosen values against the others; very large where neither spreads and means differ."""
+    """|t| of each row's selected values against the others; very large if neither varies and the means differ."""
     sides = [(chosen.sum(1), chosen @ values, chosen @ values**2)]
     sides.append((len(values) - sides[0][0], values.sum() - sides[0][1], (values**2).sum() - sides[0][2]))
     square = sum(np.maximum(squares - total**2 / n, 0) / (n - 1) / n for n, total, squares in sides)
