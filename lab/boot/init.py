@@ -28,8 +28,9 @@ from testctl.system.subprocesses import interact, run
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
 from testctl_agent.engine.factory import AgentConfig
+from testctl_agent.engine.forked import forked_agent
 from testctl_agent.spec.errors import TestctlError
-from testctl_agent.system.namespace import check, enter, forked_agent, mount
+from testctl_agent.system.namespace import check, enter, mount
 
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")

@@ -38,7 +38,7 @@ def serving(tmp_path: Path, rig: ExitStack) -> Serving:
         state = prepare(found.agent)
         service = Service(state, found.limits)
         if found.lease:
-            threading.Thread(target=service.lend().run, daemon=True).start()
+            threading.Thread(target=service.require_leases().run, daemon=True).start()
         server, _ = serve(
             state, found.listen, config.THREADS, service=service, most=found.limits,
             credentials=tls.credentials(state.who, state.name, found.tls) if found.tls else None,

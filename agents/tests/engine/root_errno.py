@@ -107,7 +107,7 @@ class Host:
             assert wait_s <= MOST_RETRY_S
             self.now_s += wait_s
             assert self.leases.expire() or self.leases.retry()
-        raise AssertionError(f"not restored: {self.leases._dirty}")
+        raise AssertionError(f"not restored: {self.leases._unrestored}")
 
 
 def main() -> None:

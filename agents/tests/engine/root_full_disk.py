@@ -41,7 +41,7 @@ def main() -> None:
         with pytest.raises(ApplyError, match="No space left on device"):
             mine.apply([Setting("x", "b", 2)])
         assert world.state == start()
-        assert Journal(journal).entries() == []
+        assert Journal(journal).read() == []
         subprocess.run(["umount", folder], check=True)
     print("nothing was changed")
 

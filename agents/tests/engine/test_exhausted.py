@@ -114,7 +114,7 @@ def changed(tmp_path: Path) -> Service:
     """A service that lends, whose switch is changed under a lease that is over."""
     found = load(written(tmp_path, **SWITCH))
     service = Service(prepare(found.agent), found.limits)
-    leases = service.lend()
+    leases = service.require_leases()
     token = leases.acquire("one who is gone", 0.1).token
     with leases.using(token, "Apply"):
         service.Apply(pb.ApplyRequest(settings=[RATE]), None)  # type: ignore[arg-type]
@@ -142,9 +142,9 @@ def test_what_could_not_be_restored_is_tried_again_by_itself(tmp_path: Path) -> 
     service._reserve._count = 0
     with none_left(100):
         threading.Thread(target=service.leases.run, daemon=True).start()  # not before: it restores at once
-        until(lambda: bool(service.leases and service.leases._dirty))
-        assert "Too many open files" in service.leases._dirty
-    until(lambda: bool(service.leases and not service.leases._dirty))
+        until(lambda: bool(service.leases and service.leases._unrestored))
+        assert "Too many open files" in service.leases._unrestored
+    until(lambda: bool(service.leases and not service.leases._unrestored))
     assert not (tmp_path / "journal.jsonl").exists()
     service.close()
 

@@ -26,10 +26,10 @@ def test_what_a_crash_cut_off_is_removed_before_the_next_entry(tmp_path: Path) -
     for torn in ('{"entity": "x", "para', '{"entity"', "\0\0\0"):
         path.write_text('{"entity": "x", "parameter": "a", "value": 1}\n' + torn)
         Journal(path).add(Entry("x", "b", 2))
-        assert Journal(path).entries() == [Entry("x", "a", 1), Entry("x", "b", 2)]
+        assert Journal(path).read() == [Entry("x", "a", 1), Entry("x", "b", 2)]
     path.write_text("torn")
     Journal(path).add(Entry("x", "b", 2))
-    assert Journal(path).entries() == [Entry("x", "b", 2)]
+    assert Journal(path).read() == [Entry("x", "b", 2)]
 
 
 @FUZZ
@@ -80,7 +80,7 @@ def test_an_entity_that_is_gone_is_named_and_the_others_restored(tmp_path: Path)
         "gone, a: not restored: gone: not an entity of this agent, which has x, y"
     )
     assert (world.state["x", "a"], world.state["y", "a"]) == (3, 3)
-    assert Journal(path).entries() == [Entry("gone", "a", 3), Entry("x", "gone", 3)]
+    assert Journal(path).read() == [Entry("gone", "a", 3), Entry("x", "gone", 3)]
 
 
 def test_a_bug_in_one_parameter_does_not_keep_the_others(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_bug_in_one_parameter_does_not_keep_the_others(tmp_path: Path) -> None
     with pytest.raises(ApplyError, match=r"^x, b: not restored: ValueError: invalid literal"):
         engine(world, path).restore()
     assert (world.state["x", "a"], world.state["y", "a"]) == (3, 3)
-    assert Journal(path).entries() == [Entry("x", "b", "no number")]
+    assert Journal(path).read() == [Entry("x", "b", "no number")]
 
 
 def test_what_went_wrong_is_said_before_what_then_did(tmp_path: Path) -> None:

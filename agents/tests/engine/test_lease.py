@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl_agent.engine import config
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.grpc_errors import BadRequest, Held, Refusal
+from testctl_agent.engine.grpc_errors import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.lease import MOST_S, Leases
 from testctl_agent.engine.server import Service
 from testctl_agent.spec.errors import ApplyError
@@ -50,8 +50,8 @@ class World:
         self.cleaned += 1
         return [Setting("alpha", "mtu", 1500)]
 
-    def leases(self, dirty: str = "") -> Leases:
-        return Leases("host alpha", self.clean, dirty, self.clock)
+    def leases(self, unrestored: str = "") -> Leases:
+        return Leases("host alpha", self.clean, unrestored, self.clock)
 
 
 def test_the_holder_is_named_and_for_how_long() -> None:
@@ -59,9 +59,9 @@ def test_the_holder_is_named_and_for_how_long() -> None:
     leases = world.leases()
     leases.acquire("ann@desk, run 7", 12.5)
     world.now_s += 0.4
-    with pytest.raises(Held, match=r"^host alpha: leased to ann@desk, run 7 for another 13 s$"):
+    with pytest.raises(HeldByOther, match=r"^host alpha: leased to ann@desk, run 7 for another 13 s$"):
         leases.acquire("ben", 1)
-    with pytest.raises(Held, match=r"^host alpha: leased to ann@desk, run 7 for another 13 s$"):
+    with pytest.raises(HeldByOther, match=r"^host alpha: leased to ann@desk, run 7 for another 13 s$"):
         leases.check("0" * 64, "Apply")
 
 
@@ -89,7 +89,7 @@ def test_a_lease_ends_with_its_time_and_not_before() -> None:
     for refused in (lambda: leases.check(token, "Apply"), lambda: leases.renew(token), lambda: leases.release(token)):
         with pytest.raises(Refusal, match=r"wants a lease; the one given has ended$"):
             refused()
-    with pytest.raises(Held, match=r"leased to ann, whose lease has ended; everything is being restored$"):
+    with pytest.raises(HeldByOther, match=r"leased to ann, whose lease has ended; everything is being restored$"):
         leases.acquire("ben", 1)
     assert leases.expire()
     assert world.cleaned == 1
@@ -157,7 +157,7 @@ def test_a_bug_in_the_restore_ends_the_lease_as_well() -> None:
 
 def test_what_a_crash_left_unrestored_is_tried_again_first() -> None:
     world = World(broken="it burns")
-    leases = world.leases(dirty="it burned before")
+    leases = world.leases(unrestored="it burned before")
     with pytest.raises(Refusal, match=r"^host alpha: no lease before all is restored: it burns$"):
         leases.acquire("ann", 1)
 

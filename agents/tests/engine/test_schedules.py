@@ -59,7 +59,7 @@ class BelievesAnyToken(Leases):
 class GrantsWhatIsNotRestored(Leases):
     def _clean_up(self) -> Sequence[Setting]:
         done = super()._clean_up()
-        self._dirty = ""
+        self._unrestored = ""
         return done
 
 

@@ -142,7 +142,7 @@ def test_a_journal_of_the_version_before_is_not_believed_blindly(tmp_path: Path)
         f"1, or, to keep what it is, remove its lines from {tmp_path}/j"
     )
     assert world.state["x", "a"] == 5
-    assert Journal(tmp_path / "j").entries() == [Entry("x", "a", 1, settled=True)]
+    assert Journal(tmp_path / "j").read() == [Entry("x", "a", 1, settled=True)]
     world.state["x", "a"] = 1
     agent(world, tmp_path / "j").restore()
     assert not (tmp_path / "j").exists()
@@ -177,7 +177,7 @@ def test_a_daemon_s_entries_know_their_boot(tmp_path: Path, rig: ExitStack) -> N
     rate = pb.Setting(entity="s1:alpha", parameter="rate", value=pb.Value(integer=10**9))
     caller.call("Apply", pb.ApplyRequest(settings=[rate]))
     daemon.kill()
-    (entry,) = Journal(tmp_path / "journal.jsonl").entries()
+    (entry,) = Journal(tmp_path / "journal.jsonl").read()
     assert entry == Entry("s1:alpha", "rate", "none", 10**9, this_boot(), settled=True)
 
 
@@ -187,4 +187,4 @@ def test_a_journal_is_written_whole_however_little_the_disk_takes_at_once(
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, data: write(file, bytes(data[:7])))
     Journal(tmp_path / "j").add(Entry("x", "a", 1, 5), Entry("x", "b", 1, 5))
-    assert [entry.parameter for entry in Journal(tmp_path / "j").entries()] == ["a", "b"]
+    assert [entry.parameter for entry in Journal(tmp_path / "j").read()] == ["a", "b"]

@@ -19,6 +19,8 @@ from testctl_agent.bpf import libbpf
 from testctl_agent.p4c_ebpf.compile import Compiled, compiled
 from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
 
+from agents.tests.p4.run_packet import run_packet
+
 _PORT = struct.Struct("=2I11Q")
 """struct port of runtime/port_model.h, the spin lock first."""
 
@@ -54,7 +56,7 @@ class EbpfTarget:
     def inject(self, port: int, packet: bytes, repeat: int = 1) -> list[tuple[int, bytes]]:
         """Let a packet come in at a port; what goes out, as (port, packet) in order."""
         mark, whole = (port, packet) if len(packet) >= _IP else (port | len(packet) << 16, packet.ljust(_IP, b"\0"))
-        _, _, self.wall_ns = libbpf.run_packet(self.program, whole, mark=mark, repeat=repeat)
+        _, _, self.wall_ns = run_packet(self.program, whole, mark=mark, repeat=repeat)
         found = []
         for record in self._sent.drain():
             out, size = struct.unpack_from("=2I", record)

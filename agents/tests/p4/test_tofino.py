@@ -31,13 +31,6 @@ def test_a_packet_is_never_marked_earlier_than_asked_for(depth: int, cells: int)
     assert units.threshold_cells(depth) == cells
 
 
-def test_a_packet_takes_whole_cells() -> None:
-    assert units.packet_cells(64) == 1
-    assert units.packet_cells(1514) == 19
-    assert units.most_packets(16_000, 1514) == 10
-    assert units.most_packets(16_000, 64) == 200
-
-
 @pytest.mark.parametrize(("rate", "kbps"), [(1, 1), (1999, 1), (2000, 2), (10**9, 10**6), (10**11, 10**8)])
 def test_a_rate_is_never_faster_than_asked_for(rate: int, kbps: int) -> None:
     assert units.kbps(rate) == kbps

@@ -62,7 +62,7 @@ def check_refusals(where: Path) -> None:
     with pytest.raises(ApplyError, match=r"ring_rx: can't be set to 64: device veth0 \(veth\) has no rings"):
         engine(where).apply([Setting("alpha", "ring_rx", 64)])
     with pytest.raises(TestbedError, match="rx-lro stays off"):
-        ethtool_netlink.set_feature("veth0", "rx-lro", True)
+        ethtool_netlink.set_features("veth0", {"rx-lro": True})
     with pytest.raises(TestbedError, match="device gone: not in this network namespace"):
         ethtool_netlink.get("gone", ethtool_netlink.RINGS)
 
@@ -90,7 +90,7 @@ def main() -> None:
         check_refusals(Path(name))
         assert not list(Path(name).iterdir())
     check_needs()
-    ethtool_netlink.set_feature("veth0", "rx-gro", True)
+    ethtool_netlink.set_features("veth0", {"rx-gro": True})
     assert ethtool_netlink.features("veth0")["rx-gro"].on
     print("all is as before")
 

@@ -107,8 +107,8 @@ def test_tso(monkeypatch: pytest.MonkeyPatch, driver: str, value: Value, feature
 def nic(monkeypatch: pytest.MonkeyPatch, state: dict[str, bool]) -> None:
     """A device whose offloads are in a dict; "tso" is that of IPv4, and of IPv6 unless "tso6" is there."""
     names = {"tx-tcp-segmentation": "tso", "tx-tcp6-segmentation": "tso6" if "tso6" in state else "tso"}
-    monkeypatch.setattr(ethtool, "feature", lambda device, name: state[name])
-    monkeypatch.setattr(ethtool, "set_feature", lambda device, name, on: state.__setitem__(name, on))
+    monkeypatch.setattr(ethtool, "feature", lambda device, name: state[{ethtool.GSO: "gso"}[name]])
+    monkeypatch.setattr(ethtool, "set_feature", lambda device, name, on: state.update({{ethtool.GSO: "gso"}[name]: on}))
     monkeypatch.setattr(ethtool, "segmentation", lambda device: {name: state[key] for name, key in names.items()})
     monkeypatch.setattr(
         ethtool, "set_segmentation", lambda device, wanted: state.update({names[n]: on for n, on in wanted.items()})

@@ -144,8 +144,8 @@ def check(source: list[str]) -> None:
     check_ports(switch, source)
     for name, said in switch.describe().items():
         print(f"{name}: {said}")
-    os.kill(switch.process_id, 9)
-    os.waitid(os.P_PID, switch.process_id, os.WEXITED | os.WNOWAIT)
+    os.kill(switch._switch.process.pid, 9)
+    os.waitid(os.P_PID, switch._switch.process.pid, os.WEXITED | os.WNOWAIT)
     with pytest.raises(ApplyError, match=r"port left, rate: simple_switch_grpc: it ended \(exit -9\)"):
         switch.read("left", "rate")
     switch.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libbpf by ctypes: open and load an object, read and write its maps, run its program on a packet.
+"""libbpf by ctypes: open and load an object, read and write its maps, attach its programs.
 
 Needs libbpf.so.1 (Debian: libbpf1), and no BTF of the kernel.  Every failure is a TestbedError; a
 load error contains the last messages of libbpf and of the kernel's verifier.
@@ -22,28 +22,6 @@ _PERCPU = {5, 6, 10}
 
 _LAST_LINES = 12
 _LOG_BYTES = 4096
-
-
-class _RunOptions(ctypes.Structure):
-    """struct bpf_test_run_opts of bpf.h, libbpf 1.0."""
-
-    _fields_ = [
-        ("sz", c_size_t),
-        ("data_in", c_void_p),
-        ("data_out", c_void_p),
-        ("data_size_in", c_uint32),
-        ("data_size_out", c_uint32),
-        ("ctx_in", c_void_p),
-        ("ctx_out", c_void_p),
-        ("ctx_size_in", c_uint32),
-        ("ctx_size_out", c_uint32),
-        ("retval", c_uint32),
-        ("repeat", c_int),
-        ("duration", c_uint32),
-        ("flags", c_uint32),
-        ("cpu", c_uint32),
-        ("batch_size", c_uint32),
-    ]
 
 
 _PRINT = ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)
@@ -95,7 +73,6 @@ def _library() -> ctypes.CDLL:
         "bpf_map_update_elem": (c_int, [c_int, c_void_p, c_void_p, c_uint64]),
         "bpf_map_delete_elem": (c_int, [c_int, c_void_p]),
         "bpf_map_get_next_key": (c_int, [c_int, c_void_p, c_void_p]),
-        "bpf_prog_test_run_opts": (c_int, [c_int, POINTER(_RunOptions)]),
         "bpf_obj_pin": (c_int, [c_int, c_char_p]),
         "libbpf_num_possible_cpus": (c_int, []),
         "ring_buffer__new": (c_void_p, [c_int, c_void_p, c_void_p, c_void_p]),
@@ -320,17 +297,3 @@ def _last_words() -> str:
     lines = [line for text in _said for line in text.strip().splitlines()]
     kept = [line for line in lines if not line.startswith(("processed ", "-- ", "libbpf: failed to load object"))]
     return f": {' / '.join(kept[-_LAST_LINES:])[-_LOG_BYTES:]}" if kept else ""
-
-
-def run_packet(program: int, packet: bytes, mark: int = 0, repeat: int = 1) -> tuple[int, bytes, int]:
-    """Run a program on a packet: what it returned, the packet afterwards, ns per run."""
-    held = ctypes.create_string_buffer(packet, len(packet))
-    out = ctypes.create_string_buffer(len(packet) + 512)
-    context = ctypes.create_string_buffer(192)  # struct __sk_buff
-    ctypes.c_uint32.from_buffer(context, 8).value = mark
-    options = _RunOptions(sz=ctypes.sizeof(_RunOptions), data_size_in=len(packet), repeat=repeat)
-    options.data_in, options.data_out = ctypes.addressof(held), ctypes.addressof(out)
-    options.data_size_out, options.ctx_in, options.ctx_size_in = len(out), ctypes.addressof(context), len(context)
-    if _library().bpf_prog_test_run_opts(program, ctypes.byref(options)):
-        raise TestbedError(f"BPF_PROG_TEST_RUN of {len(packet)} bytes: {_why()}")
-    return options.retval, out.raw[: options.data_size_out], options.duration

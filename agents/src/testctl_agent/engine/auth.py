@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The door of an agent: who may call what, and what a failure looks like from outside.
+"""gRPC interceptor: authenticates the caller, checks the lease, and maps exceptions to status codes.
 
-Nothing a peer sends is parsed before the peer is known.  Every exception ends here: a TestctlError
-becomes its own words, anything else is a bug, whose traceback goes to the log and not to the peer.
+Nothing a peer sends is parsed before the peer is known.  A TestctlError is sent with its own text; any other
+exception is a bug: its traceback goes to the log and not to the peer.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _detail(text: str) -> str:
     return text.encode(errors="replace")[:_DETAIL_BYTES].decode(errors="ignore")
 
 
-class Guard(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
-    """Stands before every method of one agent.
+class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
+    """Runs before every method of one agent.
 
     who          the entity, as errors name it: "host alpha"
     controllers  common names of certificates that may call; None: whoever reaches the socket
@@ -61,7 +61,7 @@ class Guard(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
         self._requests = requests()
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
-        """The handler of a method with the guard around it; None for a method there is not."""
+        """The handler of a method with the checks around it; None for a method that does not exist."""
         handler = continuation(details)
         if handler is None:
             return None

@@ -42,9 +42,9 @@ def run(config: DaemonConfig) -> None:
         leftovers.end(agent.workdir)
         state = prepare(agent, this_boot())
         try:
-            dirty = _restored(state, config.lease)
+            unrestored = _restored(state, config.lease)
             _swept(state.who)
-            server, service = _started(config, state, dirty)
+            server, service = _started(config, state, unrestored)
         except BaseException:
             state.close()
             raise
@@ -115,11 +115,11 @@ def _swept(who: str) -> None:
         _log.error("%s: congestion controls of an agent that was killed may be left: %s", who, error)
 
 
-def _started(config: DaemonConfig, state: AgentState, dirty: str) -> tuple[grpc.Server, Service]:
+def _started(config: DaemonConfig, state: AgentState, unrestored: str) -> tuple[grpc.Server, Service]:
     credentials = tls.credentials(state.who, state.name, config.tls) if config.tls else None
     service = Service(state, config.limits)
     if config.lease:
-        threading.Thread(target=service.lend(dirty).run, name="leases", daemon=True).start()
+        threading.Thread(target=service.require_leases(unrestored).run, name="leases", daemon=True).start()
     else:
         threading.Thread(target=Watchdog().run, name="watchdog", daemon=True).start()
     names = frozenset(config.tls.controllers) if config.tls else None

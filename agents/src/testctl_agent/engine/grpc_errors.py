@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a peer is told, and under which gRPC status, when it may not do what it asked."""
+"""The errors of refused calls, and the gRPC status of each."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class BadRequest(Refusal):
     status = grpc.StatusCode.INVALID_ARGUMENT
 
 
-class Full(Refusal):
+class LimitReached(Refusal):
     """A limit of the agent is reached."""
 
     status = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-class Held(Refusal):
-    """Somebody else has the lease; the same call may be tried again later."""
+class HeldByOther(Refusal):
+    """Another holder has the lease; the same call may be tried again later."""
 
     status = grpc.StatusCode.ABORTED
 
 
-class NotHere(Refusal):
+class NotSupported(Refusal):
     """This agent does not do that at all."""
 
     status = grpc.StatusCode.UNIMPLEMENTED

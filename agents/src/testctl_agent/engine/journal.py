@@ -119,15 +119,6 @@ class Journal:
                 found.append(one)
         return found
 
-    def entries(self) -> list[Entry]:
-        """All entries, oldest first; ApplyError for a line that is none."""
-        entries: list[Entry] = []
-        for entry in self.read():
-            if isinstance(entry, Unreadable):
-                raise self.odd(entry)
-            entries.append(entry)
-        return entries
-
     def odd(self, line: Unreadable) -> ApplyError:
         """What to say of a line that is no entry."""
         return ApplyError(f"{self.path}:{line.number}: not a journal entry: {line.line[:200]!r}")

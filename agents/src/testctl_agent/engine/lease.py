@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.grpc_errors import BadRequest, Held, Refusal
+from testctl_agent.engine.grpc_errors import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.sd_notify import Watchdog
 from testctl_agent.spec.errors import TestctlError
 
@@ -63,13 +63,15 @@ class Leases:
     """The lease of one agent.  All methods raise Refusal with the words for the peer.
 
     clean  called when a lease ends, with no change under way and none possible
-    dirty  why everything is not restored already; "": it is
+    unrestored  why everything is not restored already; "": it is
     """
 
-    def __init__(self, who: str, clean: Clean, dirty: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, who: str, clean: Clean, unrestored: str = "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._who = who
         self._clean = clean
-        self._dirty = dirty
+        self._unrestored = unrestored
         self._clock = clock
         self._change = threading.Condition()
         self._held: Grant | None = None
@@ -87,14 +89,14 @@ class Leases:
         holder_name(self._who, holder)
         with self._change:
             self._refuse_if_held()
-            if not self._dirty:
+            if not self._unrestored:
                 return self._grant(holder, wanted_s)
             self._ending = True
         self._clean_up()
         with self._change:
             self._refuse_if_held()
-            if self._dirty:
-                raise Refusal(f"{self._who}: no lease before all is restored: {self._dirty}")
+            if self._unrestored:
+                raise Refusal(f"{self._who}: no lease before all is restored: {self._unrestored}")
             return self._grant(holder, wanted_s)
 
     def _grant(self, holder: str, wanted_s: float) -> Grant:
@@ -110,13 +112,13 @@ class Leases:
 
     def _refuse_if_held(self) -> None:
         if self._closed:
-            raise Held(f"{self._who}: the agent is ending")
+            raise HeldByOther(f"{self._who}: the agent is ending")
         if self._ending or (self._held and self._left_s() <= 0):
             holder = self._held.holder if self._held else self._last
             whose = f"leased to {holder}, whose lease has ended" if holder else "an agent before left it changed"
-            raise Held(f"{self._who}: {whose}; everything is being restored")
+            raise HeldByOther(f"{self._who}: {whose}; everything is being restored")
         if self._held:
-            raise Held(f"{self._who}: leased to {self._held.holder} for another {math.ceil(self._left_s())} s")
+            raise HeldByOther(f"{self._who}: leased to {self._held.holder} for another {math.ceil(self._left_s())} s")
 
     def _mine(self, token: str, what: str) -> Grant:
         """The lease a token is of.  Call with the lock."""
@@ -160,8 +162,8 @@ class Leases:
             self._begin_end(self._mine(token, "Release"))
         restored = self._clean_up()
         with self._change:
-            if self._dirty:
-                raise Refusal(self._dirty)
+            if self._unrestored:
+                raise Refusal(self._unrestored)
         return restored
 
     def _begin_end(self, held: Grant) -> None:
@@ -171,22 +173,22 @@ class Leases:
         self._change.wait_for(lambda: not self._busy)
 
     def _clean_up(self) -> Sequence[Setting]:
-        dirty, restored = "it failed without a word", ()  # type: tuple[str, Sequence[Setting]]
+        unrestored, restored = "it failed without a word", ()  # type: tuple[str, Sequence[Setting]]
         try:
-            restored, dirty = self._clean(), ""
+            restored, unrestored = self._clean(), ""
         except TestctlError as error:
-            dirty = str(error)
+            unrestored = str(error)
             _log.error("%s: %s", self._who, error)
         except Exception as error:  # noqa: BLE001 -- a bug there must not leave the lease ending for ever
-            dirty = f"{type(error).__name__}; the agent's log says more"
+            unrestored = f"{type(error).__name__}; the agent's log says more"
             _log.exception("%s: not restored", self._who)
         finally:
             with self._change:
-                if self._dirty and not dirty:
+                if self._unrestored and not unrestored:
                     _log.warning("%s: what was not restored before is now", self._who)
-                self._ending, self._dirty = False, dirty
+                self._ending, self._unrestored = False, unrestored
                 self._retry_at = self._clock() + self._retry_s
-                self._retry_s = min(2 * self._retry_s, MOST_RETRY_S) if dirty else RETRY_S
+                self._retry_s = min(2 * self._retry_s, MOST_RETRY_S) if unrestored else RETRY_S
                 self._change.notify_all()
         return restored
 
@@ -203,7 +205,7 @@ class Leases:
     def retry(self) -> bool:
         """Try again what could not be restored, if it is time to; whether it was."""
         with self._change:
-            if not self._dirty or self._ending or self._closed or self._clock() < self._retry_at:
+            if not self._unrestored or self._ending or self._closed or self._clock() < self._retry_at:
                 return False
             self._ending = True
         self._clean_up()
@@ -215,7 +217,7 @@ class Leases:
             return None
         if self._held is not None:
             return max(self._left_s(), 0.0)
-        return max(self._retry_at - self._clock(), 0.0) if self._dirty else None
+        return max(self._retry_at - self._clock(), 0.0) if self._unrestored else None
 
     def run(self) -> None:
         """End leases as their time comes, and restore what was not, until `close`; sleeps while there is neither."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from testctl_agent.engine.grpc_errors import BadRequest, Full
+from testctl_agent.engine.grpc_errors import BadRequest, LimitReached
 from testctl_agent.spec.types import Value
 
 MESSAGE_BYTES = 8 << 20
@@ -26,18 +26,18 @@ _SHOWN_CHARS = 60
 
 @dataclass(frozen=True)
 class Limits:
-    """What a peer may use up; the defaults are those of an agent without a configuration file.
+    """What a peer may use up; None is no limit, as for an agent without a configuration file.
 
     message_bytes  of one request
-    tasks          that run at a time; 0: any number
-    work_bytes     in the working directory when a task is started; 0: any
-    long_calls     of Wait and Fetch at a time, so that others find a thread; 0: any
+    tasks          that run at a time
+    work_bytes     in the working directory when a task is started
+    long_calls     of Wait and Fetch at a time, so that others find a thread
     """
 
     message_bytes: int = MESSAGE_BYTES
-    tasks: int = 0
-    work_bytes: int = 0
-    long_calls: int = 0
+    tasks: int | None = None
+    work_bytes: int | None = None
+    long_calls: int | None = None
 
 
 def shown(text: str) -> str:
@@ -90,13 +90,11 @@ def text(who: str, value: Value, most: int) -> None:
         raise BadRequest(f"{who}: want text without NUL; got {shown(value)}")
 
 
-def room(who: str, folder: Path, most: int) -> None:
-    """That less than `most` bytes lie below a directory (0: any).  Raises Full."""
-    if not most:
-        return
+def space_below(who: str, folder: Path, most: int) -> None:
+    """Check that less than `most` bytes lie below a directory.  Raises LimitReached."""
     used = sum(_bytes(Path(where) / name) for where, _, names in os.walk(folder) for name in names)
     if used >= most:
-        raise Full(f"{who}: {folder} is full: want less than {most} bytes; got {used}")
+        raise LimitReached(f"{who}: {folder} is full: want less than {most} bytes; got {used}")
 
 
 def _bytes(path: Path) -> int:

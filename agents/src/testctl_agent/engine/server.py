@@ -16,9 +16,9 @@ import grpc
 from testctl_agent.engine import limits, messages
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
-from testctl_agent.engine.auth import Guard, token_of
+from testctl_agent.engine.auth import AuthInterceptor, token_of
 from testctl_agent.engine.descriptors import Reserve
-from testctl_agent.engine.grpc_errors import Full, NotHere
+from testctl_agent.engine.grpc_errors import LimitReached, NotSupported
 from testctl_agent.engine.lease import Leases
 from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.state import AgentState
@@ -48,7 +48,7 @@ _BOUNDED = (
 
 
 class Service(rpc.AgentServicer):
-    """The calls of wire/agent.proto; errors are raised, and the Guard before them makes refusals of them.
+    """The calls of wire/agent.proto; errors are raised, and AuthInterceptor makes refusals of them.
 
     One change at a time: Apply and Restore exclude each other.  `leases` is None for an agent
     that gives none, whose tasks' directories lie in the working directory itself.
@@ -58,22 +58,22 @@ class Service(rpc.AgentServicer):
         self._state = state
         self._most = most or Limits()
         self._changing = threading.Lock()
-        self._long = threading.BoundedSemaphore(self._most.long_calls) if self._most.long_calls else None
+        self._long = None if self._most.long_calls is None else threading.BoundedSemaphore(self._most.long_calls)
         self._number = 0
         self._reserve = Reserve(0)
         self.leases: Leases | None = None
         self._tasks = self._new_tasks(state.workdir)
 
     def _new_tasks(self, folder: Path) -> Tasks:
-        devices = self._state.devices if self._most.tasks else ()
+        devices = self._state.devices if self._most.tasks is not None else ()
         return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
-    def lend(self, dirty: str = "") -> Leases:
-        """Want a lease for every change from now on; `dirty` says what is not restored yet."""
+    def require_leases(self, unrestored: str = "") -> Leases:
+        """Require a lease for every change from now on; unrestored: why something is not restored yet, or ""."""
         self._tasks = self._new_tasks(self._state.workdir / "lease-1")
         self._number = 1
         self._reserve = Reserve()
-        self.leases = Leases(self._state.who, self._end_of_lease, dirty)
+        self.leases = Leases(self._state.who, self._end_of_lease, unrestored)
         return self.leases
 
     def _end_of_lease(self) -> Sequence[Setting]:
@@ -146,9 +146,11 @@ class Service(rpc.AgentServicer):
 
     @contextmanager
     def _a_long_call(self) -> Iterator[None]:
-        """One of those there may be at a time.  Raises Full."""
+        """One of those there may be at a time.  Raises LimitReached."""
         if self._long is not None and not self._long.acquire(blocking=False):
-            raise Full(f"{self._state.name}: want at most {self._most.long_calls} calls of Wait and Fetch at a time")
+            raise LimitReached(
+                f"{self._state.name}: want at most {self._most.long_calls} calls of Wait and Fetch at a time"
+            )
         try:
             yield
         finally:
@@ -169,19 +171,19 @@ class Service(rpc.AgentServicer):
         with self._a_long_call():
             yield from messages.chunks(tasks.folder / request.task / request.file)
 
-    def _lent(self) -> Leases:
+    def _leases_given(self) -> Leases:
         if self.leases is None:
-            raise NotHere(f"{self._state.who}: gives no leases, and wants none")
+            raise NotSupported(f"{self._state.who}: gives no leases, and wants none")
         return self.leases
 
     def Acquire(self, request: pb.AcquireRequest, context: grpc.ServicerContext) -> pb.Lease:
-        return messages.lease(self._lent().acquire(request.holder, request.lifetime_ns / 1e9))
+        return messages.lease(self._leases_given().acquire(request.holder, request.lifetime_ns / 1e9))
 
     def Renew(self, request: pb.RenewRequest, context: grpc.ServicerContext) -> pb.Lease:
-        return messages.lease(self._lent().renew(token_of(context)))
+        return messages.lease(self._leases_given().renew(token_of(context)))
 
     def Release(self, request: pb.ReleaseRequest, context: grpc.ServicerContext) -> pb.ReleaseReply:
-        restored = self._lent().release(token_of(context))
+        restored = self._leases_given().release(token_of(context))
         return pb.ReleaseReply(restored=map(messages.setting, restored))
 
     def close(self) -> None:
@@ -219,8 +221,8 @@ def serve(
         ("grpc.so_reuseport", 0),
         *((*_FAR, *_BOUNDED) if credentials else ()),
     ]
-    guard = Guard(state.who, controllers, service.leases)
-    server = grpc.server(ThreadPoolExecutor(threads), interceptors=[guard], options=options)
+    interceptor = AuthInterceptor(state.who, controllers, service.leases)
+    server = grpc.server(ThreadPoolExecutor(threads), interceptors=[interceptor], options=options)
     rpc.add_AgentServicer_to_server(service, server)  # type: ignore[no-untyped-call]
     listen(state.who, server, address, credentials)
     server.start()

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from testctl_agent.engine import limits
-from testctl_agent.engine.grpc_errors import BadRequest, Full
+from testctl_agent.engine.grpc_errors import BadRequest, LimitReached
 from testctl_agent.engine.limits import Limits
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -49,7 +49,7 @@ class Tasks:
     def start(self, task: str, kind: str, name: str, options: Mapping[str, Value]) -> Task:
         """Start a generator or a collector; it is known, and can be stopped, even when that fails.
 
-        Raises BadRequest or Full before anything is done, TestbedError when it can't be started.
+        Raises BadRequest or LimitReached before anything is done, TestbedError when it can't be started.
         """
         limits.task_name(self._who, task)
         limits.options(f"{self._who}, task {task}", options)
@@ -57,7 +57,7 @@ class Tasks:
         with self._change:
             if task in self._tasks:
                 raise TestbedError(f"{self._who}: task {task!r} was started before")
-            self._check_room()
+            self._check_limits()
             made = self._make(task, kind, name, options)
             alone = self._alone[task] = threading.Lock()
             self._tasks[task] = made
@@ -79,11 +79,12 @@ class Tasks:
                 f"{self._who}, task {task}: {limits.shown(name)} can't take its options: {error}"
             ) from error
 
-    def _check_room(self) -> None:
+    def _check_limits(self) -> None:
         running = sum(not held.poll() for name, held in self._tasks.items() if name not in self._over)
-        if self._most.tasks and running >= self._most.tasks:
-            raise Full(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
-        limits.room(self._who, self.folder, self._most.work_bytes)
+        if self._most.tasks is not None and running >= self._most.tasks:
+            raise LimitReached(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
+        if self._most.work_bytes is not None:
+            limits.space_below(self._who, self.folder, self._most.work_bytes)
 
     def _with_devices(self, task: str, options: Mapping[str, Value]) -> Mapping[str, Value]:
         """The options with the entity's devices where they name none.  Raises BadRequest for another's."""

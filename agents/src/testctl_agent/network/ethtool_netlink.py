@@ -92,11 +92,13 @@ class Feature:
     can_change: bool
 
 
-def encode_feature(name: str, on: bool) -> bytes:
-    """The attributes of a request that switches one feature (the kernel's name, such as rx-lro)."""
-    bit = nl.text(_BIT_NAME, name) + (nl.attr(_BIT_VALUE, b"") if on else b"")
-    bits = nl.attr(_BITSET_BITS | _NESTED, nl.attr(_BITS_BIT | _NESTED, bit))
-    return nl.attr(_WANTED | _NESTED, bits)
+def encode_features(wanted: Mapping[str, bool]) -> bytes:
+    """The attributes of a request that switches features by the kernel's names, such as rx-lro."""
+    bits = b""
+    for name, on in wanted.items():
+        bit = nl.text(_BIT_NAME, name) + (nl.attr(_BIT_VALUE, b"") if on else b"")
+        bits += nl.attr(_BITS_BIT | _NESTED, bit)
+    return nl.attr(_WANTED | _NESTED, nl.attr(_BITSET_BITS | _NESTED, bits))
 
 
 def decode_features(payload: bytes) -> dict[str, Feature]:
@@ -175,10 +177,12 @@ def features(device: str) -> dict[str, Feature]:
     return decode_features(answers[0]) if answers else {}
 
 
-def set_feature(device: str, name: str, on: bool) -> None:
-    """Switch a feature; TestbedError when the kernel refuses, or keeps it as it was."""
-    _ask(device, _FEATURES_SET, encode_feature(name, on))
-    if features(device)[name].on != on:
-        raise TestbedError(
-            f"{name} stays {'off' if on else 'on'}: another setting of the device, or the device, fixes it"
-        )
+def set_features(device: str, wanted: Mapping[str, bool]) -> None:
+    """Switch features; TestbedError when the kernel refuses, or keeps one as it was."""
+    _ask(device, _FEATURES_SET, encode_features(wanted))
+    now = features(device)
+    for name, on in wanted.items():
+        if now[name].on != on:
+            raise TestbedError(
+                f"{name} stays {'off' if on else 'on'}: another setting of the device, or the device, fixes it"
+            )

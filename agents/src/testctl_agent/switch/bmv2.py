@@ -71,10 +71,6 @@ class Bmv2Backend:
                 self._give(device, Port())
             self._undo = undo.pop_all()
 
-    @property
-    def process_id(self) -> int:
-        return self._switch.process.pid
-
     def hits(self) -> list[Count]:
         """How many packets each rule of a range of packets has met, in the order of the rules."""
         return [self.driver.direct(row) for row in self._tables.fate_rows() if row.table == "fate"]

@@ -194,7 +194,7 @@ def _launched(spec: dict[str, Any], home: Path, environment: Mapping[str, str]) 
     """The agents, listening; killed with all they started afterwards.  TestbedError with their words."""
     file, log = home / "agents.json", home / "agents.log"
     file.write_text(json.dumps(spec), encoding="utf-8")
-    process = start([sys.executable, "-m", "testctl_agent.system.launcher", str(file)], log=log, env=environment)
+    process = start([sys.executable, "-m", "testctl_agent.engine.launcher", str(file)], log=log, env=environment)
     try:
         _await_ready(process, Path(spec["ready"]), log)
         yield

@@ -13,11 +13,11 @@ SPEC = ParamSpec(name="gro", kind="host", help="Merge received packets (generic 
 
 
 def read(entity: Entity, name: str) -> Value:
-    return gather(entity, lambda device: ethtool.feature(device, "gro"))
+    return gather(entity, lambda device: ethtool.feature(device, ethtool.GRO))
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    spread(entity, name, value, lambda device, on: ethtool.set_feature(device, "gro", bool(on)))
+    spread(entity, name, value, lambda device, on: ethtool.set_feature(device, ethtool.GRO, bool(on)))
 
 
 def unavailable(entity: Entity, name: str) -> str:

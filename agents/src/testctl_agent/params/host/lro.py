@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl_agent.network import ethtool_netlink
+from testctl_agent.network import ethtool, ethtool_netlink
 from testctl_agent.params.devices import gather, lacking, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
@@ -16,11 +16,11 @@ _FEATURE = "rx-lro"
 
 
 def read(entity: Entity, name: str) -> Value:
-    return gather(entity, lambda device: ethtool_netlink.features(device)[_FEATURE].on)
+    return gather(entity, lambda device: ethtool.feature(device, _FEATURE))
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    spread(entity, name, value, lambda device, on: ethtool_netlink.set_feature(device, _FEATURE, bool(on)))
+    spread(entity, name, value, lambda device, on: ethtool.set_feature(device, _FEATURE, bool(on)))
 
 
 def unavailable(entity: Entity, name: str) -> str:

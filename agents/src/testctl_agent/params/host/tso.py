@@ -24,10 +24,8 @@ SPEC = ParamSpec(
     help="TCP segmentation offload: the stack sends segments of up to 64 KB, the wire sees packets of MTU size",
     type=Switch(),
 )
-_WHOLE = "whole"
-
-
-_GSO = "gso"
+_WHOLE, _GSO = "whole", "gso"
+"""Words of what is read."""
 
 
 def _read(device: str) -> Value:
@@ -35,7 +33,7 @@ def _read(device: str) -> Value:
     on = next(iter(state.values()), False)
     odd = len(set(state.values())) > 1
     if ethtool.driver(device) == "veth":
-        gso = ethtool.feature(device, _GSO)
+        gso = ethtool.feature(device, ethtool.GSO)
         if not odd and (gso or not on):
             return _WHOLE if on else gso
         state, odd = state | {_GSO: gso}, True
@@ -51,7 +49,7 @@ def _apply(device: str, value: Value) -> None:
         state = dict.fromkeys(ethtool.segmentation(device), value == _WHOLE if veth else bool(value))
         gso = bool(value) if veth else None
     if gso is not None:
-        ethtool.set_feature(device, _GSO, gso)
+        ethtool.set_feature(device, ethtool.GSO, gso)
     ethtool.set_segmentation(device, state)
 
 

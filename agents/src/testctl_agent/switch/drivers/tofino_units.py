@@ -36,16 +36,6 @@ def threshold_cells(bytes_: int) -> int:
     return -(-bytes_ // CELL_BYTES)
 
 
-def packet_cells(bytes_: int) -> int:
-    """The cells one packet takes, each begun one counted."""
-    return -(-bytes_ // CELL_BYTES)
-
-
-def most_packets(bytes_: int, packet_bytes: int) -> int:
-    """How many packets of one size a limit in bytes holds once it is counted in cells."""
-    return cells(bytes_) // packet_cells(packet_bytes)
-
-
 def kbps(rate_bps: int) -> int:
     """A rate in bit/s as kbit/s, rounded down (at least one): never faster than asked for."""
     found = max(1, rate_bps // 1000)

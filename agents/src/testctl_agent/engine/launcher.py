@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m testctl_agent.system.launcher SPEC: agents in several network namespaces; all end together.
+"""python -m testctl_agent.engine.launcher SPEC: agents in several network namespaces; all end together.
 
 SPEC is JSON: {"ready": a file made once all agents listen, "agents": [{"config": an AgentConfig, "namespace":
 a name, "address": where it listens}]}.  The agents and all they start are in a process namespace of
@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.engine.factory import AgentConfig
-from testctl_agent.system.namespace import CLONE_NEWPID, enter, forked_agent, mount, private_mounts, unshare
+from testctl_agent.engine.forked import forked_agent
+from testctl_agent.system.namespace import CLONE_NEWPID, enter, mount, private_mounts, unshare
 
 _PR_SET_PDEATHSIG = 1
 
