@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ipaddress
 import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testctl_agent.generators._trex_load import Load
-from testctl_agent.generators._trex_rpc import Client
+from testctl_agent.generators._trex_load import Load, Mode
 from testctl_agent.spec.errors import TestbedError
 
 API = ("ASTF", 2, 3)
@@ -78,11 +76,7 @@ def check(load: Load) -> None:
     """Raises TestbedError for a load that a profile can't express."""
     if not 1 <= load.flow_bytes <= 10**9:
         raise TestbedError(f"trex: want bytes from 1 to 1000000000; got {load.flow_bytes}")
-    for name in ("source", "sink"):
-        try:
-            ipaddress.IPv4Address(getattr(load, name))
-        except ValueError as error:
-            raise TestbedError(f"trex: {name}: want an IPv4 address; got {getattr(load, name)!r}") from error
+    load.check_addresses()
 
 
 def summary(described: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,13 +99,8 @@ def summary(described: Any, before: Mapping[str, Any], after: Mapping[str, Any])
     }
 
 
-class Stateful:
-    """One load on a server in ASTF mode, from acquire to release."""
-
-    def __init__(self, client: Client, load: Load) -> None:
-        self._client, self._load = client, load
-        self._right: dict[str, Any] = {}
-        self._before: dict[str, Any] = {}
+class Stateful(Mode):
+    """One load on a server in ASTF mode."""
 
     def prepare(self) -> None:
         """Acquire the server, and load the profile."""

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load that a TRex server makes."""
+"""The load that a TRex server makes, and the two ways to make it."""
 
 from __future__ import annotations
 
+import ipaddress
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.generators._trex_rpc import Client
+from testctl_agent.spec.errors import TestbedError
 
 
 @dataclass(frozen=True)
@@ -28,3 +34,40 @@ class Load:
     flow_bytes: int = 100_000
     user: str = "testctl"
     force: bool = False
+
+    def check_addresses(self) -> None:
+        """Raise TestbedError unless both addresses are of IPv4."""
+        for name in ("source", "sink"):
+            try:
+                ipaddress.IPv4Address(getattr(self, name))
+            except ValueError as error:
+                raise TestbedError(f"trex: {name}: want an IPv4 address; got {getattr(self, name)!r}") from error
+
+
+class Mode(ABC):
+    """One load on a server, from acquire to release, stateless or stateful; every method raises TestbedError."""
+
+    def __init__(self, client: Client, load: Load) -> None:
+        self._client, self._load = client, load
+        self._right: dict[str, Any] = {}
+        self._before: dict[str, Any] = {}
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Take the server or its port, and give it the load."""
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def running(self) -> bool: ...
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+    @abstractmethod
+    def result(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what `prepare` took, as it was."""

@@ -9,8 +9,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from testctl_agent.generators._trex_load import Load
-from testctl_agent.generators._trex_rpc import Client
+from testctl_agent.generators._trex_load import Load, Mode
 from testctl_agent.spec.errors import TestbedError
 
 API = ("STL", 5, 1)
@@ -63,11 +62,7 @@ def check(load: Load) -> None:
     """Raises TestbedError for a load that a packet can't express."""
     if not _LEAST <= load.packet_bytes <= _MOST:
         raise TestbedError(f"trex: want IP packets of {_LEAST} to {_MOST} bytes; got {load.packet_bytes}")
-    for name in ("source", "sink"):
-        try:
-            ipaddress.IPv4Address(getattr(load, name))
-        except ValueError as error:
-            raise TestbedError(f"trex: {name}: want an IPv4 address; got {getattr(load, name)!r}") from error
+    load.check_addresses()
 
 
 def summary(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,13 +93,8 @@ _TIMES = {"mean": "average", "least": "total_min", "most": "total_max", "jitter"
 _ERRORS = {"dropped": "drp", "out_of_order": "ooo", "duplicates": "dup"}
 
 
-class Stateless:
-    """One load on one port of a server, from acquire to release."""
-
-    def __init__(self, client: Client, load: Load) -> None:
-        self._client, self._load = client, load
-        self._right: dict[str, Any] = {}
-        self._before: dict[str, Any] = {}
+class Stateless(Mode):
+    """One load on one port of a server."""
 
     def prepare(self) -> None:
         """Acquire the port, and add the streams."""

@@ -22,13 +22,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from testctl_agent.generators import _trex_astf, _trex_stl
 from testctl_agent.generators._options import asked, need
-from testctl_agent.generators._trex_load import Load
-from testctl_agent.generators._trex_rpc import PORT, Client
-from testctl_agent.generators._trex_rpc import unavailable as rpc_unavailable
+from testctl_agent.generators._trex_load import Load, Mode
+from testctl_agent.generators._trex_rpc import PORT, Client, unavailable
 from testctl_agent.params.flow.traffic import OTHERWISE
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -46,27 +45,6 @@ _HEADERS = 28
 _LOOK_S, _UNDER_WAY_S, _LATE_S = 0.1, 0.2, 10.0
 _READY_S = 120.0
 """Loading and building an ASTF profile takes its time."""
-
-
-class Mode(Protocol):
-    """One load on a server, stateless or stateful; every method raises TestbedError."""
-
-    def prepare(self) -> None: ...
-
-    def start(self) -> None: ...
-
-    def running(self) -> bool: ...
-
-    def stop(self) -> None: ...
-
-    def result(self) -> dict[str, Any]: ...
-
-    def close(self) -> None: ...
-
-
-def unavailable() -> str:
-    """Why this generator is not available; "" when it is."""
-    return rpc_unavailable()
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
