@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.plan import Claim, Plan, evaluate, evaluate_claims, load_plan
+from testctl.plan import Claim, Measured, Plan, evaluate, evaluate_claims, load_plan
 from testctl_agent.spec.errors import PlanError
 
 Load = Callable[..., Plan]
@@ -16,19 +16,19 @@ TWO = "tuples: [[hosts, cc, [a, b]]]\n"
 PAPER = "paper: {source: s, published: 100, within: 0.1}"
 
 
-def results(plan: Plan, *values: Any, metric: str = "throughput_bps") -> dict[str, dict[str, Any]]:
+def results(plan: Plan, *values: Any, metric: str = "throughput_bps") -> dict[str, Measured]:
     """One result a point; a text that is a verdict makes the point that; a mapping is by flow."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Measured] = {}
     for point, value in zip(plan.points, values, strict=True):
         odd = value in ("skip", "broken", "invalid")
         by_flow = value if isinstance(value, Mapping) else {"bulk": value}
         metrics = {} if odd else {flow: {metric: one} for flow, one in by_flow.items()}
-        found[point.id] = {"verdict": value if odd else "pass", "metrics": metrics}
+        found[point.id] = Measured(value if odd else "pass", "", metrics)
     return found
 
 
-def claim_of(plan: Plan, found: Mapping[str, Any]) -> Claim:
-    (claim,) = evaluate_claims(plan, found)
+def claim_of(plan: Plan, found: Mapping[str, Measured]) -> Claim:
+    (claim,) = evaluate_claims(plan, found, evaluate(plan, found)[1])
     assert Claim.from_json(claim.to_json()) == claim
     return claim
 

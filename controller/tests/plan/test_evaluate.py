@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from testctl.plan import Plan, evaluate, verdict_alone
+from testctl.plan import Measured, Plan, evaluate, verdict_alone
 
 Load = Callable[..., Plan]
-Results = dict[str, dict[str, Any]]
+Results = dict[str, Measured]
 TWO = "tuples: [[hosts, cc, [a, b]]]\n"
 
 
@@ -21,7 +21,7 @@ def results(plan: Plan, *values: Any, metric: str = "throughput_bps", flow: str 
     for point, value in zip(plan.points, values, strict=True):
         odd = value in ("skip", "broken", "invalid")
         metrics = {} if odd else {flow: {metric: value}}
-        found[point.id] = {"verdict": value if odd else "pass", "metrics": metrics}
+        found[point.id] = Measured(value if odd else "pass", "", metrics)
     return found
 
 
@@ -188,7 +188,7 @@ def test_a_missing_result_is_broken(plan_of: Load) -> None:
 def test_what_a_point_was_before_stays(plan_of: Load) -> None:
     plan = plan_of(TWO + "expect: [{metric: jain, min: 1}]")
     found = results(plan, 1, 1, metric="jain")
-    found[plan.points[0].id] |= {"verdict": "invalid", "reason": "the clocks differ"}
+    found[plan.points[0].id] = Measured("invalid", "the clocks differ", found[plan.points[0].id].metrics)
     points, _ = evaluate(plan, found)
     assert (points[0].verdict, points[0].reason) == ("invalid", "the clocks differ")
 

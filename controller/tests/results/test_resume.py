@@ -122,7 +122,7 @@ def test_results_of_before_manifests_are_shown_and_not_reused(once: Run, results
     run = load_run(old)
     assert verdicts(run) == {"reno": "fail", "cubic": "pass"}
     assert "1 pass  1 fail  of 2" in shown(run)
-    assert [point.measured[0] for point in run.points] == ["fail", "pass"]
+    assert [point.measured.verdict for point in run.points] == ["fail", "pass"]
     assert all(point_of(point.path).id == point.id for point in run.points)
     with connect(run) as connection:
         assert connection.sql("select count(distinct point) from packets").fetchall() == [(2,)]

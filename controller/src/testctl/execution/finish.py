@@ -73,19 +73,11 @@ def _judge(
     plan: Plan, points: Sequence[RunPoint]
 ) -> tuple[list[RunPoint], Sequence[ExpectationVerdict], Sequence[Claim]]:
     """Judge the points by the plan's `expect`; writes each verdict that differs from that in the point's file."""
-    wanted = {expectation.metric for expectation in plan.expectations}
-    results = {
-        point.id: {
-            "verdict": point.measured[0],
-            "reason": point.measured[1],
-            "metrics": {f: {m: v for m, v in given.items() if m in wanted} for f, given in point.metrics.items()},
-        }
-        for point in points
-    }
+    results = {point.id: point.measured for point in points}
     verdicts, expectations = evaluate(plan, results)
     by = {one.point: (one.verdict, one.reason) for one in verdicts}
     judged = [set_verdict(point, *by.get(point.id, (point.verdict, point.reason))) for point in points]
-    return judged, expectations, evaluate_claims(plan, results)
+    return judged, expectations, evaluate_claims(plan, results, expectations)
 
 
 def _kernels(points: Iterable[RunPoint]) -> dict[str, str]:

@@ -123,8 +123,7 @@ class _Going:
 
     def _ended(self, point: Point, found: RunPoint, wall_s: float | None = None) -> None:
         """Show the verdict by what the plan expects of the point alone.  wall_s: None for one of an earlier run."""
-        verdict, reason = found.measured
-        alone = verdict_alone(self.plan, point, {"verdict": verdict, "reason": reason, "metrics": found.metrics})
+        alone = verdict_alone(self.plan, point, found.measured)
         if alone is not None and alone.verdict == "fail":  # for whoever looks at the run while it goes on
             found = set_verdict(found, alone.verdict, alone.reason)
         self.found[point.id] = found

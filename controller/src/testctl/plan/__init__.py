@@ -5,7 +5,7 @@ from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.figures import figures_of
-from testctl.plan.judge import ExpectationVerdict, PointVerdict, evaluate, verdict_alone
+from testctl.plan.judge import ExpectationVerdict, Judgement, Measured, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan, Point
 from testctl.plan.overview import Overview, overview
@@ -25,6 +25,8 @@ __all__ = [
     "ExpectationVerdict",
     "FigureSpec",
     "Flow",
+    "Judgement",
+    "Measured",
     "MetricInfo",
     "Ours",
     "Overview",

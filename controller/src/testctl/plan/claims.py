@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Literal
 
-from testctl.plan.judge import Judge, evaluate
+from testctl.plan.judge import ExpectationVerdict, Judge, Results
 from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan, Point
 from testctl.system.text import first_of
 
@@ -88,15 +88,16 @@ class Claim:
         return cls(**{**found, "ours": Ours(**found["ours"])})
 
 
-def evaluate_claims(plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
-    """The claims of a plan, in its order; results as `evaluate` takes them.
+def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[ExpectationVerdict]) -> list[Claim]:
+    """The claims of a plan, in its order.
+
+    expectations: their verdicts, which `evaluate` returns
 
     A published number is held against the mean over points and flows.  With the quantifier `some`
     points without a value are left out, with `every` they make the claim "not measured"; points that
     were skipped never count.
     """
     judge = Judge(plan, results)
-    _, expectations = evaluate(plan, results)
     held = {said.name: said for said in expectations}
     claims = []
     for expectation in plan.expectations:
@@ -151,15 +152,15 @@ def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) ->
     skipped: list[str] = []
     measured = 0
     for point in points:
-        verdict, reason = judge.so_far(point.id)
-        if verdict in ("pass", "fail"):
+        said = judge.measured(point.id)
+        if said.verdict in ("pass", "fail"):
             found, lacking = _at(judge, expectation, point)
             values += found
             missing += lacking
             measured += bool(found)
         else:
-            said = f"point {point.id} is {verdict}" + (f": {reason}" if reason else "")
-            (skipped if verdict == "skip" else missing).append(said)
+            why = f": {said.reason}" if said.reason else ""
+            (skipped if said.verdict == "skip" else missing).append(f"point {point.id} is {said.verdict}{why}")
     words = [value for value in values if isinstance(value, str)]
     numbers = [value for value in values if not isinstance(value, str)]
     ours = Ours(text=_shown_words(words), points=measured, selected=len(points))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan, Point
 from testctl.system.text import first_of
@@ -18,12 +18,43 @@ _POINTS_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class PointVerdict:
-    """What becomes of a point; `reason` says which expectations did not hold."""
+class Judgement:
+    """A verdict of a point, and why: of its measurement alone, or by what a plan expects."""
 
-    point: str
     verdict: Verdict
     reason: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {"verdict": self.verdict, "reason": self.reason}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Judgement:
+        """Raises ValueError for what is no verdict."""
+        verdict: Any = found.get("verdict")
+        if verdict not in get_args(Verdict):
+            raise ValueError(f"want a verdict of {', '.join(get_args(Verdict))}; got {verdict!r}")
+        return cls(verdict, str(found.get("reason") or ""))
+
+
+@dataclass(frozen=True)
+class Measured(Judgement):
+    """What a point is judged by: the verdict of its measurement alone, before any expectation, and its metrics.
+
+    metrics   {flow: {metric: number, text or None}}; point-wide metrics under "*"
+    """
+
+    metrics: Mapping[str, Mapping[str, Number | str | None]] = field(default_factory=dict)
+
+
+Results = Mapping[str, Measured]
+"""By the ids of points."""
+
+
+@dataclass(frozen=True)
+class PointVerdict(Judgement):
+    """What becomes of a point by what its plan expects; `reason` says which expectations did not hold."""
+
+    point: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,13 +108,8 @@ def matching(expectation: Expectation, points: Iterable[Point]) -> list[Point]:
     return [p for p in found if not than or counterpart(p.levels, than) != p.levels]
 
 
-def evaluate(
-    plan: Plan, results: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[PointVerdict], list[ExpectationVerdict]]:
+def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[ExpectationVerdict]]:
     """Verdicts of every point and every expectation.
-
-    results   point id -> {"verdict": so far, "reason": "" (may be missing),
-              "metrics": {flow: {metric: number, text or None}}}; point-wide metrics under "*"
 
     A point that is skip, broken or invalid stays so.  One that passed fails with the first
     expectation of the quantifier `every` that does not hold there, and is invalid where such an
@@ -97,30 +123,27 @@ def evaluate(
         for finding in found:
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
-    points = [_of_point(point, judge.so_far(point.id), against.get(point.id, [])) for point in plan.points]
+    points = [_of_point(point, judge.measured(point.id), against.get(point.id, [])) for point in plan.points]
     return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
 
 
-def verdict_alone(plan: Plan, point: Point, result: Mapping[str, Any]) -> PointVerdict | None:
+def verdict_alone(plan: Plan, point: Point, measured: Measured) -> PointVerdict | None:
     """The verdict of one point while others of its plan are still to be run.
-
-    result   as in `evaluate`
 
     None where a comparison with another point (`than`) could still make it fail.
     """
     own = [e for e in plan.expectations if e.bounds.given and e.quantifier == "every" and matching(e, [point])]
     alone = tuple(e for e in own if not e.bounds.than)
-    (judged,), _ = evaluate(replace(plan, points=(point,), expectations=alone), {point.id: result})
-    is_open = result["verdict"] == "pass" and judged.verdict != "fail" and len(alone) < len(own)
+    (judged,), _ = evaluate(replace(plan, points=(point,), expectations=alone), {point.id: measured})
+    is_open = measured.verdict == "pass" and judged.verdict != "fail" and len(alone) < len(own)
     return None if is_open else judged
 
 
-def _of_point(point: Point, so_far: tuple[Verdict, str], against: Sequence[_Finding]) -> PointVerdict:
-    verdict, reason = so_far
-    if verdict != "pass" or not against:
-        return PointVerdict(point.id, verdict, reason)
-    verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
-    return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
+def _of_point(point: Point, measured: Judgement, against: Sequence[_Finding]) -> PointVerdict:
+    if measured.verdict != "pass" or not against:
+        return PointVerdict(measured.verdict, measured.reason, point.id)
+    verdict: Verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
+    return PointVerdict(verdict, "; ".join(finding.text for finding in against), point.id)
 
 
 def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Finding]) -> ExpectationVerdict:
@@ -184,7 +207,7 @@ def in_words(plan: Plan, point: Point) -> str:
 class Judge:
     """Looks up results and holds an expectation against one point."""
 
-    def __init__(self, plan: Plan, results: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, plan: Plan, results: Results) -> None:
         self._plan = plan
         self._results = results
         self._at = {(point.levels, point.repeat): point for point in plan.points}
@@ -195,18 +218,15 @@ class Judge:
         found = matching(expectation, self._plan.points)
         return [p for p in found if not than or (counterpart(p.levels, than), p.repeat) in self._at]
 
-    def so_far(self, point: str) -> tuple[Verdict, str]:
-        result = self._results.get(point)
-        if result is None:
-            return "broken", "it has no result"
-        verdict: Verdict = result["verdict"]
-        return verdict, str(result.get("reason") or "")
+    def measured(self, point: str) -> Measured:
+        return self._results.get(point) or Measured("broken", "it has no result")
 
     def one(self, expectation: Expectation, point: Point) -> _Finding:
         """The verdict over all flows of the expectation: fail before invalid before pass."""
-        verdict, reason = self.so_far(point.id)
-        if verdict not in ("pass", "fail"):
-            return _Finding(point.id, verdict, f"point {point.id} is {verdict}" + (f": {reason}" if reason else ""))
+        measured = self.measured(point.id)
+        if measured.verdict not in ("pass", "fail"):
+            why = f": {measured.reason}" if measured.reason else ""
+            return _Finding(point.id, measured.verdict, f"point {point.id} is {measured.verdict}{why}")
         said = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
         order: tuple[Verdict, ...] = ("fail", "invalid")
         for verdict in order:
@@ -218,7 +238,7 @@ class Judge:
         return _Finding(point.id, "pass", "")
 
     def flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
-        wide = self._results[point.id]["metrics"].get(POINT_WIDE, {})
+        wide = self.measured(point.id).metrics.get(POINT_WIDE, {})
         return (POINT_WIDE,) if expectation.metric in wide else expectation.flows
 
     def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str, float]:
@@ -252,7 +272,7 @@ class Judge:
         if not than:
             return value, None
         other = self._at[counterpart(point.levels, than), point.repeat]
-        verdict, _ = self.so_far(other.id)
+        verdict = self.measured(other.id).verdict
         if verdict not in ("pass", "fail"):
             raise ValueError(f"{who}: the point to compare with, {other.id}, is {verdict}")
         base = self._value(other, flow, metric)
@@ -264,7 +284,7 @@ class Judge:
 
     def _value(self, point: Point, flow: str, metric: str) -> Number | str | None:
         """None for a value that is missing or not a number."""
-        value = self._results[point.id]["metrics"].get(flow, {}).get(metric)
+        value = self.measured(point.id).metrics.get(flow, {}).get(metric)
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             return None
         return None if isinstance(value, float) and math.isnan(value) else value

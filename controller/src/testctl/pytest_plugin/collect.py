@@ -194,7 +194,7 @@ class PointItem(PlanItem):
         try:
             said = self.run.judged(self.point)
         except TestctlError as error:
-            said = PointVerdict(self.point.id, "broken", str(error))
+            said = PointVerdict("broken", str(error), self.point.id)
         if said.verdict == "skip":
             pytest.skip(said.reason)
         self.user_properties.append(("verdict", said.verdict))

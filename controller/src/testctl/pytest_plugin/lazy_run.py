@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
 
 from testctl.execution.point import Bed, run_one
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
-from testctl.plan.judge import Judge, Verdict, counterpart, matching
+from testctl.plan.judge import counterpart, matching
 from testctl.results import RunPoint, layout, load_point
 from testctl.results.work import WORK
 
@@ -47,23 +46,21 @@ class SharedRun:
         """The point's verdict against all that the plan expects of it; points it is compared with are run too."""
         mine = [e for e in self.plan.expectations if e.bounds.given and matching(e, [point])]
         every = [e for e in mine if e.quantifier == "every"]
-        first = self.result(point)
-        if first.verdict != "pass":
-            return PointVerdict(point.id, cast("Verdict", first.verdict), first.reason)
-        judge = Judge(self.plan, _plain([first, *(self.result(other) for other in self._others(every, [point]))]))
-        found = [judge.one(expectation, point) for expectation in every]
-        against = [finding for finding in found if finding.verdict in ("fail", "invalid")]
-        if not against:
-            return PointVerdict(point.id, "pass")
-        verdict: Verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
-        return PointVerdict(point.id, verdict, "; ".join(finding.text for finding in against))
+        others = self._others(every, [point]) if self.result(point).verdict == "pass" else []
+        points, _ = self._evaluated([point, *others], every)
+        return points[0]
 
     def claimed(self, expectation: Expectation) -> ExpectationVerdict:
         """The verdict of one expectation over all points it is about, which are run if they have not been."""
         points = matching(expectation, self.plan.points)
         points += [point for point in self._others([expectation], points) if point not in points]
-        alone = replace(self.plan, points=tuple(points), expectations=(expectation,))
-        return evaluate(alone, _plain(self.result(point) for point in points))[1][0]
+        return self._evaluated(points, [expectation])[1][0]
+
+    def _evaluated(
+        self, points: Sequence[Point], expectations: Sequence[Expectation]
+    ) -> tuple[list[PointVerdict], list[ExpectationVerdict]]:
+        part = replace(self.plan, points=tuple(points), expectations=tuple(expectations))
+        return evaluate(part, {point.id: self.result(point).measured for point in points})
 
     def _others(self, expectations: Iterable[Expectation], points: Sequence[Point]) -> list[Point]:
         """The points that these are compared with."""
@@ -82,7 +79,3 @@ class SharedRun:
         with (self.path / WORK / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-
-
-def _plain(points: Iterable[RunPoint]) -> dict[str, dict[str, Any]]:
-    return {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in points}

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import durable
 
+from testctl.plan import Judgement, Measured
 from testctl.records import Records
 from testctl.results import layout
-from testctl.results.atomic import as_json, put_file, told, write_json
+from testctl.results.atomic import as_json, plain, put_file, told, write_json
 from testctl.results.manifest import manifest_of
 from testctl.results.reader import RunPoint
 
@@ -57,6 +58,11 @@ class PointResult:
     traceback: str = ""
     more: Mapping[str, Path] = field(default_factory=dict)
     analysis: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> Measured:
+        """What it is judged by, as it is written: NaN and infinity are null."""
+        return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics))
 
 
 def write_point(run: Path, result: PointResult) -> Path:
@@ -124,9 +130,8 @@ def _fill(directory: Path, result: PointResult) -> None:
     verdict = {
         "format": FORMAT,
         "id": result.point["id"],
-        "verdict": result.verdict,
-        "reason": result.reason,
-        "measured": {"verdict": result.verdict, "reason": result.reason},
+        **(measured := Judgement(result.measured.verdict, result.reason).to_json()),
+        "measured": measured,
         "digest": result.records.digest() if result.records is not None else "",
         "code_key": result.code_key,
         "analysis": result.analysis,

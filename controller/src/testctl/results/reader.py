@@ -17,7 +17,7 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import Shape, misfit
 
-from testctl.plan import Point
+from testctl.plan import Judgement, Measured, Point
 from testctl.records import Records
 from testctl.records.texts import cleaned
 from testctl.results import layout, shapes
@@ -63,10 +63,10 @@ class RunPoint:
         return found
 
     @property
-    def measured(self) -> tuple[str, str]:
-        """Verdict and reason of the measurement, before any expectation; of older runs, which don't say, as judged."""
-        said = self.said.get("measured")
-        return (str(said["verdict"]), str(said["reason"])) if isinstance(said, Mapping) else (self.verdict, self.reason)
+    def measured(self) -> Measured:
+        """What it is judged by: its measurement before any expectation; of older runs, which don't say, as judged."""
+        said = Judgement.from_json(self.said.get("measured") or {"verdict": self.verdict, "reason": self.reason})
+        return Measured(said.verdict, said.reason, self.metrics)
 
     @property
     def kernel(self) -> str:
@@ -202,7 +202,7 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
     if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
         raise PlanError(f"{path}: want the verdict of point {path.name}; got {said['verdict']!r} of {said['id']!r}")
     try:
-        return RunPoint(
+        found = RunPoint(
             path=path,
             id=str(said["id"]),
             tuples=tuple((str(e), str(p), v) for e, p, v in point.get("tuples", [])),
@@ -215,8 +215,10 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
             said=said,
             repeat=point.get("repeat", 0),
         )
+        found.measured  # noqa: B018  read now: what it says may be no verdict
     except (KeyError, TypeError, ValueError) as error:
         raise PlanError(f"{path}: want a point as testctl writes it; got {error!r}") from error
+    return found
 
 
 def _shared(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

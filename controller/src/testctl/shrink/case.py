@@ -11,7 +11,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Expectation, Plan, Point, load_plan
-from testctl.plan.judge import Judge, Verdict, counterpart, matching
+from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
 from testctl.plan.located import plain
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
@@ -80,7 +80,7 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
 def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:
     """The expectation to shrink by, and its place in the plan's list."""
     about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
-    judge = Judge(plan, {p.id: {"verdict": p.verdict, "reason": p.reason, "metrics": p.metrics} for p in run.points})
+    judge = Judge(plan, {point.id: point.measured for point in run.points})
     said = {i: judge.one(e, point).verdict for i, e in about}
     if not asked:
         for number, chosen in about:
@@ -134,7 +134,7 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
     return Candidate(plan, point, next(p for p in plan.points if p.levels == levels))
 
 
-def verdict_of(found: Candidate, results: Mapping[str, Mapping[str, Any]]) -> tuple[Verdict, str]:
+def verdict_of(found: Candidate, results: Results) -> tuple[Verdict, str]:
     """The expectation's verdict at the candidate's point, and what it says."""
     finding = Judge(found.plan, results).one(found.plan.expectations[0], found.point)
     return finding.verdict, finding.text

@@ -3,28 +3,27 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 from testctl.execution.assess import analysis_keys
 from testctl.execution.point import Bed, measure
-from testctl.plan import Point
-from testctl.results import layout, write_point
-from testctl.results.reader import read_json
+from testctl.plan import Measured, Point
+from testctl.results import layout, load_point, write_point
 from testctl.results.reuse import as_measured
 from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
 
 CANDIDATES = "candidates"
 """In the search's directory: the points that were run for it, without their packets."""
-Result = Mapping[str, Any]
+Tried = tuple[Measured, float]
+"""What was measured at a point that was run, and the wall seconds that it took."""
 Answer = Literal["stays", "goes", "unclear"]
 
 
@@ -65,7 +64,7 @@ class Trials:
     most: int = 1000
     runs: int = 0
     made: dict[frozenset[tuple[str, str, str]], Trial] = field(default_factory=dict)
-    known: dict[str, Result] = field(default_factory=dict)
+    known: dict[str, Measured] = field(default_factory=dict)
 
     def __call__(self, batch: Sequence[Tuples]) -> list[Trial]:
         """Try them side by side; in the order given."""
@@ -77,13 +76,13 @@ class Trials:
             self.told(trial)
         return [self.made[frozenset(tuples)] for tuples in batch]
 
-    def _start(self, tuples: Tuples) -> tuple[Candidate, dict[str, Future[Result]]] | TestctlError:
+    def _start(self, tuples: Tuples) -> tuple[Candidate, dict[str, Future[Tried]]] | TestctlError:
         try:
             found = candidate(self.case, tuples)
             bed = self.bed(found.points)
         except (PlanError, TestbedError) as error:
             return error
-        waiting: dict[str, Future[Result]] = {}
+        waiting: dict[str, Future[Tried]] = {}
         for point in found.points:
             if point.id in self.known:
                 continue
@@ -97,30 +96,31 @@ class Trials:
                 waiting[point.id] = self.pool.submit(try_point, bed, point, self.directory / CANDIDATES)
         return found, waiting
 
-    def _ended(self, tuples: Tuples, started: tuple[Candidate, dict[str, Future[Result]]] | TestctlError) -> Trial:
+    def _ended(self, tuples: Tuples, started: tuple[Candidate, dict[str, Future[Tried]]] | TestctlError) -> Trial:
         if isinstance(started, TestctlError):
             return Trial(tuples, "unclear", str(started).removeprefix("<plan>:"))
         found, waiting = started
+        wall_s = 0.0
         for point_id, future in waiting.items():
             try:
-                self.known[point_id] = future.result()
+                self.known[point_id], took_s = future.result()
+                wall_s += took_s
             except BrokenProcessPool as error:
                 raise TestbedError(f"point {point_id}: its worker was killed from outside (out of memory?)") from error
-        wall_s = sum(float(self.known[point_id]["wall_s"]) for point_id in waiting)
         verdict, words = verdict_of(found, self.known)
         answer: Answer = "unclear"
         if verdict in ("pass", "fail"):
             answer = "stays" if verdict == self.case.wanted else "goes"
         return Trial(tuples, answer, words, len(waiting), wall_s)
 
-    def _finished(self, point: Point, code_key: str) -> Result | None:
+    def _finished(self, point: Point, code_key: str) -> Measured | None:
         """The point as the run or an earlier search in this directory has it, as it was written, by the code of now."""
         for place in (self.case.run.path, self.directory / CANDIDATES):
             path = layout.point_dir(place, point.id)
             if not (path / layout.VERDICT).exists():
                 continue
-            if said := as_measured(path, code_key, analysis_keys()):
-                return {**said, "metrics": read_json(path / layout.METRICS)}
+            if as_measured(path, code_key, analysis_keys()):
+                return load_point(path).measured
         return None
 
 
@@ -128,7 +128,7 @@ class SpentError(TestctlError):
     """No more runs may be made."""
 
 
-def try_point(bed: Bed, point: Point, directory: Path) -> Result:
+def try_point(bed: Bed, point: Point, directory: Path) -> Tried:
     """Run one point and keep what verdicts are made of: not its packets."""
     work = directory / ".work" / point.id
     shutil.rmtree(work, ignore_errors=True)
@@ -136,9 +136,4 @@ def try_point(bed: Bed, point: Point, directory: Path) -> Result:
     shutil.rmtree(work, ignore_errors=True)
     if result.verdict == "pass" and not layout.point_dir(directory, point.id).exists():
         write_point(directory, replace(result, records=None, stalls=None))
-    return {
-        "verdict": result.verdict,
-        "reason": result.reason,
-        "metrics": json.loads(json.dumps(result.metrics)),
-        "wall_s": result.wall_s,
-    }
+    return result.measured, result.wall_s
