@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from testctl.execution.provenance import plan_of
 from testctl.plan import load_plan
 from testctl.results import Run
-from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_of, plan_text, verdict_of
+from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import Found, search
 from testctl.shrink.trials import Trial

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.plan.located import plain
+from testctl.plan.diagnostics import Place
+from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.shrink.values import Numbers, Words, choices, shown
 from testctl.shrink.yaml import block
@@ -79,7 +80,7 @@ DATA = st.recursive(
 @given(DATA)
 def test_data_written_as_yaml_is_read_back(data: Any) -> None:
     text = f"a: {block(data)}\n"
-    assert plain(parse(text, "test")).data == {"a": data}
+    assert plain(parse(text, "test")).data == plain(node_of({"a": data}, Place("test"))).data == {"a": data}
 
 
 def test_a_version_is_no_number() -> None:

@@ -10,8 +10,7 @@ from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Condition
 from testctl.plan.names import Names
 from testctl.plan.registry import Parameters
-from testctl.plan.targets import aims_of
-from testctl.plan.tuples import OVERRIDE, value_of
+from testctl.plan.tuples import OVERRIDE, targets_of, value_of
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
@@ -56,13 +55,13 @@ class Reader:
         try:
             if not entity or not param:
                 raise ValueError(f"want ENTITY.PARAM; got {what(key)}")
-            wanted = {aim.key for aim in aims_of(self.names, self.parameters, entity, param)}
+            wanted = {target.key for target in targets_of(self.names, self.parameters, entity, param)}
         except ValueError as error:
             self.problems.add(key.place, f"{who}: {error}")
             return None
         owners: dict[int, int] = {}
         for index, assignment in enumerate(self.assignments):
-            mine = {(t.entity, t.param) for t in assignment.targets}
+            mine = {target.key for target in assignment.targets}
             if assignment.entity == entity and mine <= wanted:
                 return index
             if mine & wanted:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
@@ -19,7 +18,7 @@ from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import read_figures
 from testctl.plan.judge import counterpart, matching, meets
-from testctl.plan.model import Condition, Design, Expectation, Plan
+from testctl.plan.model import Condition, Design, Expectation, Plan, Point, WrittenPlan
 from testctl.plan.names import Names, read_flows, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
@@ -41,7 +40,7 @@ PAPER_PLANS = ("plans", "paper")
 
 
 def load_plan(
-    path_or_text: Path | str | bytes,
+    given: Path | str | bytes | Node,
     *,
     metrics: Mapping[str, MetricInfo] | None = None,
     testbed: str = "lab",
@@ -52,7 +51,7 @@ def load_plan(
     paper: bool | None = None,
     without: Sequence[str] = (),
 ) -> Plan:
-    """The plan of a file (a path, or text of one line) or of the text itself (bytes, or several lines).
+    """The plan of a file (a path, or text of one line), of the text itself (bytes, or several lines) or of its nodes.
 
     metrics     the metrics that `expect` may name, with their units; None: any
     testbed     "lab", "netns", or anything else for an inventory
@@ -64,9 +63,9 @@ def load_plan(
 
     Raises PlanError with every problem and its place.
     """
-    data, file, name = _source(path_or_text)
+    root, text, file, name = _source(given)
     problems = Problems()
-    fields = Fields(parse(data, file), "", FIELDS, problems, needed=NEEDED)
+    fields = Fields(root, "", FIELDS, problems, needed=NEEDED)
     if not fields.ok:
         problems.check()
     topology = _topology(fields.found["topology"], topologies, problems)
@@ -78,11 +77,15 @@ def load_plan(
     parameters = Parameters(registry or default_registry())
     bed = testbed if testbed in ("lab", "netns") else "inventory"
     assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)
-    plan = Plan(
+    about, design = fields.text("about"), _design(fields.found.get("design"), problems)
+    repeat, seed = fields.integer("repeat", 1, MOST_REPEAT, 1), fields.integer("seed", 0, MOST_SEED, 1)
+    problems.check()  # conditions of tuples that could not be read would only add noise
+    reader = Reader(assignments, names, parameters, problems)
+    written = WrittenPlan(
         name=name,
         file=file,
-        text=data.decode("utf-8", "replace") if isinstance(data, bytes) else data,
-        about=fields.text("about"),
+        text=text,
+        about=about,
         testbed=testbed,
         overrides=tuple(overrides),
         topology=topology,
@@ -90,27 +93,21 @@ def load_plan(
         groups=names.groups,
         assignments=assignments,
         defaults=_defaults(names, parameters, bed),
-        design=_design(fields.found.get("design"), problems),
-        repeat=fields.integer("repeat", 1, MOST_REPEAT, 1),
-        seed=fields.integer("seed", 0, MOST_SEED, 1),
-        excludes=(),
-        left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
-    )
-    problems.check()  # conditions of tuples that could not be read would only add noise
-    reader = Reader(assignments, names, parameters, problems)
-    plan = replace(plan, excludes=_excludes(fields.found.get("exclude"), reader))
-    plan = replace(
-        plan,
+        design=design,
+        repeat=repeat,
+        seed=seed,
+        excludes=_excludes(fields.found.get("exclude"), reader),
         expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems),
         figures=read_figures(fields.found.get("figures"), problems, reader),
+        left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
     )
-    if paper or (paper is None and _of_paper(path_or_text)):
-        _check_claims(plan, fields, problems)
+    if paper or (paper is None and _of_paper(given)):
+        _check_claims(written, fields, problems)
     problems.check()
-    points = expand(plan, max_points)
-    check_distributed(assignments, plan.defaults, names, parameters, space_of(plan), problems)
+    points = expand(written, max_points)
+    check_distributed(assignments, written.defaults, names, parameters, space_of(written), problems)
     check_switches(assignments, points, names, problems)
-    plan = _without_comparisons(replace(plan, points=points))
+    plan = _expanded(written, points)
     _check_expectations(plan, problems)
     for number, figure in enumerate(plan.figures, start=1):
         if not any(meets(point.levels, figure.condition) for point in points) and not overrides:
@@ -138,10 +135,13 @@ def _wanted(parameters: Sequence[Parameter]) -> str:
     return " and ".join(texts) or "no parameters"
 
 
-def _source(given: Path | str | bytes) -> tuple[bytes | str, str, str]:
-    """The contents, the name of the file as errors show it, and the name of the plan."""
+def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
+    """The nodes, the text ("" where there is none), the name of the file as errors show it, and that of the plan."""
+    if isinstance(given, Node):
+        return given, "", TEXT_NAME, "plan"
     if isinstance(given, bytes) or (isinstance(given, str) and ("\n" in given or not given)):
-        return given, TEXT_NAME, "plan"
+        text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+        return parse(given, TEXT_NAME), text, TEXT_NAME, "plan"
     try:
         with open(given, "rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -149,7 +149,7 @@ def _source(given: Path | str | bytes) -> tuple[bytes | str, str, str]:
         reason = getattr(error, "strerror", None) or str(error)
         path = os.fspath(given)
         raise PlanError(f"{path if path.isprintable() else repr(path)}: can't read the plan: {reason}") from error
-    return data, str(given), Path(given).stem
+    return parse(data, str(given)), data.decode("utf-8", "replace"), str(given), Path(given).stem
 
 
 def _topology(node: Node, directory: Path | None, problems: Problems) -> Topology | None:
@@ -237,11 +237,11 @@ def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -
     return found
 
 
-def _without_comparisons(plan: Plan) -> Plan:
-    """Without the expectations that compare with a value that --set took away."""
-    gone = tuple(e for e in plan.expectations if -1 in e.bounds.than.values())
-    kept = tuple(e for e in plan.expectations if e not in gone)
-    return replace(plan, expectations=kept, dropped=tuple(e.name for e in gone))
+def _expanded(written: WrittenPlan, points: tuple[Point, ...]) -> Plan:
+    """With its points, and without the expectations that compare with a value that --set took away."""
+    gone = tuple(e.name for e in written.expectations if -1 in e.bounds.than.values())
+    kept = tuple(e for e in written.expectations if e.name not in gone)
+    return Plan(**{**vars(written), "expectations": kept}, points=points, dropped=gone)
 
 
 def _check_expectations(plan: Plan, problems: Problems) -> None:
@@ -260,14 +260,14 @@ def _check_expectations(plan: Plan, problems: Problems) -> None:
             problems.add(expectation.place, f"{who}: than: the plan has no point {_described(plan, than)}{where}")
 
 
-def _of_paper(given: Path | str | bytes) -> bool:
+def _of_paper(given: Path | str | bytes | Node) -> bool:
     """Whether a plan's file is one of plans/paper/."""
-    if isinstance(given, bytes) or (isinstance(given, str) and "\n" in given):
+    if isinstance(given, bytes | Node) or (isinstance(given, str) and "\n" in given):
         return False
     return Path(given).resolve().parts[-3:-1] == PAPER_PLANS
 
 
-def _check_claims(plan: Plan, fields: Fields, problems: Problems) -> None:
+def _check_claims(plan: WrittenPlan, fields: Fields, problems: Problems) -> None:
     if not any(expectation.paper for expectation in plan.expectations) and not problems:
         node = fields.found.get("expect") or fields.node
         assert node is not None, "Fields is ok"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of a plan as plain data, with the place of everything in it."""
+"""A part of a plan as plain data, with the place of everything in it, and plain data as a part of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testctl.plan.diagnostics import Place
-from testctl.plan.yaml_reader import Mapping, Node, Scalar
+from testctl.plan.yaml_reader import Mapping, Node, Scalar, Sequence
 
 Path = tuple[int | str, ...]
 
@@ -39,3 +39,16 @@ def _read(node: Node, path: Path, places: dict[Path, Place]) -> Any:
     if isinstance(node, Mapping):
         return {key.text: _read(value, (*path, key.text), places) for key, value in node.entries}
     return [_read(item, (*path, index), places) for index, item in enumerate(node.items)]
+
+
+def node_of(data: Any, place: Place) -> Node:
+    """Lists, dicts and scalars as nodes, all of them at one place; `plain` gives the same data again."""
+    if isinstance(data, dict):
+        entries = [(Scalar(place, str(key), True), node_of(value, place)) for key, value in data.items()]
+        return Mapping(place, tuple(entries))
+    if isinstance(data, list | tuple):
+        return Sequence(place, tuple(node_of(item, place) for item in data))
+    if isinstance(data, bool | int) or data is None:
+        return Scalar(place, "" if data is None else str(data).lower(), True)
+    bare = Scalar(place, str(data), True)
+    return bare if bare.value == bare.text and not bare.empty else Scalar(place, bare.text, False)

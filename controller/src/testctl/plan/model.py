@@ -33,13 +33,17 @@ class Flow:
 
 @dataclass(frozen=True)
 class Target:
-    """One entity that an assignment sets, the parameter's full name, and its value at every level."""
+    """One parameter of one entity, by its full name, and its value at every level of what sets it (none so far: ())."""
 
     entity: str
     kind: str
     param: str
     spec: ParamSpec
-    values: tuple[Value, ...]
+    values: tuple[Value, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.entity, self.param
 
 
 @dataclass(frozen=True)
@@ -192,16 +196,15 @@ class FigureSpec:
     condition: Condition = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A plan that has passed every check, with its points.
+@dataclass(frozen=True, kw_only=True)
+class WrittenPlan:
+    """A plan as it is written, with its overrides: all of it is read, and its points are not made yet.
 
     text       the file as given
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
     left_out   (entity, parameter, values) of the tuples that --without left out
-    dropped    names of the expectations that compare with a value that --set took away
     """
 
     name: str
@@ -219,11 +222,9 @@ class Plan:
     repeat: int
     seed: int
     excludes: tuple[Condition, ...]
-    expectations: tuple[Expectation, ...] = ()
-    points: tuple[Point, ...] = ()
-    figures: tuple[FigureSpec, ...] = ()
-    left_out: tuple[tuple[str, str, str], ...] = ()
-    dropped: tuple[str, ...] = ()
+    expectations: tuple[Expectation, ...]
+    figures: tuple[FigureSpec, ...]
+    left_out: tuple[tuple[str, str, str], ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -233,3 +234,14 @@ class Plan:
     def factors(self) -> tuple[Assignment, ...]:
         """The tuples that are swept."""
         return tuple(a for a in self.assignments if len(a.texts) > 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(WrittenPlan):
+    """A plan that has passed every check, with its points.
+
+    dropped    names of the expectations that compare with a value that --set took away; they are not among the others
+    """
+
+    points: tuple[Point, ...]
+    dropped: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from testctl_agent.spec.types import Value
 
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
-from testctl.plan.model import Levels, Plan, Point
+from testctl.plan.model import Levels, Plan, Point, WrittenPlan
 from testctl.plan.registry import plain
 from testctl.plan.space import Space
 
@@ -29,11 +29,11 @@ _ESTIMATE_BPS = 10**8
 _ESTIMATE_EXTRA_NS = 10**9
 
 
-def space_of(plan: Plan) -> Space:
+def space_of(plan: WrittenPlan) -> Space:
     return Space(plan.sizes, plan.excludes)
 
 
-def expand(plan: Plan, max_points: int = MAX_POINTS) -> tuple[Point, ...]:
+def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]:
     """The plan's points, in the order of its tuples with the last one changing fastest.
 
     Raises PlanError when there are none, or more than `max_points`; that is found out before
@@ -51,7 +51,7 @@ def expand(plan: Plan, max_points: int = MAX_POINTS) -> tuple[Point, ...]:
     return points
 
 
-def _rows(plan: Plan, space: Space, max_points: int) -> list[Levels]:
+def _rows(plan: WrittenPlan, space: Space, max_points: int) -> list[Levels]:
     most = max_points // plan.repeat
     strength = plan.design.strength
     swept = [size for size in space.sizes if size > 1]
@@ -67,7 +67,7 @@ def _rows(plan: Plan, space: Space, max_points: int) -> list[Levels]:
     return rows
 
 
-def _too_many(plan: Plan, space: Space, max_points: int) -> str:
+def _too_many(plan: WrittenPlan, space: Space, max_points: int) -> str:
     sizes = " x ".join(f"{len(f.texts)} ({f.key})" for f in plan.factors[:8]) + (
         " x …" if len(plan.factors) > 8 else ""
     )
@@ -84,7 +84,7 @@ def coverage(plan: Plan, strengths: Sequence[int] = (1, 2, 3)) -> tuple[Coverage
     return tuple(coverage_of(space, rows, strength) for strength in strengths)
 
 
-def _point(plan: Plan, topology: Mapping[str, Any], levels: Levels, repeat: int) -> Point:
+def _point(plan: WrittenPlan, topology: Mapping[str, Any], levels: Levels, repeat: int) -> Point:
     settings: dict[str, dict[str, Value]] = {
         entity: {name: plain(value) for name, value in values.items()} for entity, values in plan.defaults.items()
     }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from testctl_agent.spec.errors import PlanError
@@ -12,8 +12,7 @@ from testctl_agent.spec.types import Value, ValueType, shown
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
-from testctl.plan.registry import Parameters
-from testctl.plan.targets import Aim, aims_of, rank
+from testctl.plan.registry import KINDS, Parameters
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 MOST_TUPLES = 1000
@@ -149,35 +148,35 @@ def _assignment(
 ) -> Assignment | None:
     entity, param = w.entity.text, w.param.text
     try:
-        aims = aims_of(names, parameters, entity, param)
+        found = targets_of(names, parameters, entity, param)
     except ValueError as error:
         problems.add(w.param.place if names.kind(entity) else w.entity.place, str(error))
         return None
-    if not aims:
+    if not found:
         return None
     who = f"{names.kind(entity)} {entity}, {param}"
-    for aim in aims:
-        if aim.spec.internal:
+    for target in found:
+        if target.spec.internal:
             problems.add(w.param.place, f"{who}: is set by the testbed; want a parameter that a plan sets")
             return None
-        if testbed not in aim.spec.testbeds:
-            able = ", ".join(sorted(aim.spec.testbeds)) or "none"
+        if testbed not in target.spec.testbeds:
+            able = ", ".join(sorted(target.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
             return None
-    texts, columns = _levels(w, aims, who, problems)
+    texts, columns = _levels(w, found, who, problems)
     if not texts:
         return None
     places = tuple(node.place for node in w.values)
-    targets = tuple(Target(a.entity, a.kind, a.param, a.spec, columns[a.spec.type]) for a in aims)
+    targets = tuple(replace(target, values=columns[target.spec.type]) for target in found)
     base = OVERRIDE if w.override else 0
-    return Assignment(entity, param, w.place, texts, targets, base + rank(names, entity, aims[0]), places)
+    return Assignment(entity, param, w.place, texts, targets, base + _rank(names, entity, found[0]), places)
 
 
 def _levels(
-    w: Written, aims: list[Aim], who: str, problems: Problems
+    w: Written, targets: list[Target], who: str, problems: Problems
 ) -> tuple[tuple[str, ...], dict[ValueType, tuple[Value, ...]]]:
     """The values as shown, and per type of value as parsed; no texts when any was refused."""
-    types = list(dict.fromkeys(aim.spec.type for aim in aims))
+    types = list(dict.fromkeys(target.spec.type for target in targets))
     rows: list[tuple[Value, ...]] = []
     texts: list[str] = []
     bad = False
@@ -216,7 +215,7 @@ def value_of(node: Node, kind: ValueType) -> Value:
 
 
 def _keys(assignment: Assignment) -> set[tuple[str, str]]:
-    return {(t.entity, t.param) for t in assignment.targets}
+    return {target.key for target in assignment.targets}
 
 
 def _resolve(assignments: list[Assignment], names: Names, problems: Problems) -> tuple[Assignment, ...]:
@@ -224,10 +223,9 @@ def _resolve(assignments: list[Assignment], names: Names, problems: Problems) ->
     owner: dict[tuple[str, str], int] = {}
     for index, assignment in enumerate(assignments):
         for target in assignment.targets:
-            key = (target.entity, target.param)
-            other = owner.get(key)
+            other = owner.get(target.key)
             if other is None or assignments[other].rank < assignment.rank:
-                owner[key] = index
+                owner[target.key] = index
             elif assignments[other].rank == assignment.rank:
                 first = assignments[other]
                 by = "" if first.entity == assignment.entity else f" (by {names.kind(first.entity)} {first.entity})"
@@ -238,10 +236,52 @@ def _resolve(assignments: list[Assignment], names: Names, problems: Problems) ->
                 break
     kept = []
     for index, assignment in enumerate(assignments):
-        targets = tuple(t for t in assignment.targets if owner[t.entity, t.param] == index)
+        targets = tuple(t for t in assignment.targets if owner[t.key] == index)
         if targets:
             kept.append(replace(assignment, targets=targets))
         elif not problems and not any(assignments[owner[k]].rank >= OVERRIDE for k in _keys(assignment)):
             who = f"{names.kind(assignment.entity)} {assignment.entity}, {assignment.param}"
             problems.add(assignment.place, f"{who}: has no effect, since more specific tuples set it for every entity")
     return tuple(kept)
+
+
+def targets_of(names: Names, parameters: Parameters, entity: str, param: str) -> list[Target]:
+    """All that an (entity, parameter) pair stands for; a port parameter of a switch is one of each of its ports.
+
+    Raises ValueError that says who has no such parameter.
+    """
+    if not names.kind(entity):
+        raise ValueError(names.unknown(entity))
+    return [one for member in names.members(entity) for one in _of_member(names, parameters, entity, member, param)]
+
+
+def _of_member(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> Iterator[Target]:
+    kind = names.kind(member)
+    found = parameters.find(kind, param)
+    if found:
+        yield Target(member, kind, *found)
+        return
+    of_port = parameters.find("port", param) if kind == "switch" else None
+    if of_port is None:
+        raise ValueError(_no_parameter(names, parameters, entity, member, param))
+    for port in names.topology.ports(member):
+        yield Target(port, "port", *of_port)
+
+
+def _no_parameter(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> str:
+    kind = names.kind(member)
+    who = f"{names.kind(entity)} {entity}: "
+    if member != entity:
+        who += f"its {kind} {member} has "
+    known = parameters.words(kind) + (parameters.words("port") if kind == "switch" else [])
+    others = [k for k in KINDS if k != kind and parameters.find(k, param)]
+    if others:
+        return f"{who}no parameter named {show(param)}, which is one of a {' or '.join(others)}"
+    return f"{who}no parameter named {show(param)}{suggest(param, known)}"
+
+
+def _rank(names: Names, entity: str, target: Target) -> int:
+    """How specific a tuple is: 0 by a group, 1 by the switch of a port, 2 by its own name."""
+    if names.kind(entity) == "group":
+        return 0
+    return 2 if entity == target.entity else 1

@@ -11,8 +11,10 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Expectation, Plan, Point, load_plan
+from testctl.plan.diagnostics import Place
 from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
-from testctl.plan.located import plain
+from testctl.plan.load import TEXT_NAME
+from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
 from testctl.shrink.yaml import block
@@ -122,8 +124,8 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
     """Raises PlanError when these tuples are no plan."""
     from testctl.metrics import metric_names
 
-    text = plan_text(case, tuples)
-    plan = load_plan(text.encode(), metrics=metric_names(), testbed=case.plan.testbed, paper=False)
+    root = node_of(document_of(case, tuples), Place(TEXT_NAME))
+    plan = load_plan(root, metrics=metric_names(), testbed=case.plan.testbed, paper=False)
     point = plan.points[0]
     if point.duration_ns > case.point.duration_ns:
         raise PlanError(f"the point would take {point.duration_ns / 1e9:g} s, longer than {case.point.id} itself")
@@ -140,31 +142,40 @@ def verdict_of(found: Candidate, results: Results) -> tuple[Verdict, str]:
     return finding.verdict, finding.text
 
 
+def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
+    """A plan of these tuples and the one expectation, as plain data."""
+    ours = {f"{entity}.{param}": text for entity, param, text in tuples}
+    values = {key: [text, case.than[key]] if key in case.than else text for key, text in ours.items()}
+    left_out = ("name", "when", "than", "paper")
+    expect = {"name": case.expectation.name, **{k: v for k, v in case.raw.items() if k not in left_out}}
+    if case.than:
+        expect |= {"when": {key: ours[key] for key in case.than}, "than": dict(case.than)}
+    return {
+        **{name: case.document[name] for name in KEPT_FIELDS if case.document.get(name) is not None},
+        "seed": case.plan.seed,
+        "tuples": [[entity, param, values[f"{entity}.{param}"]] for entity, param, _ in tuples],
+        "expect": [expect],
+    }
+
+
 def plan_text(
     case: Case, tuples: Tuples, comments: Sequence[str] = (), notes: Mapping[Tuple3, str] | None = None
 ) -> str:
-    """A plan of these tuples and the one expectation.
+    """The same as text.
 
     comments  lines above it
     notes     what to say beside a tuple
     """
-    notes = notes or {}
-    lines = [f"# {line}" for line in comments]
+    found = document_of(case, tuples)
     if comments:
-        lines.append(f"about: {block(f'What of point {case.point.id} of {case.name} matters')}")
-    lines += [f"{name}: {block(case.document[name])}" for name in KEPT_FIELDS if case.document.get(name) is not None]
-    lines += [f"seed: {case.plan.seed}", "tuples:"]
-    for item in tuples:
-        entity, param, text = item
-        theirs = case.than.get(f"{entity}.{param}")
-        value = block([text, theirs], values=True) if theirs is not None else block(text, values=True)
-        note = f"  # {notes[item]}" if item in notes else ""
-        lines.append(f"  - [{block(entity)}, {block(param)}, {value}]{note}")
-    lines += ["expect:", f"  - name: {block(case.expectation.name)}"]
-    rest = {key: value for key, value in case.raw.items() if key not in ("name", "when", "than", "paper")}
-    lines += [f"    {key}: {block(value)}" for key, value in rest.items()]
-    if case.than:
-        ours = {f"{entity}.{param}": text for entity, param, text in tuples}
-        lines.append(f"    when: {block({key: ours[key] for key in case.than}, values=True)}")
-        lines.append(f"    than: {block(case.than, values=True)}")
+        found = {"about": f"What of point {case.point.id} of {case.name} matters", **found}
+    written, (expect,) = found.pop("tuples"), found.pop("expect")
+    lines = [f"# {line}" for line in comments]
+    lines += [f"{name}: {block(value)}" for name, value in found.items()]
+    lines.append("tuples:")
+    for item, (entity, param, value) in zip(tuples, written, strict=True):
+        note = f"  # {notes[item]}" if notes and item in notes else ""
+        lines.append(f"  - [{block(entity)}, {block(param)}, {block(value, values=True)}]{note}")
+    fields = [f"{name}: {block(value, values=name in ('when', 'than'))}" for name, value in expect.items()]
+    lines += ["expect:", "  - " + "\n    ".join(fields)]
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.plan.load import TEXT_NAME
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate
 from testctl.shrink.ddmin import ddmin, drive
 from testctl.shrink.matters import Asking, Matter, of_idle, of_needed
@@ -78,7 +79,7 @@ def kept(case: Case) -> dict[Tuple3, str]:
         try:
             candidate(case, _without(case.tuples, item))
         except PlanError as error:
-            found[item] = str(error).splitlines()[0].removeprefix("<plan>:")
+            found[item] = str(error).splitlines()[0].removeprefix(f"{TEXT_NAME}: ")
     return found
 
 

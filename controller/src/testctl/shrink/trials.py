@@ -16,6 +16,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 from testctl.execution.assess import analysis_keys
 from testctl.execution.point import Bed, measure
 from testctl.plan import Measured, Point
+from testctl.plan.load import TEXT_NAME
 from testctl.results import layout, load_point, write_point
 from testctl.results.reuse import as_measured
 from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
@@ -98,7 +99,7 @@ class Trials:
 
     def _ended(self, tuples: Tuples, started: tuple[Candidate, dict[str, Future[Tried]]] | TestctlError) -> Trial:
         if isinstance(started, TestctlError):
-            return Trial(tuples, "unclear", str(started).removeprefix("<plan>:"))
+            return Trial(tuples, "unclear", str(started).removeprefix(f"{TEXT_NAME}: "))
         found, waiting = started
         wall_s = 0.0
         for point_id, future in waiting.items():
