@@ -11,7 +11,7 @@ import pytest
 from testctl.records import PACKETS, Records, RecordsError, load_raw
 from testctl.records.schema import ACK, SYN
 
-from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
+from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, save, write_point
 
 HIGH = 2**32 - 3000
 
@@ -204,8 +204,7 @@ def test_digest_sees_a_change_of_one_packet(tmp_path: Path) -> None:
 def test_saved_records_are_loaded_as_they_were(tmp_path: Path) -> None:
     write_point(tmp_path, bulk(500))
     records = load_raw(tmp_path)
-    records.save(tmp_path / "records")
-    again = Records.load(tmp_path / "records")
+    again = Records.load(save(records, tmp_path / "records"))
     assert again == records
     assert again.digest() == records.digest()
 
@@ -214,14 +213,15 @@ def test_point_without_captures_has_empty_tables(tmp_path: Path) -> None:
     write_point(tmp_path, {})
     records = load_raw(tmp_path)
     assert records.packets.num_rows == records.tcp_info.num_rows == 0
-    records.save(tmp_path / "records")
-    assert Records.load(tmp_path / "records") == records
+    assert Records.load(save(records, tmp_path / "records")) == records
 
 
-@pytest.mark.parametrize("damage", ["records.json", "packets.parquet", "tcp_info.parquet"])
+@pytest.mark.parametrize(
+    "damage", ["records.json", "point.json", "outcome.json", "packets.parquet", "tcp_info.parquet"]
+)
 def test_damaged_records_are_named(tmp_path: Path, damage: str) -> None:
     write_point(tmp_path, bulk(10))
-    load_raw(tmp_path).save(tmp_path / "records")
+    save(load_raw(tmp_path), tmp_path / "records")
     (tmp_path / "records" / damage).write_text("nonsense")
     with pytest.raises(RecordsError, match=damage):
         Records.load(tmp_path / "records")

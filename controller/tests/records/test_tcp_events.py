@@ -18,7 +18,7 @@ from testctl.records.tcp_events import KINDS, LAYOUTS
 from testctl_agent.tcp_trace import bpf
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAYOUT
 
-from controller.tests.support.synthetic import Conversation, write_point
+from controller.tests.support.synthetic import Conversation, save, write_point
 from controller.tests.support.synthetic_recovery import MSS, Sender
 
 CLIENT, SERVER = 40000, 5001
@@ -100,7 +100,7 @@ def test_saved_loaded_and_in_the_digest(tmp_path: Path) -> None:
     assert without.digest() == digest_of(without.packets, without.tcp_info)
     assert records.digest() != without.digest()
     for one, name in ((records, "traced"), (without, "not")):
-        one.save(tmp_path / name)
+        save(one, tmp_path / name)
         assert (tmp_path / name / "tcp_events.parquet").exists() == (name == "traced")
         again = Records.load(tmp_path / name)
         assert again.digest() == one.digest()

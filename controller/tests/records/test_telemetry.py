@@ -16,7 +16,7 @@ from testctl.metrics.core.view import view
 from testctl.records import PACKETS, Records, RecordsError, load_raw
 from testctl.records.schema import FATES
 
-from controller.tests.support.synthetic import Conversation, bulk, write_point
+from controller.tests.support.synthetic import Conversation, bulk, save, write_point
 from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
 TAKEN = ("time_ns", "flow", "conn", "direction", "seq", "ack", "length", "wire_bytes", "flags", "ecn", "window", "segs")
@@ -63,8 +63,7 @@ def test_rows_say_what_came_and_what_became_of_it(tmp_path: Path) -> None:
 
 
 def _saved(records: Records, tmp_path: Path) -> Path:
-    records.save(tmp_path / "saved")
-    return tmp_path / "saved"
+    return save(records, tmp_path / "saved")
 
 
 def test_fates_are_what_happened_and_not_what_was_asked(tmp_path: Path) -> None:

@@ -73,12 +73,11 @@ def test_a_point_has_all_its_files(tmp_path: Path) -> None:
         "point.json",
         "records.json",
         "stalls.parquet",
-        "state_after.json",
-        "state_before.json",
         "tcp_info.parquet",
         "verdict.json",
     ]
-    assert json.loads((made / "state_before.json").read_text()) == {"sender": {"cc": "cubic"}}
+    assert load_point(made).state("before") == {"sender": {"cc": "cubic"}}
+    assert json.loads((made / "records.json").read_text()).keys() == {"counters", "notes"}
     assert json.loads((made / "metrics.json").read_text())["bulk"]["oscillation_period_ms"] is None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from testctl.records import Records
 from testctl.records.schema import ACK, SYN, Array, Ints
 
 T0_NS = 1_700_000_000 * 10**9
@@ -167,6 +168,14 @@ def write_point(
     (pointdir / "raw").mkdir(parents=True, exist_ok=True)
     (pointdir / "point.json").write_text(json.dumps(point))
     (pointdir / "raw" / "outcome.json").write_text(json.dumps(outcome))
+
+
+def save(records: Records, directory: Path) -> Path:
+    """Save records beside the documents that a point's directory has; returns the directory."""
+    records.save(directory)
+    (directory / "point.json").write_text(json.dumps(records.point))
+    (directory / "outcome.json").write_text(json.dumps(records.outcome))
+    return directory
 
 
 def bulk(

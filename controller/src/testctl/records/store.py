@@ -27,7 +27,6 @@ from testctl.records.texts import cleaned
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _TRACED = "tcp_events"
-_DOCUMENTS = ("counters", "outcome", "point")
 _NAMES = "testctl.names"
 """In the metadata of an empty table's file: {column: names}."""
 
@@ -102,23 +101,32 @@ class Records:
         return digest_of(self.packets, self.tcp_info, self.tcp_events)
 
     def save(self, directory: Path) -> None:
-        """Write packets.parquet, tcp_info.parquet, tcp_events.parquet if there are any (zstd) and records.json."""
+        """Write packets.parquet, tcp_info.parquet, tcp_events.parquet if there are any (zstd) and records.json.
+
+        point.json and outcome.json, which are a point's own, lie beside them.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*(name for name, _ in _TABLES), *([_TRACED] if self.tcp_events is not None else [])):
             table = _with_names(getattr(self, name))
             pq.write_table(table, directory / f"{name}.parquet", compression="zstd", compression_level=1)
-        documents = {name: getattr(self, name) for name in (*_DOCUMENTS, "notes")}
+        documents = {"counters": self.counters, "notes": self.notes}
         (directory / "records.json").write_text(json.dumps(documents, indent=1, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, directory: Path) -> Records:
-        """Read what `save` wrote; raises RecordsError when it is missing or of another schema."""
+        """Read what `save` wrote, and point.json and outcome.json, which an older records.json repeats.
+
+        Raises RecordsError when something is missing or of another schema.
+        """
         documents = read_object(directory / "records.json")
         tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
         traced = directory / f"{_TRACED}.parquet"
         if traced.exists():
             tables[_TRACED] = _table(traced, TCP_EVENTS)
-        return cls(**tables, **{name: documents[name] for name in (*_DOCUMENTS, "notes")})
+        for name in ("point", "outcome"):
+            if name not in documents:
+                documents[name] = read_object(directory / f"{name}.json")
+        return cls(**tables, **{name: documents[name] for name in ("counters", "notes", "point", "outcome")})
 
 
 def load_raw(pointdir: Path) -> Records:

@@ -29,8 +29,6 @@ SCORECARD = "scorecard"
 
 POINT = "point.json"
 OUTCOME = "outcome.json"
-STATE_BEFORE = "state_before.json"
-STATE_AFTER = "state_after.json"
 METRICS = "metrics.json"
 VERDICT = "verdict.json"
 PACKETS = "packets.parquet"

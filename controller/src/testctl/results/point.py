@@ -111,11 +111,8 @@ def _check_verdict(point_id: str, verdict: str) -> None:
 
 
 def _fill(directory: Path, result: PointResult) -> None:
-    entities = result.outcome.get("entities", {})
     _write(directory / layout.POINT, result.point)
     _write(directory / layout.OUTCOME, result.outcome)
-    for name, when in ((layout.STATE_BEFORE, "before"), (layout.STATE_AFTER, "after")):
-        _write(directory / name, {entity: state.get(when, {}) for entity, state in entities.items()})
     if result.records is not None:
         result.records.save(directory)
     write_analysis(directory, result.metrics, result.stalls, result.fates)

@@ -76,7 +76,7 @@ class RunPoint:
 
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
-        return read_json(self.path / (layout.STATE_BEFORE if when == "before" else layout.STATE_AFTER))
+        return {entity: found.get(when, {}) for entity, found in self.outcome.get("entities", {}).items()}
 
     @property
     def has_records(self) -> bool:
