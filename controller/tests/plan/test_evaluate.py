@@ -149,7 +149,7 @@ def test_every_flow_unless_one_is_named(load: Load) -> None:
     both = {"a": {"jain": 1}, "b": {"jain": 0}}
     for flow, want in (("", "f"), (", flow: a", "p"), (", flow: b", "f"), (", flow: flows", "f"), (", flow: [a]", "p")):
         plan = load(head + f"expect: [{{metric: jain, min: 1{flow}}}]")
-        assert judged(plan, {plan.points[0].id: {"verdict": "pass", "metrics": both}})[1] == want
+        assert judged(plan, {plan.points[0].id: Measured("pass", "", both)})[1] == want
 
 
 def test_reasons_say_wanted_and_got(plan_of: Load) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from testctl.execution.provenance import plan_of
-from testctl.plan import load_plan
+from testctl.plan import Measured, load_plan
 from testctl.results import Run
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of
 from testctl.shrink.matters import Matter
@@ -46,7 +46,7 @@ class MadeUpLab:
         if "htb_ecn_threshold" in found.point.settings["sender"] and "htb_rate" not in found.point.settings["sender"]:
             return Trial(tuples, "unclear", "there is no htb_rate to go with it")
         results = {
-            point.id: {"verdict": "pass", "metrics": {"bulk": {"stability_cv_10ms": 0.8 if unsteady(point) else 0.001}}}
+            point.id: Measured("pass", "", {"bulk": {"stability_cv_10ms": 0.8 if unsteady(point) else 0.001}})
             for point in found.points
         }
         verdict, words = verdict_of(found, results)
