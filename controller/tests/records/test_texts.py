@@ -15,6 +15,8 @@ from testctl.records import Records, load_raw
 from testctl.records.texts import cleaned
 from testctl.results.reader import RunPoint
 
+from controller.tests.support.synthetic import save
+
 LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
 ODD = "\x1b]0;mine\x07\x9b2J\u202ex"
 SHOWN = "�]0;mine��2J�x"
@@ -36,7 +38,7 @@ def test_a_table_with_nothing_to_replace_is_the_same() -> None:
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
     """A point whose places are called something that a terminal acts on."""
-    load_raw(LOSS).save(tmp_path / "mine")
+    save(load_raw(LOSS), tmp_path / "mine")
     shutil.copytree(tmp_path / "mine", tmp_path / "theirs")
     path = tmp_path / "theirs" / "packets.parquet"
     table = pq.read_table(path)
