@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from testctl.plan import Plan, coverage, expand, load_plan, summarise
+from testctl.plan import Plan, cost_ms, coverage, expand, load_plan, overview
 from testctl.report import provenance
 from testctl_agent.spec.errors import PlanError
 
@@ -215,13 +215,13 @@ def test_set_drops_the_expectations_that_compare_with_what_it_takes_away(plan_of
 
 def test_summary(plan_of: Load) -> None:
     plan = plan_of("tuples: [[hosts, cc, [a, b]], [switch, rate, 1gbit], [bulk, duration, 2s]]\nrepeat: 2")
-    summary = summarise(plan, lambda point: 0.5)
+    summary = overview(plan)
     assert summary.points == 4
     assert [(factor.key, factor.values) for factor in summary.factors] == [("hosts.cc", ("a", "b"))]
     assert summary.would_set["switch:sender"] == {"rate": ("1gbit",)}
     assert summary.would_set["sender"] == {"cc": ("a", "b")}
     assert summary.defaults["bulk"] == {"start": "0ns", "parallel": "1", "generator": "tgen"}
-    assert (summary.virtual_s, summary.wall_s) == (8.0, 2.0)
+    assert (summary.virtual_s, summary.wall_s) == (8.0, 4 * cost_ms(plan.points[0]) / 1000)
     assert json.loads(json.dumps(summary.to_json()))["coverage"][0]["covered"] == 2
 
 
