@@ -13,23 +13,21 @@ from pathlib import Path
 sys.path.insert(0, os.environ["TESTCTL_ROOT"] + "/lab/boot")
 
 import init
+from testctl.core.point import PointSpec
 from testctl.system.subprocesses import run
 from testctl.testbeds import network
 
 
 def main() -> None:
-    asked = json.loads(Path(os.environ["POINT"]).read_text(encoding="utf-8"))
+    asked = PointSpec.from_json(json.loads(Path(os.environ["POINT"]).read_text(encoding="utf-8")))
     for folder in (init.RUN, Path("/run/tmp")):
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
-    topology = asked["topology"]
-    wiring = network.Wiring.of(topology)
-    network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text))
-    addresses, pids = init.agents(wiring, Path("/run/raw"), asked)
-    switch = pids[list(addresses).index(topology["switches"][0])]
+    network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text))
+    addresses, pids = init.agents(asked, Path("/run/raw"))
+    switch = pids[list(addresses).index(asked.topology.switches[0])]
     t0_ns = time.time_ns() + 20 * 10**9
-    spec = {"point": asked, "t0_ns": t0_ns}
-    outcome = init.run_point(spec, addresses, lambda: os.kill(switch, signal.SIGKILL))
+    outcome = init.run_point(asked, t0_ns, addresses, lambda: os.kill(switch, signal.SIGKILL))
     print(json.dumps(outcome["error"]))
     print("flows that ended:", *outcome["flows"])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from testctl.plan import load_plan
-from testctl.testbeds.point_spec import job
+from testctl.testbeds.point_spec import spec_of
 from testctl_agent.switch import testbed_object
 
 PLAN = """
@@ -25,7 +25,7 @@ tuples:
 @pytest.mark.lab
 def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
-    (tmp_path / "point.json").write_text(json.dumps(job(load_plan(tmp_path / "plan.yaml").points[0])))
+    (tmp_path / "point.json").write_text(json.dumps(spec_of(load_plan(tmp_path / "plan.yaml").points[0]).to_json()))
     script = Path(__file__).with_name("lab_switch_dies.py").read_text()
     said = in_lab(script, TESTCTL_PROGRAM=str(testbed_object.compiled()), POINT=str(tmp_path / "point.json"))
     error, flows = said.splitlines()[-2:]

@@ -97,7 +97,7 @@ def analysis(where: Path) -> None:
     from testctl.metrics import analyse
     from testctl.records import load_raw
     from testctl.testbeds.lab import LabTestbed
-    from testctl.testbeds.point_spec import job
+    from testctl.testbeds.point_spec import spec_of
 
     plan = where / "analysis.yaml"
     plan.write_text(FLOW.format(**DEFAULTS), encoding="utf-8")
@@ -107,8 +107,8 @@ def analysis(where: Path) -> None:
     raw = where / "raw"
     raw.mkdir()
     asked, outcome = LabTestbed.for_points(points).run(points[0], raw)
-    assert asked["id"] == job(points[0])["id"]
-    (where / "point.json").write_text(json.dumps(asked), encoding="utf-8")
+    assert asked.id == spec_of(points[0]).id
+    (where / "point.json").write_text(json.dumps(asked.to_json()), encoding="utf-8")
     (raw / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
     clock = time.perf_counter()
     records = load_raw(where)

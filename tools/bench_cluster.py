@@ -17,10 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from testctl.cluster import ClusterPool
+<<<<<<< HEAD
 from testctl.execution.point import Bed
 from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
+=======
+from testctl.core.point import Point, PointSpec
+from testctl.execution.run import Bed, LocalPool, Pool
+from testctl.plan import load_plan
+>>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.point_spec import spec_of
 
 SHORT = """
 about: a point that is mostly booting and writing
@@ -113,8 +120,8 @@ class Nothing:
     def code_key(self, point: Point) -> str:
         return "nothing"
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        return point.to_json(), {"skip": "nothing is run"}
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+        return spec_of(point), {"skip": "nothing is run"}
 
 
 def many(where: Path) -> None:

@@ -24,10 +24,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from testctl.core.point import PointSpec
 from testctl.system.subprocesses import interact, run
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
-from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.forked import forked_agent
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system.namespace import check, enter, mount
@@ -73,23 +73,11 @@ def make_writable(directories: list[str]) -> None:
         check(libc.mount(b"none", where.encode(), b"hostfs", 0, where.encode()), f"mount {where}")
 
 
-def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tuple[dict[str, str], list[int]]:
+def agents(point: PointSpec, workdir: Path) -> tuple[dict[str, str], list[int]]:
     """Every entity's agent, listening: name → address, and the processes."""
     waiting = {}
-    notes = {"kernel": point["kernel"]}
-    for name in (*wiring.hosts, *wiring.switches):
-        is_host = name in wiring.hosts
-        devices = {name: network.HOST_DEVICE} if is_host else wiring.ports(name)
-        config = AgentConfig(
-            name,
-            "host" if is_host else "switch",
-            devices,
-            workdir / name,
-            RUN / f"{name}.journal",
-            point["backend"],
-            notes,
-            {} if is_host else wiring.stations(name),
-        )
+    for name in point.topology.entities:
+        config = network.agent_config(point, name, workdir, RUN, point.kernel)
         waiting[name] = forked_agent(config, f"unix:{RUN}/{name}.sock", functools.partial(enter, name))
     for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):
@@ -98,11 +86,9 @@ def agents(wiring: network.Wiring, workdir: Path, point: dict[str, Any]) -> tupl
     return {name: f"unix:{RUN}/{name}.sock" for name in waiting}, [pid for pid, _ in waiting.values()]
 
 
-def run_point(spec: dict[str, Any], addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
+def run_point(point: PointSpec, t0_ns: int, addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
     """The outcome of the lab's one point, whatever happened."""
-    return point_runner.outcome_of(
-        point_runner.PointRun(spec["point"], Agents(addresses), t0_ns=spec["t0_ns"], hold=hold)
-    )
+    return point_runner.outcome_of(point_runner.PointRun(point, Agents(addresses), t0_ns=t0_ns, hold=hold))
 
 
 class Controller:
@@ -113,11 +99,12 @@ class Controller:
     and lets them go on when the generators have ended.
     """
 
-    def __init__(self, spec: dict[str, Any], addresses: dict[str, str], agents: list[int]) -> None:
+    def __init__(self, spec: dict[str, Any], point: PointSpec, addresses: dict[str, str], agents: list[int]) -> None:
         ask, asked = os.pipe()
         go, goes = os.pipe()
         self._agents = agents
         self._spec = spec
+        self._point = point
         self._ask, self._goes = ask, goes
         self._pid = os.fork()
         if self._pid == 0:
@@ -127,7 +114,7 @@ class Controller:
                 os.write(asked, b"h")
                 os.read(go, 1)
 
-            point_runner.write_outcome(run_point(spec, addresses, hold), Path(spec["outcome"]))
+            point_runner.write_outcome(run_point(point, spec["t0_ns"], addresses, hold), Path(spec["outcome"]))
             os._exit(0)
         os.close(asked)
 
@@ -153,8 +140,7 @@ class Controller:
         SEED.write_text(str(self._spec["seed"]), encoding="ascii")
         FORGET.write_text("1", encoding="ascii")
         Path(self._spec["traffic"]).touch()
-        flows = self._spec["point"]["flows"]
-        limit_ns = max(flow["start_ns"] + (flow["duration_ns"] or self._spec["point"]["limit_ns"]) for flow in flows)
+        limit_ns = max(self._point.end_ns(flow) for flow in self._point.flows)
         wait_for(running, t0_ns + limit_ns + point_runner.GRACE_NS)
         self._drain(time.time_ns())
 
@@ -232,34 +218,34 @@ def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     make_writable(spec["writable"])
-    if spec["point"].get("kernel_log"):
+    point = PointSpec.from_json(spec["point"])
+    if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
-    topology = spec["point"]["topology"]
-    wiring = network.Wiring.of(topology)
-    backend = spec["point"]["backend"]
-    network.build(wiring, backend, lambda argv, text: run(argv, stdin=text))
-    addresses, pids = agents(wiring, Path(spec["workdir"]), spec["point"])
+    network.build(point.topology, point.backend, lambda argv, text: run(argv, stdin=text))
+    addresses, pids = agents(point, Path(spec["workdir"]))
     if spec["mode"] == "shell":
-        print(banner(wiring, backend, spec["writable"]), flush=True)
+        print(banner(point, spec["writable"]), flush=True)
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": "/run/tmp"})
         return
     PANIC_ON_OOM.write_text("2", encoding="ascii")
-    Controller(spec, addresses, pids).serve()
-    if spec["point"].get("kernel_log"):
+    Controller(spec, point, addresses, pids).serve()
+    if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 
 
-def banner(wiring: network.Wiring, backend: str, writable: list[str]) -> str:
+def banner(point: PointSpec, writable: list[str]) -> str:
     """What a shell begins with: who is where, and what can be changed."""
-    width = max(len(name) for name in (*wiring.hosts, *wiring.switches))
+    topology = point.topology
+    width = max(len(name) for name in topology.entities)
     lines = [
         f"Linux {os.uname().release} in virtual time: time passes while all programs wait. Leave it with: exit",
         "",
     ]
-    lines += [f"  {name:{width}}  {address}" for name, address in wiring.hosts.items()]
-    lines += [f"  {name:{width}}  {backend}, ports to {', '.join(wiring.neighbours(name))}" for name in wiring.switches]
-    first = next(iter(wiring.hosts))
-    lines += ["", f"A command on one of them: ip netns exec {first} ping -c 1 {list(wiring.hosts.values())[-1]}"]
+    lines += [f"  {name:{width}}  {address}" for name, address in topology.hosts.items()]
+    ports = {name: ", ".join(topology.neighbours[name]) for name in topology.switches}
+    lines += [f"  {name:{width}}  {point.backend}, ports to {to}" for name, to in ports.items()]
+    first = next(iter(topology.hosts))
+    lines += ["", f"A command on one of them: ip netns exec {first} ping -c 1 {list(topology.hosts.values())[-1]}"]
     places = " and ".join(["/run, which is gone at the end", *writable])
     lines += [f"The files are this machine's, read-only; what can be written to: {places}.", ""]
     return "\n".join(lines)

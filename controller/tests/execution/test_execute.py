@@ -8,15 +8,20 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+<<<<<<< HEAD
 from testctl.execution.options import Options
 from testctl.execution.point import Bed, run_one
 from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
+=======
+from testctl.core.point import PointSpec
+from testctl.execution.run import Bed, Finished, Options, run_one, run_plan
+>>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, print_place, print_summary
@@ -44,11 +49,11 @@ class Recorded:
     def code_key(self, point: Point) -> str:
         return "recorded"
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
         shutil.copytree(LOSS / "raw", workdir, dirs_exist_ok=True)
-        asked = json.loads((LOSS / "point.json").read_text(encoding="utf-8"))
+        asked = PointSpec.from_json(json.loads((LOSS / "point.json").read_text(encoding="utf-8")))
         outcome = json.loads((LOSS / "raw" / "outcome.json").read_text(encoding="utf-8"))
-        return {**asked, "id": point.id, "tuples": [list(item) for item in point.tuples]}, outcome
+        return replace(asked, id=point.id, tuples=point.tuples), outcome
 
 
 class Here:

@@ -4,26 +4,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from testctl.core.point import PointSpec
 from testctl.lab import machine, memory
 from testctl.lab.memory import RING_KIB
 from testctl.plan import load_plan
-from testctl.testbeds.point_spec import job, port_list
+from testctl.testbeds.point_spec import port_list, spec_of
 from testctl_agent.collect import capture
 from testctl_agent.spec.errors import PlanError
 
 
-def star(hosts: int, *tuples: str) -> dict[str, Any]:
+def star(hosts: int, *tuples: str) -> PointSpec:
     flows = ", ".join(f"f{n}: h{n} -> h1" for n in range(2, hosts + 1))
     lines = [f"[f{n}, bytes, 64KiB]" for n in range(2, hosts + 1)] + list(tuples)
     text = f"topology: {{star: {{hosts: {hosts}}}}}\nflows: {{{flows}}}\ntuples: [{', '.join(lines)}]\n"
-    return memory.with_rings(job(load_plan(text.encode(), metrics={}).points[0]))
+    return memory.with_rings(spec_of(load_plan(text.encode(), metrics={}).points[0]))
 
 
-def rings(point: dict[str, Any]) -> set[int]:
-    return {c["capture"].get("ring_kib", RING_KIB) for c in point["collect"].values() if "capture" in c}
+def rings(point: PointSpec) -> set[int]:
+    return {c["capture"].get("ring_kib", RING_KIB) for c in point.collect.values() if "capture" in c}
 
 
 def test_small_labs_are_as_they_were() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from testctl.core.point import PointSpec, TimedFlow
+from testctl.core.topology import Topology
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
 from testctl.replay.identity import identity
@@ -85,22 +87,24 @@ def test_offsets_that_a_kernel_draws_do_not_count(both: Records) -> None:
 
 
 def test_instruments_are_added_to_every_host_and_change_nothing_else() -> None:
-    asked = {
-        "topology": {"hosts": {"sender": "10.0.0.1", "receiver": "10.0.0.2"}},
-        "flows": [{"server_port": 5001}],
-        "collect": {
+    asked = PointSpec(
+        "0",
+        topology=Topology(hosts={"sender": "10.0.0.1", "receiver": "10.0.0.2"}),
+        flows=(TimedFlow("bulk", "sender", "receiver", server_port=5001),),
+        collect={
             "sender": {"counters": {"devices": "eth0"}, "capture": {"device": "eth0", "ports": "5001"}},
             "receiver": {"counters": {"devices": "eth0"}},
             "switch": {"counters": {"devices": "sender,receiver"}},
         },
-    }
-    assert Instruments().added(asked) == {**asked, "kernel_log": False}
+    )
+    assert Instruments().added(asked) == asked
     added = Instruments(packets=True, events=True, kernel_log=True).added(asked)
+    assert added.kernel_log
     whole = {"device": "eth0", "ports": "5001", "snap_bytes": WHOLE_BYTES}
     for host in ("sender", "receiver"):
-        assert list(added["collect"][host]) == ["counters", "capture", "tcp_events"]
-        assert added["collect"][host]["capture"] == whole
-    assert added["collect"]["switch"] == asked["collect"]["switch"]
+        assert list(added.collect[host]) == ["counters", "capture", "tcp_events"]
+        assert added.collect[host]["capture"] == whole
+    assert added.collect["switch"] == asked.collect["switch"]
     words = capture.argv(whole)
     assert words[words.index("-s") + 1] == str(WHOLE_BYTES)
-    assert "snap_bytes" not in asked["collect"]["sender"]["capture"]
+    assert "snap_bytes" not in asked.collect["sender"]["capture"]

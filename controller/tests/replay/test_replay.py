@@ -42,7 +42,7 @@ def test_a_point_is_what_the_plan_made_of_it(run: Run) -> None:
     for point in load_plan(PLAN).points:
         again = point_of(run, load_plan(PLAN), point.id)
         assert again == point
-        assert again.flows[0]["options"]["start"] == 5_000_000
+        assert again.flows[0].options["start"] == 5_000_000
 
 
 def test_a_run_elsewhere_is_refused(run: Run, tmp_path: Path) -> None:

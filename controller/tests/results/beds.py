@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+<<<<<<< HEAD
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
 from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
+=======
+from testctl.core.point import PointSpec
+from testctl.execution.run import Finished, Options, run_one, run_plan
+>>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import Run
-from testctl.testbeds.point_spec import job
+from testctl.testbeds.point_spec import spec_of
 
 from controller.tests.support.synthetic import T0_NS, bulk, write_point
 
@@ -51,8 +56,8 @@ class Synthetic:
     def code_key(self, point: Point) -> str:
         return self.key
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        asked = job(point)
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+        asked = spec_of(point)
         count = PACKETS[str(point.settings["sender"]["cc"])]
         captures = bulk(count, rate_bps=100e6)
         with tempfile.TemporaryDirectory() as made:

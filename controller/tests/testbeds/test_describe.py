@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.core.point import PointSpec
+from testctl.core.topology import Topology
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.point_runner import LEAD_NS, PointRun, Skip
 from testctl_agent.engine.factory import AgentConfig, assemble
@@ -31,8 +34,8 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     service.close()
 
 
-def point(**collect: Any) -> dict[str, Any]:
-    return {"topology": {"hosts": {"sender": "10.0.0.1/24"}}, "state": {}, "collect": {"sender": collect}, "flows": []}
+def point(**collect: Any) -> PointSpec:
+    return PointSpec("0", topology=Topology(hosts={"sender": "10.0.0.1/24"}), collect={"sender": collect})
 
 
 def test_it_is_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +51,7 @@ def test_who_does_not_want_it_is_not_skipped(agents: Agents, monkeypatch: pytest
 
 
 def test_a_value_that_can_not_be_had_is_skipped_but_not_in_a_lab(agents: Agents) -> None:
-    asked = point() | {"state": {"sender": {"kernel": "0.1"}}}
+    asked = replace(point(), state={"sender": {"kernel": "0.1"}})
     with pytest.raises(Skip, match=r"^host sender, kernel: want 0\.1; got "):
         PointRun(asked, agents).run()
     with pytest.raises(Unavailable, match=r"^host sender, kernel: want 0\.1; got "):

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from testctl.core.point import TimedFlow
 from testctl.testbeds.point_runner import LATE_NS, late
 
-FLOW = {"name": "bulk", "start_ns": 10_000_000}
+FLOW = TimedFlow("bulk", "sender", "receiver", start_ns=10_000_000)
 T0_NS = 10**18
 
 

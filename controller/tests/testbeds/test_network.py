@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-from testctl.testbeds.network import Wiring, bare_switch, forwarding, host, links, mac, switch
+from testctl.core.topology import Topology
+from testctl.testbeds.network import bare_switch, devices_of, forwarding, host, links, mac, stations, switch
 
-CHAIN = Wiring(
+CHAIN = Topology(
     hosts={"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.3"},
-    switches=["s1", "s2", "s3"],
-    links=[("h1", "s1"), ("h2", "s2"), ("h3", "s3"), ("s1", "s2"), ("s2", "s3")],
+    switches=("s1", "s2", "s3"),
+    links=(("h1", "s1"), ("h2", "s2"), ("h3", "s3"), ("s1", "s2"), ("s2", "s3")),
 )
 
 
 def test_ports_are_named_after_the_neighbour() -> None:
-    assert CHAIN.ports("s2") == {"s2:h2": "h2", "s2:s1": "s1", "s2:s3": "s3"}
+    assert devices_of(CHAIN, "h2") == {"h2": "eth0"}
+    assert devices_of(CHAIN, "s2") == {"s2:h2": "h2", "s2:s1": "s1", "s2:s3": "s3"}
 
 
 def test_next_hop_is_the_neighbour_on_the_way() -> None:
-    assert [CHAIN.next_hop("s1", h) for h in CHAIN.hosts] == ["h1", "s2", "s2"]
-    assert [CHAIN.next_hop("s2", h) for h in CHAIN.hosts] == ["s1", "h2", "s3"]
+    assert list(CHAIN.next_hops("s1").values()) == ["h1", "s2", "s2"]
+    assert list(CHAIN.next_hops("s2").values()) == ["s1", "h2", "s3"]
 
 
 def test_links_make_every_namespace_and_one_pair_a_link() -> None:
@@ -46,4 +48,4 @@ def test_a_switch_learns_and_floods_nothing() -> None:
 
 def test_a_switch_with_a_program_has_no_bridge() -> None:
     assert bare_switch(CHAIN, "s1") == "link set dev h1 promisc on up\nlink set dev s2 promisc on up\n"
-    assert CHAIN.stations("s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}
+    assert stations(CHAIN, "s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}

@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+<<<<<<< HEAD
 from testctl.execution.options import Options
 from testctl.execution.point import measure
 from testctl.execution.pool import LocalPool
 from testctl.execution.run import run_plan
+=======
+from testctl.core.point import PointSpec
+from testctl.execution.run import LocalPool, Options, measure, run_plan
+>>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.metrics import instruments_agree
 from testctl.packet_actions import check_fates
 from testctl.plan import Point, load_plan
@@ -24,6 +29,7 @@ from testctl.records.counters import read_counters
 from testctl.report import Progress
 from testctl.testbeds.clocks import clocks_of
 from testctl.testbeds.point_runner import result_of
+from testctl.testbeds.point_spec import spec_of
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 from testctl_agent.wire.results import COMPARED, PROBED
@@ -143,12 +149,12 @@ class Odd:
     def code_key(self, point: Point) -> str:
         return "odd"
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
         if point.id != self.first:
-            return point.to_json(), {"skip": "not of interest"}
+            return spec_of(point), {"skip": "not of interest"}
         if isinstance(self.answer, type):
             raise self.answer("from \x1b[31mwithin")
-        return point.to_json(), self.answer
+        return spec_of(point), self.answer
 
 
 @pytest.mark.parametrize(

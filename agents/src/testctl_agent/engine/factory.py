@@ -41,6 +41,14 @@ class AgentConfig:
     notes: Mapping[str, str] = field(default_factory=dict)
     forwarding: Mapping[str, str] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "workdir": str(self.workdir), "journal": str(self.journal)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
+        """What to_json gave, by a process of the same version."""
+        return cls(**{**raw, "workdir": Path(raw["workdir"]), "journal": Path(raw["journal"])})
+
 
 def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
     """A generator or a collector by the name of its file."""

@@ -35,17 +35,13 @@ def _enter(namespace: str) -> None:
     mount("proc", "/proc")
 
 
-def config_of(said: dict[str, Any]) -> AgentConfig:
-    return AgentConfig(**(said | {"workdir": Path(said["workdir"]), "journal": Path(said["journal"])}))
-
-
 def _serve(spec: dict[str, Any]) -> int:
     """Start the agents; returns when one of them has ended."""
     private_mounts()
     mount("proc", "/proc")
     waiting = {}
     for said in spec["agents"]:
-        config = config_of(said["config"])
+        config = AgentConfig.from_json(said["config"])
         place = functools.partial(_enter, said["namespace"])
         waiting[config.name] = forked_agent(config, said["address"], place)
     for name, (_, ready) in waiting.items():

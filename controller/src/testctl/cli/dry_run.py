@@ -16,9 +16,9 @@ from testctl.plan import Plan, overview
 def lab_memory(plan: Plan) -> tuple[int, int]:
     """What the largest of the plan's labs needs, and what it is given, in MB; 0 on another testbed."""
     from testctl.lab import memory
-    from testctl.testbeds.point_spec import job
+    from testctl.testbeds.point_spec import spec_of
 
-    asked = [job(point) for point in plan.points] if plan.testbed == "lab" else []
+    asked = [spec_of(point) for point in plan.points] if plan.testbed == "lab" else []
     return max(map(memory.needed_mb, asked), default=0), max(map(memory.lab_mb, asked), default=0)
 
 

@@ -111,12 +111,12 @@ def shell(
     """
     from testctl_agent.switch import testbed_object
 
+    from testctl.core.point import PointSpec
     from testctl.lab import machine
     from testctl.lab.built import kernel_for
     from testctl.plan import load_topology
     from testctl.testbeds.point_spec import DEFAULT_BACKEND
 
-    wiring = load_topology(topology).to_json()
     found = kernel_for(kernel)
-    point = {"topology": wiring, "seed": 1, "kernel": kernel, "backend": DEFAULT_BACKEND}
+    point = PointSpec("shell", topology=load_topology(topology), kernel=kernel, backend=DEFAULT_BACKEND)
     sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable))

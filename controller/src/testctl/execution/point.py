@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import words
 
-from testctl.plan import Point
+from testctl.core.point import Point, PointSpec
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 
@@ -26,7 +26,7 @@ class Bed(Protocol):
 
     def code_key(self, point: Point) -> str: ...
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]: ...
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
@@ -45,7 +45,7 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
     raw.mkdir(parents=True)
     try:
         asked, outcome = testbed.run(point, raw)
-        return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+        return _analyse(asked.to_json(), outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
         reason = bounded(str(error))
         return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)

@@ -16,6 +16,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
+from testctl.core.point import PointSpec
 from testctl.lab import memory
 from testctl.lab.cpu_pinning import own_processor
 from testctl.lab.process_groups import end, starting
@@ -42,7 +43,7 @@ LAST_WORDS = 25  # lines
 
 
 def run_point(
-    point: dict[str, Any], kernel: Path, workdir: Path, wall_limit_s: float, program: Path | None = None
+    point: PointSpec, kernel: Path, workdir: Path, wall_limit_s: float, program: Path | None = None
 ) -> dict[str, Any]:
     """Boot a lab, run a point in it, and return the outcome (see testbeds/point.py).
 
@@ -77,10 +78,9 @@ def run_point(
         return result
 
 
-def t0_ns(point: dict[str, Any]) -> int:
+def t0_ns(point: PointSpec) -> int:
     """T0_NS, or whole seconds later if the setup of many hosts and flows takes longer."""
-    agents = len(point["topology"]["hosts"]) + len(point["topology"]["switches"])
-    needs_s = CLIENT_S * len(point.get("flows", [])) + AGENT_S * agents
+    needs_s = CLIENT_S * len(point.flows) + AGENT_S * len(point.topology.entities)
     return T0_NS + math.ceil(max(0.0, needs_s - PROMPT_S)) * 10**9
 
 
@@ -90,7 +90,7 @@ def _wall(home: Path) -> dict[str, float]:
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
-def shell(point: dict[str, Any], kernel: Path, program: Path | None = None, writable: Path | None = None) -> int:
+def shell(point: PointSpec, kernel: Path, program: Path | None = None, writable: Path | None = None) -> int:
     """A shell at the user's terminal, inside a lab with the point's topology.
 
     writable: the only directory of the machine that is writable in the shell
@@ -102,16 +102,16 @@ def shell(point: dict[str, Any], kernel: Path, program: Path | None = None, writ
         return interact(_command(home, kernel, spec, memory_mb, program), env=_environment(home, memory_mb))
 
 
-def _spec(home: Path, point: dict[str, Any], workdir: Path, outcome: Path, mode: str, writable: Sequence[Path]) -> Path:
+def _spec(home: Path, point: PointSpec, workdir: Path, outcome: Path, mode: str, writable: Sequence[Path]) -> Path:
     spec = {
         "mode": mode,
         "workdir": str(workdir),
         "outcome": str(outcome),
         "t0_ns": t0_ns(point),
-        "seed": point["seed"],
+        "seed": point.seed,
         "traffic": str(home / "traffic"),
         "writable": [str(path) for path in writable],
-        "point": point,
+        "point": point.to_json(),
     }
     path = home / "lab.json"
     path.write_text(json.dumps(spec), encoding="utf-8")

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import PlanError
+
+from testctl.core.point import PointSpec
 
 LEAST_MB = 1024
 """TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
@@ -30,15 +31,13 @@ _END_MB = 2
 _CONNECTION_KIB = 256
 """Data of one connection in the network and in its buffers."""
 
-Json = Mapping[str, Any]
 
-
-def captures(point: Json) -> int:
+def captures(point: PointSpec) -> int:
     """The number of captures of a point."""
-    return sum("capture" in collectors for collectors in point.get("collect", {}).values())
+    return sum("capture" in collectors for collectors in point.collect.values())
 
 
-def ring_kib(point: Json) -> int:
+def ring_kib(point: PointSpec) -> int:
     """The ring of each capture.
 
     Its size only limits how long tcpdump may be delayed; a lab's time stands still while tcpdump runs.
@@ -46,16 +45,19 @@ def ring_kib(point: Json) -> int:
     return max(RING_LEAST_KIB, min(RING_KIB, RINGS_KIB // max(captures(point), 1)))
 
 
-def with_rings(point: dict[str, Any]) -> dict[str, Any]:
+def with_rings(point: PointSpec) -> PointSpec:
     """The point with the size of its captures' rings, if it is not the default."""
     size = ring_kib(point)
-    for collectors in point["collect"].values() if size < RING_KIB else ():
-        if "capture" in collectors:
-            collectors["capture"] |= {"ring_kib": size}
-    return point
+    if size >= RING_KIB:
+        return point
+    collect = {
+        entity: {name: {**given, "ring_kib": size} if name == "capture" else given for name, given in mine.items()}
+        for entity, mine in point.collect.items()
+    }
+    return replace(point, collect=collect)
 
 
-def lab_mb(point: Json) -> int:
+def lab_mb(point: PointSpec) -> int:
     """The memory of a point's lab in MB.  Raises PlanError if the environment's value is not a number."""
     if (text := os.environ.get(SET, "")) != "":
         if not re.fullmatch(r"[1-9][0-9]{1,6}", text):
@@ -64,14 +66,11 @@ def lab_mb(point: Json) -> int:
     return max(LEAST_MB, needed_mb(point))
 
 
-def needed_mb(point: Json) -> int:
+def needed_mb(point: PointSpec) -> int:
     """Estimate of the memory that a point needs, in MB."""
-    topology, found = point["topology"], captures(point)
-    agents = len(topology["hosts"]) + len(topology["switches"])
-    kib = found * ring_kib(point) + sum(flow["parallel"] for flow in point.get("flows", [])) * _CONNECTION_KIB
-    need: int = (
-        _BASE_MB + agents * _AGENT_MB + found * _CAPTURE_MB + 2 * len(point.get("flows", [])) * _END_MB + kib // 1024
-    )
+    agents, found = len(point.topology.entities), captures(point)
+    kib = found * ring_kib(point) + sum(flow.parallel for flow in point.flows) * _CONNECTION_KIB
+    need = _BASE_MB + agents * _AGENT_MB + found * _CAPTURE_MB + 2 * len(point.flows) * _END_MB + kib // 1024
     return -(-need // 64) * 64
 
 
@@ -95,9 +94,9 @@ def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
     )
 
 
-def contents(point: Json) -> str:
+def contents(point: PointSpec) -> str:
     """The parts of a point that need memory, as text."""
-    topology = point["topology"]
-    counts = {"host": len(topology["hosts"]), "switch": len(topology["switches"]), "capture": captures(point)}
+    topology = point.topology
+    counts = {"host": len(topology.hosts), "switch": len(topology.switches), "capture": captures(point)}
     ending = {"switch": "es"}
     return ", ".join(f"{n} {what}{'' if n == 1 else ending.get(what, 's')}" for what, n in counts.items())

@@ -45,7 +45,7 @@ def check_sysctls(points: Iterable[Point], kernel: Kernel) -> None:
 def _wanted(points: Iterable[Point]) -> Iterator[str]:
     """Full names of the sysctls that points set; a device's name is replaced by "default"."""
     for point in points:
-        for host in point.topology["hosts"]:
+        for host in point.topology.hosts:
             for name in point.settings.get(host, {}):
                 if not SPEC.matches(name):
                     continue

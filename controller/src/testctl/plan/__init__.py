@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: read, checked, expanded to points, and held against results."""
 
+from testctl.core.point import Point
+from testctl.core.topology import Topology
 from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.figures import figures_of
 from testctl.plan.judge import ExpectationVerdict, Judgement, Measured, PointVerdict, evaluate, verdict_alone
 from testctl.plan.load import load_plan, load_topology
-from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan, Point
+from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan
 from testctl.plan.overview import Overview, overview
 from testctl.plan.points import MAX_POINTS, coverage, expand
 from testctl.plan.registry import MetricInfo, Registry
 from testctl.plan.schema import schema
-from testctl.plan.topology import Topology, topology_dir, topology_names
+from testctl.plan.topology import topology_dir, topology_names
 
 __all__ = [
     "CLAIM_VERDICTS",

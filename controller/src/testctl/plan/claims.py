@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Literal
 
+from testctl.core.point import Point
 from testctl.plan.judge import ExpectationVerdict, Judge, Results
-from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan, Point
+from testctl.plan.model import Bounds, Expectation, Number, Paper, Plan
 from testctl.system.text import first_of
 
 ClaimVerdict = Literal["reproduced", "differs", "holds", "fails", "not measured"]

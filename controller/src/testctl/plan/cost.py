@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testctl.plan.model import Point
+from testctl.core.point import Point
 
 BOOT_MS = 3000
 """A lab boots, and a point is written, in about this time."""
@@ -28,12 +28,12 @@ def cost_ms(point: Point) -> int:
     seconds = point.duration_ns / 1e9
     rates = [int(v[n]) for v in point.settings.values() for n in ("rate", "htb_rate") if isinstance(v.get(n), int)]
     sent = min(rates, default=ALONE_BPS) / 8 * seconds
-    limits = [_bytes(flow["options"]) for flow in point.flows]
+    limits = [_bytes(flow.options) for flow in point.flows]
     if limits and all(limits):
         sent = min(sent, sum(limits))
     mtu = min((int(v["mtu"]) for v in point.settings.values() if v.get("mtu")), default=1500)
     packets = sent / mtu * (1 + 1 / ACK_EVERY)
-    agents = len(point.topology["hosts"]) + len(point.topology["switches"])
+    agents = len(point.topology.entities)
     boot_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT)
     return round(boot_ms + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan, Point
+from testctl.core.point import Point
+from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]

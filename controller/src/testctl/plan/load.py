@@ -10,6 +10,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
+from testctl.core.topology import Topology
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
 from testctl.plan.conditions import Reader
@@ -22,7 +23,7 @@ from testctl.plan.model import Condition, Design, Expectation, Plan, Point, Writ
 from testctl.plan.names import Names, read_flows, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
-from testctl.plan.topology import Topology, topology_dir, topology_names
+from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import Parameter, read_topology
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MOST_BYTES, Node, Scalar, parse, what

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is once it is read, and what a point of it is."""
+"""What a plan is once it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 
+from testctl.core.point import Point
+from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place
-from testctl.plan.topology import Topology
 
 Levels = tuple[int, ...]
 """For every assignment of a plan the index of the value it has."""
@@ -135,42 +136,6 @@ class Design:
 
     strength: int = 0
     seed: int = 1
-
-
-@dataclass(frozen=True)
-class Point:
-    """One test.
-
-    id           12 hex digits of a hash over what determines the point
-    tuples       (entity, parameter, value) as written, each with one value
-    settings     entity -> {parameter: value} for hosts, switches and ports, in base units
-    flows        as the testbed gets them: name, from, to, generator, server_port, client_port,
-                 parallel, options
-    duration_ns  when the last flow should be over
-    levels       which value of every tuple of the plan this is (not part of the identity)
-    """
-
-    id: str
-    tuples: tuple[tuple[str, str, str], ...]
-    settings: Mapping[str, Mapping[str, Value]]
-    flows: tuple[Mapping[str, Any], ...]
-    topology: Mapping[str, Any]
-    duration_ns: int
-    seed: int
-    repeat: int
-    levels: Levels
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "tuples": [list(item) for item in self.tuples],
-            "settings": {entity: dict(values) for entity, values in self.settings.items()},
-            "flows": [{**flow, "options": dict(flow["options"])} for flow in self.flows],
-            "topology": dict(self.topology),
-            "duration_ns": self.duration_ns,
-            "seed": self.seed,
-            "repeat": self.repeat,
-        }
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import name_of, words_of
 from testctl.plan.model import Flow
-from testctl.plan.topology import Topology
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, what
 

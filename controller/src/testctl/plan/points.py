@@ -6,16 +6,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from testctl_agent.params.flow.pattern import schedule_of
 from testctl_agent.params.flow.traffic import OTHERWISE
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
+from testctl.core.point import Point, PointFlow
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
-from testctl.plan.model import Levels, Plan, Point, WrittenPlan
+from testctl.plan.model import Levels, Plan, WrittenPlan
 from testctl.plan.registry import plain
 from testctl.plan.space import Space
 
@@ -44,8 +44,7 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
         rows = _rows(plan, space, max_points)
     except PlanError as error:
         raise PlanError(f"{plan.file}: {error}") from error
-    topology = plan.topology.to_json()
-    points = tuple(_point(plan, topology, levels, repeat) for levels in rows for repeat in range(plan.repeat))
+    points = tuple(_point(plan, levels, repeat) for levels in rows for repeat in range(plan.repeat))
     if len({point.id for point in points}) != len(points):
         raise PlanError(f"{plan.file}: two points are the same in all they set; want every value once")
     return points
@@ -84,32 +83,33 @@ def coverage(plan: Plan, strengths: Sequence[int] = (1, 2, 3)) -> tuple[Coverage
     return tuple(coverage_of(space, rows, strength) for strength in strengths)
 
 
-def _point(plan: WrittenPlan, topology: Mapping[str, Any], levels: Levels, repeat: int) -> Point:
+def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
     settings: dict[str, dict[str, Value]] = {
         entity: {name: plain(value) for name, value in values.items()} for entity, values in plan.defaults.items()
     }
     for assignment, level in zip(plan.assignments, levels, strict=True):
         for target in assignment.targets:
             settings.setdefault(target.entity, {})[target.param] = plain(target.values[level])
-    flows: list[dict[str, Any]] = []
+    flows = []
     for index, flow in enumerate(plan.flows):
         options = settings.pop(flow.name, {})
         flows.append(
-            {
-                "name": flow.name,
-                "from": flow.source,
-                "to": flow.sink,
-                "generator": options.get("generator", "tgen"),
-                "server_port": SERVER_PORT + index,
-                "client_port": CLIENT_PORT + PORTS_PER_FLOW * index,
-                "parallel": options.get("parallel", 1),
-                "options": options,
-            }
+            PointFlow(
+                name=flow.name,
+                source=flow.source,
+                sink=flow.sink,
+                generator=str(options.get("generator", "tgen")),
+                server_port=SERVER_PORT + index,
+                client_port=CLIENT_PORT + PORTS_PER_FLOW * index,
+                parallel=int(options.get("parallel", 1)),
+                options=options,
+            )
         )
+    topology = plan.topology.to_json()
     what = {
         "topology": {key: topology[key] for key in ("hosts", "switches", "links")},
         "settings": settings,
-        "flows": flows,
+        "flows": [flow.to_json() for flow in flows],
         "repeat": repeat,
         "seed": plan.seed,
     }
@@ -119,8 +119,8 @@ def _point(plan: WrittenPlan, topology: Mapping[str, Any], levels: Levels, repea
         tuples=tuple((a.entity, a.param, a.texts[level]) for a, level in zip(plan.assignments, levels, strict=True)),
         settings=settings,
         flows=tuple(flows),
-        topology=topology,
-        duration_ns=max((_ends_ns(flow["options"]) for flow in flows), default=0),
+        topology=plan.topology,
+        duration_ns=max((_ends_ns(flow.options) for flow in flows), default=0),
         seed=plan.seed,
         repeat=repeat,
         levels=levels,

@@ -24,9 +24,9 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
-from testctl.plan.topology import Topology
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Sequence as SequenceNode

@@ -57,7 +57,7 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
     name = f"{run.summary.get('plan', 'plan')}-{point.id}"
     writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
     try:
-        done, files = _written(run, plan, point, InstrumentedLab(lab, instruments), writer)
+        done, files = _written(run, plan, point, InstrumentedLab.of(lab, instruments), writer)
     except BaseException:
         shutil.rmtree(writer.path, ignore_errors=True)
         raise

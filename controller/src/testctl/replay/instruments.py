@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
-from testctl.lab import memory
-from testctl.plan import Point
+from testctl_agent.spec.types import Value
+
+from testctl.core.point import Point, PointSpec
 from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.point_spec import job, port_list
+from testctl.testbeds.network import HOST_DEVICE
+from testctl.testbeds.point_spec import port_list
 
 KERNEL_LOG = "kernel.log"
 WHOLE_BYTES = 262144
@@ -31,31 +30,28 @@ class Instruments:
         names = {"whole packets": self.packets, "every TCP event": self.events, "kernel log": self.kernel_log}
         return [name for name, on in names.items() if on]
 
-    def added(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """A lab's job with them in it."""
-        hosts = asked["topology"]["hosts"]
-        ports = port_list(flow["server_port"] for flow in asked["flows"])
-        collect = {name: dict(collectors) for name, collectors in asked["collect"].items()}
-        for host in hosts:
+    def added(self, spec: PointSpec) -> PointSpec:
+        """A lab's point with them in it."""
+        ports = port_list(flow.server_port for flow in spec.flows)
+        collect = {name: dict(collectors) for name, collectors in spec.collect.items()}
+        given: dict[str, Value] = {"device": HOST_DEVICE, "ports": ports}
+        for host in spec.topology.hosts:
             if self.packets:
-                given = collect[host].get("capture", {"device": "eth0", "ports": ports})
-                collect[host]["capture"] = {**given, "snap_bytes": WHOLE_BYTES}
+                collect[host]["capture"] = {**collect[host].get("capture", given), "snap_bytes": WHOLE_BYTES}
             if self.events:
-                collect[host].setdefault("tcp_events", {"device": "eth0", "ports": ports})
-        return {**asked, "collect": collect, "kernel_log": self.kernel_log}
+                collect[host].setdefault("tcp_events", given)
+        return replace(spec, collect=collect, kernel_log=self.kernel_log)
 
 
 @dataclass(frozen=True)
-class InstrumentedLab:
+class InstrumentedLab(LabTestbed):
     """The lab with instruments; its points are told by their code key from those of a run."""
 
-    lab: LabTestbed
-    instruments: Instruments
+    instruments: Instruments = Instruments()
+
+    @classmethod
+    def of(cls, lab: LabTestbed, instruments: Instruments) -> InstrumentedLab:
+        return cls(**vars(lab) | {"asked": instruments.added}, instruments=instruments)
 
     def code_key(self, point: Point) -> str:
-        return "+".join([self.lab.code_key(point), *self.instruments.words])
-
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(what was asked, the outcome); raw files lie below workdir, the kernel's log too."""
-        asked = memory.with_rings(self.instruments.added(job(point)))
-        return asked, self.lab.run_asked(point, asked, workdir)
+        return "+".join([super().code_key(point), *self.instruments.words])

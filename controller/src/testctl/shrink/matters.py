@@ -128,7 +128,7 @@ def default_of(case: Case, smallest: Tuples, item: Tuple3) -> tuple[Value | None
     except PlanError:
         without = None
     if without is not None:
-        of_flows = {str(flow["name"]): flow["options"] for flow in without.flows}
+        of_flows = {flow.name: flow.options for flow in without.flows}
         value = {**of_flows, **without.settings}.get(target.entity, {}).get(target.param)
     if value is None and target.spec.role == "state":
         agent = target.entity.partition(":")[0]

@@ -58,7 +58,7 @@ def places(testbed: str, plan: Plan) -> dict[str, str]:
     from testctl.testbeds.inventory_file import read_rack
     from testctl.testbeds.placement import place
 
-    return place(plan.topology.to_json(), read_rack(Path(testbed))).to_json()
+    return place(plan.topology, read_rack(Path(testbed))).to_json()
 
 
 def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1) -> Bed:

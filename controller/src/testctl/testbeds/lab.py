@@ -6,7 +6,7 @@ from __future__ import annotations
 import compileall
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,24 @@ from typing import Any
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch import testbed_object
 
+from testctl.core.point import Point, PointSpec
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
 from testctl.lab.sysctls import check_sysctls
-from testctl.plan import Point
 from testctl.system import checkout, temporary
 from testctl.system.code_hash import closure, imports
-from testctl.testbeds import point_spec as job_module
+from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.point_spec import backend_of, job, kernel_of
+from testctl.testbeds.point_spec import backend_of, kernel_of, spec_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
 WALL_PER_AGENT = 20.0
+
+
+def as_it_is(spec: PointSpec) -> PointSpec:
+    return spec
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,14 @@ class LabTestbed:
     code          hash of what runs in the lab beside the kernel
     program       the switch's program, compiled; None when no point runs it
     wall_limit_s  watchdog; None: 120 s, 60 s a virtual second and 20 s a host or switch
+    asked         what is made of a point before it is run; picklable
     """
 
     kernels: dict[str, kernels.Kernel]
     code: str
     program: Path | None = None
     wall_limit_s: float | None = None
+    asked: Callable[[PointSpec], PointSpec] = as_it_is
 
     @classmethod
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
@@ -88,17 +94,13 @@ class LabTestbed:
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
         return str(CodeKey(self.kernels[kernel_of(point)].key, self.code, program, os.environ.get(memory.SET, "")))
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
-        asked = memory.with_rings(job(point))
-        return asked, self.run_asked(point, asked, workdir)
-
-    def run_asked(self, point: Point, asked: dict[str, Any], workdir: Path) -> dict[str, Any]:
-        """The outcome of a point that is already as a testbed wants it."""
-        agents = len(asked["topology"]["hosts"]) + len(asked["topology"]["switches"])
-        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * point.duration_ns / 1e9 + WALL_PER_AGENT * agents
-        kernel = self.kernels[asked["kernel"]]
-        return machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
+        asked = memory.with_rings(self.asked(spec_of(point)))
+        agents = len(asked.topology.entities)
+        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * asked.duration_ns / 1e9 + WALL_PER_AGENT * agents
+        kernel = self.kernels[asked.kernel]
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
 
 
 def code_hash() -> str:
@@ -120,7 +122,7 @@ def code_files() -> dict[str, Path]:
     plain = [*agents, *boot, root / "agents" / "tgen" / "tgen"]
     loaded = closure(name for path in boot for name in imports(path))
     mine = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
-    starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, job_module)}
+    starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec)}
     return {str(path.relative_to(root)): path for path in plain} | mine | starts
 
 
@@ -134,7 +136,7 @@ def ccs_of(points: Iterable[Point]) -> set[str]:
     named = (
         values.get("cc")
         for point in points
-        for values in (*point.settings.values(), *(flow["options"] for flow in point.flows))
+        for values in (*point.settings.values(), *(flow.options for flow in point.flows))
     )
     return {str(cc) for cc in named if cc}
 

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import testbed_object
 
-from testctl.plan import Point
+from testctl.core.point import Point, PointSpec
 from testctl.system import checkout
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
-from testctl.testbeds.point_spec import backend_of, job
+from testctl.testbeds.point_spec import backend_of, spec_of
 from testctl.testbeds.preflight import Paths
 
 READY_S = 30.0
@@ -81,21 +81,19 @@ class NetnsTestbed:
             key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
         return "-".join(["netns", *key])
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
         """(what was asked, the outcome); raw files lie below workdir."""
-        asked = job(point) | {"kernel": platform.release()}
+        asked = replace(spec_of(point), kernel=platform.release())
         if reason := other_kernel(point):
             return asked, {"skip": reason}
         with _home() as (home, prefix):
             return asked, self._outcome(asked, workdir.resolve(), home, prefix)
 
-    def _outcome(self, asked: dict[str, Any], workdir: Path, home: Path, prefix: str) -> dict[str, Any]:
-        topology = asked["topology"]
-        wiring = network.Wiring.of(topology)
-        if missing := _no_bridge(asked["backend"], wiring, prefix):
+    def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> dict[str, Any]:
+        if missing := _no_bridge(asked, prefix):
             return {"skip": missing}
-        network.build(wiring, asked["backend"], lambda argv, text: run(argv, stdin=text), prefix)
-        told = _agents(wiring, asked, workdir, home, prefix)
+        network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix)
+        told = _agents(asked, workdir, home, prefix)
         addresses = {one["config"]["name"]: one["address"] for one in told}
         spec = {"ready": str(home / "ready"), "agents": told}
         with _launched(spec, home, self._environment(home)):
@@ -131,44 +129,33 @@ def other_kernel(point: Point) -> str:
     """Why a point that asks for a kernel can't run on this one; "" when it can."""
     release = platform.release()
     version = ".".join(release.split("-")[0].split(".")[:2])
-    for host in point.topology["hosts"]:
+    for host in point.topology.hosts:
         wanted = point.settings.get(host, {}).get("kernel")
         if wanted not in (None, version, release):
             return f"{host}, kernel: want {wanted}; this testbed runs {version} ({release}), see --kernel {version}"
     return ""
 
 
-def _agents(
-    wiring: network.Wiring, asked: Mapping[str, Any], workdir: Path, home: Path, prefix: str
-) -> list[dict[str, Any]]:
+def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[dict[str, Any]]:
     """What the launcher is told of each agent."""
     found = []
-    for name in (*wiring.hosts, *wiring.switches):
-        is_host = name in wiring.hosts
-        kernel = asked["settings"].get(name, {}).get("kernel")
-        config = {
-            "name": name,
-            "kind": "host" if is_host else "switch",
-            "devices": {name: network.HOST_DEVICE} if is_host else wiring.ports(name),
-            "workdir": str(workdir / name),
-            "journal": str(home / f"{name}.journal"),
-            "backend": asked["backend"],
-            "notes": {"kernel": kernel} if kernel else {},
-            "forwarding": {} if is_host else wiring.stations(name),
-        }
+    for name in asked.topology.entities:
+        kernel = str(asked.settings.get(name, {}).get("kernel") or "")
+        config = network.agent_config(asked, name, workdir, home, kernel).to_json()
         found.append({"config": config, "namespace": prefix + name, "address": f"unix:{home}/{name}.sock"})
     return found
 
 
-def _no_bridge(backend: str, wiring: network.Wiring, prefix: str) -> str:
+def _no_bridge(asked: PointSpec, prefix: str) -> str:
     """Why the network of a bridging back end can't be made here; "" when it can, or none is wanted."""
-    if backend not in network.BRIDGED:
+    if asked.backend not in network.BRIDGED:
         return ""
     try:
         run(["ip", "-batch", "-"], stdin=f"netns add {prefix}try\n")
         run(["ip", "-n", f"{prefix}try", "link", "add", network.BRIDGE, "type", "bridge"])
     except TestbedError:
-        return f"{', '.join(wiring.switches)}: back end {backend} forwards by a bridge, which this kernel has not"
+        switches = ", ".join(asked.topology.switches)
+        return f"{switches}: back end {asked.backend} forwards by a bridge, which this kernel has not"
     return ""
 
 

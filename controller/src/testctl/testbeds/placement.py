@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.plan import Point
+from testctl.core.point import Point
+from testctl.core.topology import Topology
 from testctl.testbeds.inventory_file import Rack, Station
-from testctl.testbeds.network import HOST_DEVICE, Wiring
+from testctl.testbeds.network import HOST_DEVICE
 
 
 @dataclass(frozen=True)
@@ -53,50 +53,49 @@ class Placement:
 
     def placed(self, point: Point) -> Point:
         """The point with the addresses of the rack instead of the plan's own (its id stays)."""
-        hosts = {name: self.stations[name].address for name in point.topology["hosts"]}
-        return replace(point, topology={**point.topology, "hosts": hosts})
+        hosts = {name: self.stations[name].address for name in point.topology.hosts}
+        return replace(point, topology=replace(point.topology, hosts=hosts))
 
     def to_json(self) -> dict[str, str]:
         return {name: station.name for name, station in self.stations.items()}
 
 
-def place(topology: Mapping[str, Any], rack: Rack) -> Placement:
+def place(topology: Topology, rack: Rack) -> Placement:
     """Find a station for every entity, so that each link of the topology is a cable of the rack.
 
     An entity goes to the station that bears its name or names it as testctl_entity, else to the first
     free one that fits.  Raises PlanError: what the plan wants and what the rack has.
     """
-    wiring = Wiring.of(topology)
-    kinds = {**dict.fromkeys(wiring.switches, "switch"), **dict.fromkeys(wiring.hosts, "host")}
-    found = _search(wiring.switches, kinds, wiring, rack, {})
+    kinds = {**dict.fromkeys(topology.switches, "switch"), **dict.fromkeys(topology.hosts, "host")}
+    found = _search(topology.switches, kinds, topology, rack, {})
     if found is None:
         raise PlanError(
             f"{rack.path}: no room for the plan's topology: it wants {_count(list(kinds.values()))} joined as "
-            f"{', '.join(f'{a}-{b}' for a, b in wiring.links)}; the rack has "
+            f"{', '.join(f'{a}-{b}' for a, b in topology.links)}; the rack has "
             f"{_count([s.kind for s in rack.stations.values()])} joined as {_joints(rack)}"
         )
-    return Placement({name: found[name] for name in (*wiring.hosts, *wiring.switches)})
+    return Placement({name: found[name] for name in topology.entities})
 
 
 def _search(
-    left: Sequence[str], kinds: Mapping[str, str], wiring: Wiring, rack: Rack, found: dict[str, Station]
+    left: Sequence[str], kinds: Mapping[str, str], topology: Topology, rack: Rack, found: dict[str, Station]
 ) -> dict[str, Station] | None:
     """Switches depth first, since they are few; then the hosts, all of them or none."""
     if not left:
-        return _seat(kinds, wiring, rack, found)
+        return _seat(kinds, topology, rack, found)
     entity, *rest = left
     taken = {station.name for station in found.values()}
     for station in _candidates(entity, kinds, rack):
-        joined = all(rack.linked(station.name, found[n].name) for n in wiring.neighbours(entity) if n in found)
+        joined = all(rack.linked(station.name, found[n].name) for n in topology.neighbours[entity] if n in found)
         if station.name not in taken and joined:
-            whole = _search(rest, kinds, wiring, rack, {**found, entity: station})
+            whole = _search(rest, kinds, topology, rack, {**found, entity: station})
             if whole is not None:
                 return whole
     return None
 
 
 def _seat(
-    kinds: Mapping[str, str], wiring: Wiring, rack: Rack, found: Mapping[str, Station]
+    kinds: Mapping[str, str], topology: Topology, rack: Rack, found: Mapping[str, Station]
 ) -> dict[str, Station] | None:
     """A station for every host, when the switches have theirs; None at once where there is no room.
 
@@ -106,9 +105,9 @@ def _seat(
         host: [
             station
             for station in _candidates(host, kinds, rack)
-            if all(n in found and rack.linked(station.name, found[n].name) for n in wiring.neighbours(host))
+            if all(n in found and rack.linked(station.name, found[n].name) for n in topology.neighbours[host])
         ]
-        for host in wiring.hosts
+        for host in topology.hosts
     }
     sits: dict[str, str] = {}  # station → host
 
@@ -122,7 +121,7 @@ def _seat(
                 return True
         return False
 
-    if not all(place_one(host, set()) for host in wiring.hosts):
+    if not all(place_one(host, set()) for host in topology.hosts):
         return None
     return {**found, **{host: rack.stations[station] for station, host in sits.items()}}
 

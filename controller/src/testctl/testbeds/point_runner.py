@@ -22,6 +22,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import results
 from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 
+from testctl.core.point import PointSpec, Settings, TimedFlow
 from testctl.testbeds.agents import CALL_S, Agents
 
 GRACE_NS = 60 * 10**9
@@ -82,7 +83,7 @@ class PointRun:
 
     def __init__(
         self,
-        point: Json,
+        point: PointSpec,
         agents: Agents,
         *,
         t0_ns: int | None = None,
@@ -100,7 +101,7 @@ class PointRun:
         self._before, self._after = before, after
         self._attesting = attest
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
-        addresses = dict(point["topology"]["hosts"])
+        addresses = dict(point.topology.hosts)
         self.outcome: Json = {"entities": {}, "flows": {}, "notes": {}, "error": None, "addresses": addresses}
 
     def run(self) -> Json:
@@ -142,7 +143,7 @@ class PointRun:
     def _settings(self) -> dict[str, list[pb.Setting]]:
         """The state parameters of the point, by agent."""
         by_agent: dict[str, list[pb.Setting]] = {name: [] for name in self._agents.stubs}
-        for entity, values in self._point["state"].items():
+        for entity, values in self._point.state.items():
             by_agent[owner(entity)] += [
                 pb.Setting(entity=entity, parameter=p, value=to_wire(v)) for p, v in values.items()
             ]
@@ -151,7 +152,7 @@ class PointRun:
     def _describe(self) -> None:
         settings = self._settings()
         wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
-        for name, collectors in self._point["collect"].items():
+        for name, collectors in self._point.collect.items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
         for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
@@ -206,13 +207,13 @@ class PointRun:
         No two processes wait for one instant: which of them went first would be decided by what
         happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
-        turn_ns = sum(flow["parallel"] for flow in self._point["flows"])
+        turn_ns = sum(flow.parallel for flow in self._point.flows)
         found = []
-        for agent, collectors in self._point["collect"].items():
+        for agent, collectors in self._point.collect.items():
             for name, options in collectors.items():
                 interval_ns = int(options.get("interval_ns", 0))
                 first_ns = t0_ns + interval_ns + turn_ns
-                found.append((agent, name, "collector", name, options | {"start_ns": first_ns}))
+                found.append((agent, name, "collector", name, {**options, "start_ns": first_ns}))
                 turn_ns += 1 if interval_ns else 0
         return found
 
@@ -236,69 +237,66 @@ class PointRun:
 
     def _lead_ns(self, samplers: Sequence[str], took_ns: int) -> int:
         """How long before the traffic the rest is begun: by its number, and by what the collectors before it took."""
-        flows = self._point["flows"]
-        most = max(Counter([*samplers, *(flow["to"] for flow in flows)]).values(), default=0)
-        least = SLOW_LEAD_NS if any(flow["generator"] != "tgen" for flow in flows) else 0
+        flows = self._point.flows
+        most = max(Counter([*samplers, *(flow.sink for flow in flows)]).values(), default=0)
+        least = SLOW_LEAD_NS if any(flow.generator != "tgen" for flow in flows) else 0
         return LEAD_NS + max(FIRST_LEAD_NS + most * START_LEAD_NS + took_ns, least)
 
     def _traffic(self, t0_ns: int) -> None:
-        flows = self._point["flows"]
-        before = itertools.accumulate((flow["parallel"] for flow in flows), initial=0)
-        turns_ns = dict(zip((flow["name"] for flow in flows), before, strict=False))
+        flows = self._point.flows
+        before = itertools.accumulate((flow.parallel for flow in flows), initial=0)
+        turns_ns = dict(zip((flow.name for flow in flows), before, strict=False))
         self._start_all([self._generator(flow, t0_ns, "server") for flow in flows])
         lead_ns = LEAD_NS + (CLIENT_NS * (len(flows) - 1) if self._t0_ns else 0)
         late_ns = time.time_ns() - (t0_ns - lead_ns)
         if late_ns > 0:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
-        self._start_all([self._generator(flow, t0_ns + turns_ns[flow["name"]], "client") for flow in flows])
+        self._start_all([self._generator(flow, t0_ns + turns_ns[flow.name], "client") for flow in flows])
         self._hold()
         for flow in flows:
             result: Json = {
-                "client": self._ended(flow["from"], f"{flow['name']}-client", flow, t0_ns),
-                "server": self._ended(flow["to"], f"{flow['name']}-server", flow, t0_ns),
+                "client": self._ended(flow.source, f"{flow.name}-client", flow, t0_ns),
+                "server": self._ended(flow.sink, f"{flow.name}-server", flow, t0_ns),
             }
-            self.outcome["flows"][flow["name"]] = result
+            self.outcome["flows"][flow.name] = result
             if self._t0_ns and (why := late(flow, t0_ns, result["client"])):
                 raise TestbedError(why)
         self.outcome["end_ns"] = time.time_ns()
 
-    def _generator(self, flow: Json, t0_ns: int, side: str) -> Start:
-        agent = flow["to" if side == "server" else "from"]
-        return agent, f"{flow['name']}-{side}", "generator", flow["generator"], self._options(flow, t0_ns, side)
+    def _generator(self, flow: TimedFlow, t0_ns: int, side: str) -> Start:
+        agent = flow.sink if side == "server" else flow.source
+        return agent, f"{flow.name}-{side}", "generator", flow.generator, self._options(flow, t0_ns, side)
 
-    def _options(self, flow: Json, t0_ns: int, side: str) -> Json:
-        start_ns = t0_ns + flow["start_ns"]
-        address = self._point["topology"]["hosts"][flow["to"]]
-        options: Json = flow["options"]
-        return options | {
+    def _options(self, flow: TimedFlow, t0_ns: int, side: str) -> Json:
+        start_ns = t0_ns + flow.start_ns
+        address = self._point.topology.hosts[flow.sink]
+        return {
+            **flow.options,
             "side": side,
             "address": address,
-            "bind": self._point["topology"]["hosts"][flow["from" if side == "client" else "to"]],
-            "server_port": flow["server_port"],
-            "client_port": flow["client_port"],
-            "parallel": flow["parallel"],
+            "bind": self._point.topology.hosts[flow.source if side == "client" else flow.sink],
+            "server_port": flow.server_port,
+            "client_port": flow.client_port,
+            "parallel": flow.parallel,
             "start_ns": start_ns,
-            "limit_ns": start_ns
-            + (flow["duration_ns"] or self._point["limit_ns"])
-            + GRACE_NS
-            - (SENDER_FIRST_NS if side == "client" else 0),
-            "seed": self._point["seed"],
+            "limit_ns": t0_ns + self._point.end_ns(flow) + GRACE_NS - (SENDER_FIRST_NS if side == "client" else 0),
+            "seed": self._point.seed,
         }
 
-    def _ended(self, agent: str, task: str, flow: Json, t0_ns: int) -> Json:
+    def _ended(self, agent: str, task: str, flow: TimedFlow, t0_ns: int) -> Json:
         """Wait for one end of a flow; its result."""
-        limit_ns = t0_ns + flow["start_ns"] + (flow["duration_ns"] or self._point["limit_ns"]) + GRACE_NS
+        limit_ns = t0_ns + self._point.end_ns(flow) + GRACE_NS
         wait_ns = max(limit_ns - time.time_ns(), 10**9)
         status = self._agents.call(agent, "Wait", pb.WaitRequest(task=task, timeout_ns=wait_ns), wait_ns / 1e9 + CALL_S)
         if not status.ended:
-            raise TestbedError(f"flow {flow['name']}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
+            raise TestbedError(f"flow {flow.name}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
         if not status.ok:
-            why = dropped_again(self._point["state"], flow["name"]) if "timeouts" in status.error else ""
-            raise TestbedError(f"flow {flow['name']}: {task} on {agent}: {status.error}{why}")
+            why = dropped_again(self._point.state, flow.name) if "timeouts" in status.error else ""
+            raise TestbedError(f"flow {flow.name}: {task} on {agent}: {status.error}{why}")
         self._tasks.remove((agent, task))
         self._fetch(agent, task, status.files)
-        return result_of(f"{agent}, {task}", status.result, flow["generator"])
+        return result_of(f"{agent}, {task}", status.result, flow.generator)
 
     def _end_collectors(self) -> None:
         """Last started, first ended; where time is real, side by side on different agents."""
@@ -354,7 +352,7 @@ def unlike(asked: Iterable[pb.Setting], said: Iterable[pb.Setting]) -> str:
     return ""
 
 
-def dropped_again(state: Mapping[str, Json], flow: str) -> str:
+def dropped_again(state: Settings, flow: str) -> str:
     """What to say of fates that drop a flow's retransmissions too; "" when there are none."""
     rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
     found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
@@ -363,14 +361,14 @@ def dropped_again(state: Mapping[str, Json], flow: str) -> str:
     return f"; the fate {fate.show(found)!r} drops what is sent again too, with ', first' at its end it would not"
 
 
-def late(flow: Json, t0_ns: int, client: Json) -> str:
+def late(flow: TimedFlow, t0_ns: int, client: Json) -> str:
     """What to say of a flow that began later than asked; "" when it did not, or its generator can't tell."""
-    start_ns = t0_ns + flow["start_ns"]
+    start_ns = t0_ns + flow.start_ns
     begun = [one["begin_ns"] for one in client.get("connections", []) if one.get("begin_ns")]
     if not begun or max(begun) - start_ns <= LATE_NS:
         return ""
     return (
-        f"flow {flow['name']}: want its start {flow['start_ns'] / 1e6:g} ms after the point's; "
+        f"flow {flow.name}: want its start {flow.start_ns / 1e6:g} ms after the point's; "
         f"a connection began {(max(begun) - start_ns) / 1e6:g} ms later"
     )
 

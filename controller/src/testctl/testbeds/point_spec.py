@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a point of a plan to what a testbed is handed."""
+"""From a point of a plan to what a testbed gets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import fields
 
 from testctl_agent.params import registry
 from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
@@ -12,8 +12,8 @@ from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
 
-from testctl.plan import Point
-from testctl.testbeds.network import BRIDGED
+from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow
+from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
@@ -23,33 +23,26 @@ BYTES_LIMIT_NS = 120 * 10**9
 
 def kernel_of(point: Point) -> str:
     """The kernel a point runs on (the plan's loader made sure that all hosts agree)."""
-    for host in point.topology["hosts"]:
-        if name := point.settings.get(host, {}).get("kernel"):
-            return str(name)
-    return DEFAULT_KERNEL
+    return next((name for host in point.topology.hosts if (name := _set(point, host, "kernel"))), DEFAULT_KERNEL)
 
 
 def backend_of(point: Point) -> str:
     """The back end of a point's switches."""
-    for switch in point.topology["switches"]:
-        if backend := point.settings.get(switch, {}).get("backend"):
-            return str(backend)
-    return DEFAULT_BACKEND
+    found = (name for switch in point.topology.switches if (name := _set(point, switch, "backend")))
+    return next(found, DEFAULT_BACKEND)
 
 
-def job(point: Point) -> dict[str, Any]:
-    """The point as JSON for a testbed: settings split into state, collectors and flows.
+def _set(point: Point, entity: str, parameter: str) -> str:
+    return str(point.settings.get(entity, {}).get(parameter) or "")
 
-    "state": {entity: {parameter: value}}, "collect": {entity: {collector: options}},
-    "flows": [{…, "start_ns", "duration_ns" (0: until its bytes are sent)}].
-    """
+
+def spec_of(point: Point) -> PointSpec:
+    """The point as a testbed gets it: its settings split into state, collectors and flows."""
     state: dict[str, dict[str, Value]] = {}
-    collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology["hosts"]}
-    collect |= {name: {} for name in point.topology["switches"]}
-    flows = [_flow(flow) for flow in point.to_json()["flows"]]
-    ports = [flow["server_port"] for flow in flows]
+    collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology.entities}
+    ports = [flow.server_port for flow in point.flows]
     backend = backend_of(point)
-    for switch in point.topology["switches"] if backend not in BRIDGED else ():
+    for switch in point.topology.switches if backend not in BRIDGED else ():
         state[switch] = {"flows": known_connections(point)}
     # A port's parameters may need its switch's (the buffer counts packets of the MTU).
     for entity, values in sorted(point.settings.items(), key=lambda item: ":" in item[0]):
@@ -57,49 +50,42 @@ def job(point: Point) -> dict[str, Any]:
             spec = registry.find(_kind(point, entity), parameter)
             if parameter == "telemetry":
                 if value is not False and backend in telemetry.BACKENDS:
-                    collect[entity]["telemetry"] = {"devices": ",".join(_neighbours(point, entity))}
+                    collect[entity]["telemetry"] = {"devices": _devices(point, entity)}
             elif spec is not None and spec.role == "collector":
                 _collector(collect[entity], parameter, value, ports)
             elif parameter != "backend":
                 state.setdefault(entity, {})[parameter] = value
-    for name, collectors in collect.items():
-        devices = "eth0" if name in point.topology["hosts"] else ",".join(_neighbours(point, name))
+    return PointSpec(
+        **{one.name: getattr(point, one.name) for one in fields(Point) if one.name != "flows"},
+        flows=tuple(_timed(flow) for flow in point.flows),
+        state=state,
         # Counters come first, so that they are read before and after everything else.
-        collect[name] = {"counters": {"devices": devices}, **collectors}
-    return point.to_json() | {
-        "state": state,
-        "collect": collect,
-        "flows": flows,
-        "limit_ns": BYTES_LIMIT_NS,
-        "kernel": kernel_of(point),
-        "backend": backend,
-    }
+        collect={name: {"counters": {"devices": _devices(point, name)}, **mine} for name, mine in collect.items()},
+        limit_ns=BYTES_LIMIT_NS,
+        kernel=kernel_of(point),
+        backend=backend,
+    )
 
 
 def _kind(point: Point, entity: str) -> str:
     if ":" in entity:
         return "port"
-    return "host" if entity in point.topology["hosts"] else "switch"
+    return "host" if entity in point.topology.hosts else "switch"
 
 
-def _neighbours(point: Point, name: str) -> list[str]:
-    return [b if a == name else a for a, b in point.topology["links"] if name in (a, b)]
+def _devices(point: Point, name: str) -> str:
+    return HOST_DEVICE if name in point.topology.hosts else ",".join(point.topology.neighbours[name])
 
 
 def known_connections(point: Point) -> str:
     """Every connection of the point's flows, as the switch parameter `flows` wants them; ids are its order."""
-    hosts = point.topology["hosts"]
+    hosts = point.topology.hosts
     return connections.show(
         connections.Connection(
-            flow["name"],
-            conn,
-            hosts[flow["from"]],
-            flow["client_port"] + conn,
-            hosts[flow["to"]],
-            flow["server_port"],
+            flow.name, conn, hosts[flow.source], flow.client_port + conn, hosts[flow.sink], flow.server_port
         )
         for flow in point.flows
-        for conn in range(flow["parallel"])
+        for conn in range(flow.parallel)
     )
 
 
@@ -118,17 +104,17 @@ def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value,
     """A host's `capture` or `tcp_info` value as the options of that collector."""
     if value in (False, "off"):
         return
-    options: dict[str, Value] = {"device": "eth0", "ports": port_list(ports)}
+    options: dict[str, Value] = {"device": HOST_DEVICE, "ports": port_list(ports)}
     if not isinstance(value, bool):
         options["interval_ns"] = value
     collectors[name] = options
 
 
-def _flow(flow: dict[str, Any]) -> dict[str, Any]:
-    """A flow with its times: "duration_ns" is 0 when its bytes or its schedule end it."""
-    options = {name: value for name, value in flow["options"].items() if value is not None}
-    return flow | {
-        "start_ns": int(options.pop("start", 0)),
-        "duration_ns": int(options.get("duration", 0 if ends_by_itself(options) else OTHERWISE)),
-        "options": options,
-    }
+def _timed(flow: PointFlow) -> TimedFlow:
+    """A flow with its times; `start` is no longer among its options."""
+    options = {name: value for name, value in flow.options.items() if name != "start"}
+    return TimedFlow(
+        **(vars(flow) | {"options": options}),
+        start_ns=int(flow.options.get("start", 0)),
+        duration_ns=int(options.get("duration", 0 if ends_by_itself(options) else OTHERWISE)),
+    )

@@ -13,6 +13,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.results import COMPARED, PROBED
 from testctl_agent.wire.values import options_to_wire
 
+from testctl.core.point import PointSpec
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.clocks import clocks_of
 from testctl.testbeds.point_runner import result_of
@@ -28,19 +29,19 @@ LIMIT_NS = 30 * 10**9
 class Paths:
     """The paths of a point's flows.  Nothing of this runs while the point's traffic does."""
 
-    def __init__(self, point: Mapping[str, Any], agents: Agents) -> None:
+    def __init__(self, point: PointSpec, agents: Agents) -> None:
         self._point = point
         self._agents = agents
-        self._hosts: Mapping[str, str] = point["topology"]["hosts"]
+        self._hosts: Mapping[str, str] = point.topology.hosts
         self._results: dict[str, list[Json]] = {}
         self._reference: Json = {}
         self._started = 0
 
     def probe(self) -> None:
         """Raises TestbedError unless packets of the MTU that the plan sets pass on every flow's path, both ways."""
-        pairs = dict.fromkeys((flow["from"], flow["to"]) for flow in self._point["flows"])
+        pairs = dict.fromkeys(flow.ends for flow in self._point.flows)
         for index, (near, far) in enumerate(pairs):
-            mtu = self._point["state"].get(near, {}).get("mtu")
+            mtu = self._point.state.get(near, {}).get("mtu")
             if mtu is None:
                 continue
             with self._server("generator", "probe", near, far, PROBE_PORT + 2 * index) as options:
@@ -67,7 +68,7 @@ class Paths:
     @contextmanager
     def _server(self, kind: str, name: str, near: str, far: str, port: int) -> Iterator[Json]:
         """The far side, while the near one asks; yields the near one's options, later with the far one's "result"."""
-        both: Json = {"address": self._hosts[far], "port": port, "seed": self._point["seed"]}
+        both: Json = {"address": self._hosts[far], "port": port, "seed": self._point.seed}
         options = both | {"side": "client", "bind": self._hosts[near]}
         task = self._start(far, kind, name, both | {"side": "server", "peer": self._hosts[near]})
         try:

@@ -22,7 +22,7 @@ from testctl_agent.system.identity import version
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.plan import Point
+from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
 from testctl.testbeds.agents import new_stub
 from testctl.testbeds.inventory_file import Rack, Station, read_rack
@@ -30,7 +30,7 @@ from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import PointRun, outcome_of, result_of
-from testctl.testbeds.point_spec import job
+from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
 
 CLOCK_NS = 20 * 10**6
@@ -68,10 +68,10 @@ class InventoryTestbed:
         where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
-    def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
         """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
         placement = self.placements[_key(point)]
-        asked = job(placement.placed(point))
+        asked = spec_of(placement.placed(point))
         with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
             if wrong := clocks_apart(agents):
                 raise TestbedError(wrong)
@@ -108,7 +108,7 @@ def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
 
 
 def _key(point: Point) -> str:
-    return json.dumps([point.topology[key] for key in ("hosts", "switches", "links")], sort_keys=True)
+    return json.dumps([point.topology.hosts, point.topology.switches, point.topology.links], sort_keys=True)
 
 
 def holder(what: str) -> str:

@@ -11,8 +11,9 @@ from testctl_agent.spec import fate
 from testctl_agent.spec.flows import MOST_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
+from testctl.core.point import Point
 from testctl.plan.diagnostics import Place, Problems, show, suggest
-from testctl.plan.model import Assignment, Point, Target
+from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 
 FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
@@ -62,7 +63,7 @@ def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[A
     """Data is counted from a flow's `from` to its `to`; a reversed flow sends it the other way."""
     said: set[tuple[int, int, str]] = set()
     for point in points:
-        backward = {str(flow["name"]) for flow in point.flows if flow["options"].get("reverse")}
+        backward = {flow.name for flow in point.flows if flow.options.get("reverse")}
         for (switch, param), (index, target) in setters.items():
             if param != FATE or target.kind != "switch" or not backward:
                 continue
@@ -97,7 +98,7 @@ def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assig
     """A switch tells only so many connections apart, and its tables hold only so many ranges of them."""
     fated = {entity: index for (entity, param), (index, t) in setters.items() if param == FATE and t.kind == "switch"}
     for point in points:
-        parallel = {str(flow["name"]): int(flow["parallel"]) for flow in point.flows}
+        parallel = {flow.name: flow.parallel for flow in point.flows}
         total = sum(parallel.values())
         for switch, index in fated.items():
             who, place = f"switch {switch}, {FATE}", _place(assignments[index], point.levels[index])

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A point of a plan, and the same point as a testbed gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from testctl_agent.spec.types import Value
+from testctl_agent.spec.untrusted import Named, misfit
+
+from testctl.core.topology import Topology
+
+Settings = Mapping[str, Mapping[str, Value]]
+"""entity -> {parameter: value}, in base units"""
+
+VALUE = (int, str, bool, float)
+FLOW = {
+    "name": str,
+    "from": str,
+    "to": str,
+    "generator?": str,
+    "server_port": int,
+    "client_port": int,
+    "parallel?": int,
+    "options?": Named(VALUE),
+    "start_ns?": int,
+    "duration_ns?": int,
+}
+POINT = {
+    "id?": str,
+    "tuples?": [[object]],
+    "settings?": Named(Named(VALUE)),
+    "flows?": [FLOW],
+    "duration_ns?": int,
+    "seed?": int,
+    "repeat?": int,
+    "state?": Named(Named(VALUE)),
+    "collect?": Named(Named(Named(VALUE))),
+    "limit_ns?": int,
+    "kernel?": str,
+    "backend?": str,
+    "kernel_log?": bool,
+}
+
+
+@dataclass(frozen=True)
+class PointFlow:
+    """Traffic from one host to another: `parallel` connections, from client_port on, to server_port.
+
+    options  of the generator, in base units
+    """
+
+    name: str
+    source: str
+    sink: str
+    generator: str = "tgen"
+    server_port: int = 0
+    client_port: int = 0
+    parallel: int = 1
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.source, self.sink
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "from": self.source,
+            "to": self.sink,
+            "generator": self.generator,
+            "server_port": self.server_port,
+            "client_port": self.client_port,
+            "parallel": self.parallel,
+            "options": dict(self.options),
+        }
+
+
+@dataclass(frozen=True)
+class TimedFlow(PointFlow):
+    """A flow with its times; they are no longer among its options.
+
+    start_ns     after the point's T0
+    duration_ns  0: until its bytes are sent or its schedule is done
+    """
+
+    start_ns: int = 0
+    duration_ns: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | {"start_ns": self.start_ns, "duration_ns": self.duration_ns}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One test.
+
+    id           12 hex digits of a hash over what determines the point
+    tuples       (entity, parameter, value) as written, each with one value
+    settings     of hosts, switches and ports
+    duration_ns  when the last flow should be over
+    levels       which value of every tuple of the plan this is (not part of the identity, and not in JSON)
+    """
+
+    id: str
+    tuples: tuple[tuple[str, str, str], ...] = ()
+    settings: Settings = field(default_factory=dict)
+    flows: tuple[PointFlow, ...] = ()
+    topology: Topology = field(default_factory=Topology)
+    duration_ns: int = 0
+    seed: int = 1
+    repeat: int = 0
+    levels: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "tuples": [list(item) for item in self.tuples],
+            "settings": _copied(self.settings),
+            "flows": [flow.to_json() for flow in self.flows],
+            "topology": self.topology.to_json(),
+            "duration_ns": self.duration_ns,
+            "seed": self.seed,
+            "repeat": self.repeat,
+        }
+
+
+@dataclass(frozen=True)
+class PointSpec(Point):
+    """A point as a testbed gets it: its settings split by who acts on them.
+
+    state       what agents apply, and restore
+    collect     entity -> {collector: options}; empty in what a version wrote that did not keep it
+    limit_ns    how long a flow without a duration may take
+    kernel      the name of the kernel, or its release where it is the running one
+    backend     of the switches
+    kernel_log  keep the kernel's log
+    """
+
+    flows: tuple[TimedFlow, ...] = ()
+    state: Settings = field(default_factory=dict)
+    collect: Mapping[str, Mapping[str, Mapping[str, Value]]] = field(default_factory=dict)
+    limit_ns: int = 0
+    kernel: str = ""
+    backend: str = ""
+    kernel_log: bool = False
+
+    def end_ns(self, flow: TimedFlow) -> int:
+        """When, after the point's T0, a flow should have ended at the latest."""
+        return flow.start_ns + (flow.duration_ns or self.limit_ns)
+
+    def to_json(self) -> dict[str, Any]:
+        return (
+            super().to_json()
+            | {
+                "state": _copied(self.state),
+                "collect": {entity: _copied(collectors) for entity, collectors in self.collect.items()},
+                "limit_ns": self.limit_ns,
+                "kernel": self.kernel,
+                "backend": self.backend,
+            }
+            | ({"kernel_log": True} if self.kernel_log else {})
+        )
+
+    @classmethod
+    def from_json(cls, raw: Any) -> PointSpec:
+        """What to_json gave, of a Point too; parts that are not there are empty.  Raises ValueError.
+
+        `levels` are not in JSON.
+        """
+        if why := misfit(raw, POINT):
+            raise ValueError(f"point: {why}")
+        if odd := next((item for item in raw.get("tuples", ()) if len(item) != 3), None):
+            raise ValueError(f"point: want an entity, a parameter and a value a tuple; got {str(odd)[:80]}")
+        return cls(
+            id=raw.get("id", ""),
+            tuples=tuple((str(entity), str(param), str(value)) for entity, param, value in raw.get("tuples", ())),
+            flows=tuple(_flow(flow) for flow in raw.get("flows", ())),
+            topology=Topology.from_json(raw.get("topology", {})),
+            **{name: raw[name] for name in _AS_THEY_ARE if name in raw},
+        )
+
+
+_AS_THEY_ARE = (
+    "settings", "duration_ns", "seed", "repeat", "state", "collect", "limit_ns", "kernel", "backend", "kernel_log",
+)  # fmt: skip
+
+
+def _flow(raw: Mapping[str, Any]) -> TimedFlow:
+    rest = ("name", "generator", "server_port", "client_port", "parallel", "options", "start_ns", "duration_ns")
+    return TimedFlow(source=raw["from"], sink=raw["to"], **{name: raw[name] for name in rest if name in raw})
+
+
+def _copied(settings: Settings) -> dict[str, dict[str, Value]]:
+    return {entity: dict(values) for entity, values in settings.items()}

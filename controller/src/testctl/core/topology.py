@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies: what hosts and switches there are and how they are linked.
+
+A topology is a tree: bridges forward without spanning tree.  A host has one link, to a
+switch, and the address 10.0.0.N with N its place in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from testctl_agent.spec.untrusted import Named, misfit
+
+SHAPE = {
+    "name?": str,
+    "parameters?": Named(int),
+    "hosts?": Named(str),
+    "switches?": [str],
+    "links?": [[str]],
+    "groups?": Named([str]),
+}
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A topology with its parameters filled in.
+
+    hosts      name -> IPv4 address, in order
+    switches   names, in order
+    links      pairs of names
+    groups     name -> members, in order
+    """
+
+    name: str = ""
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    switches: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Hosts, then switches: what has an agent."""
+        return (*self.hosts, *self.switches)
+
+    @cached_property
+    def neighbours(self) -> dict[str, tuple[str, ...]]:
+        """Name -> the names at the other ends of its links, in order."""
+        found: dict[str, list[str]] = {name: [] for name in self.entities}
+        for one, other in self.links:
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+        return {name: tuple(others) for name, others in found.items()}
+
+    def ports(self, switch: str) -> tuple[str, ...]:
+        """The ports of a switch, as "switch:neighbour"."""
+        return tuple(f"{switch}:{neighbour}" for neighbour in self.neighbours[switch])
+
+    @cached_property
+    def all_ports(self) -> tuple[str, ...]:
+        return tuple(port for switch in self.switches for port in self.ports(switch))
+
+    def path(self, a: str, b: str) -> list[str]:
+        """The entities from a to b, both included; [] when nothing links them."""
+        came_from = {a: a}
+        queue = [a]
+        for name in queue:
+            for neighbour in self.neighbours.get(name, ()):
+                if neighbour not in came_from:
+                    came_from[neighbour] = name
+                    queue.append(neighbour)
+        if b not in came_from:
+            return []
+        way = [b]
+        while way[-1] != a:
+            way.append(came_from[way[-1]])
+        return way[::-1]
+
+    def next_hops(self, switch: str) -> dict[str, str]:
+        """Host -> the neighbour of a switch on the way to it."""
+        return {host: self.path(switch, host)[1] for host in self.hosts}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "parameters": dict(self.parameters),
+            "hosts": dict(self.hosts),
+            "switches": list(self.switches),
+            "links": [list(link) for link in self.links],
+            "groups": {name: list(members) for name, members in self.groups.items()},
+        }
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Topology:
+        """What to_json gave; parts that are not there are empty.  Raises ValueError."""
+        if why := misfit(raw, SHAPE):
+            raise ValueError(f"topology: {why}")
+        links = tuple(tuple(link) for link in raw.get("links", ()))
+        if odd := next((link for link in links if len(link) != 2), None):
+            raise ValueError(f"topology: want two names a link; got {', '.join(odd)}")
+        return cls(
+            name=raw.get("name", ""),
+            parameters=dict(raw.get("parameters", {})),
+            hosts=dict(raw.get("hosts", {})),
+            switches=tuple(raw.get("switches", ())),
+            links=tuple((one, other) for one, other in links),
+            groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
+        )
