@@ -84,7 +84,7 @@ class Records:
     def recorded(self, entity: str, collector: str) -> bool:
         """Whether a collector (capture, telemetry, tcp_info, tcp_events) ran at an entity, even if it saw nothing."""
         asked = self.point.get("collect")
-        if isinstance(asked, Mapping) and collector not in asked.get(entity, {}):
+        if asked and isinstance(asked, Mapping) and collector not in asked.get(entity, {}):
             return False
         if collector == "telemetry":
             return entity in self.switches or "layout" in said_of(self.outcome, entity, collector)
