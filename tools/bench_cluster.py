@@ -17,15 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from testctl.cluster import ClusterPool
-<<<<<<< HEAD
+from testctl.core.point import PointSpec
 from testctl.execution.point import Bed
 from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
-=======
-from testctl.core.point import Point, PointSpec
-from testctl.execution.run import Bed, LocalPool, Pool
-from testctl.plan import load_plan
->>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import spec_of
 

@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-<<<<<<< HEAD
+from testctl.core.point import PointSpec
 from testctl.execution.options import Options
 from testctl.execution.point import Bed, run_one
 from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
-=======
-from testctl.core.point import PointSpec
-from testctl.execution.run import Bed, Finished, Options, run_one, run_plan
->>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, print_place, print_summary

@@ -12,15 +12,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-<<<<<<< HEAD
+from testctl.core.point import PointSpec
 from testctl.execution.options import Options
 from testctl.execution.point import measure
 from testctl.execution.pool import LocalPool
 from testctl.execution.run import run_plan
-=======
-from testctl.core.point import PointSpec
-from testctl.execution.run import LocalPool, Options, measure, run_plan
->>>>>>> 769adef (Points, what a testbed gets of them, and topologies have one type each, which reads its own JSON)
 from testctl.metrics import instruments_agree
 from testctl.packet_actions import check_fates
 from testctl.plan import Point, load_plan
