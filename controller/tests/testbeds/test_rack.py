@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.core.topology import Topology
 from testctl.plan import load_topology
 from testctl.testbeds.inventory_file import Rack, Station, rack_of, read_rack
 from testctl.testbeds.placement import place
@@ -87,7 +88,7 @@ def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_entities_go_where_the_cables_are() -> None:
-    found = place(load_topology("pair").to_json(), rack())
+    found = place(load_topology("pair"), rack())
     assert found.to_json() == {"sender": "alpha", "receiver": "beta", "switch": "s1"}
     assert found.out("switch:receiver") == "s1:beta"
     assert found.back("switch", "s1:beta") == "switch:receiver"
@@ -97,18 +98,18 @@ def test_entities_go_where_the_cables_are() -> None:
 
 
 def test_the_inventory_may_say_who_is_who() -> None:
-    found = place(load_topology("pair").to_json(), rack(beta={"testctl_entity": "sender"}))
+    found = place(load_topology("pair"), rack(beta={"testctl_entity": "sender"}))
     assert found.to_json() == {"sender": "beta", "receiver": "alpha", "switch": "s1"}
 
 
 def test_no_cable_no_place() -> None:
     with pytest.raises(PlanError, match="no room for the plan's topology: it wants 2 host"):
-        place(load_topology("pair").to_json(), rack(s1={"testctl_ports": {"alpha": "p1"}}))
+        place(load_topology("pair"), rack(s1={"testctl_ports": {"alpha": "p1"}}))
 
 
 def test_too_many_hosts() -> None:
     with pytest.raises(PlanError, match=r"it wants 3 host\(s\) and 1 switch\(es\).*the rack has 2 host"):
-        place(load_topology("star").to_json(), rack())
+        place(load_topology("star"), rack())
 
 
 def wide(hosts: dict[str, str]) -> Rack:
@@ -121,10 +122,10 @@ def wide(hosts: dict[str, str]) -> Rack:
     return Rack(Path("inventory/wide"), stations, Path("keys"))
 
 
-def topology(**hosts: str) -> dict[str, Any]:
+def topology(**hosts: str) -> Topology:
     """Hosts at a or b, which are joined."""
-    links = [("a", "b"), *hosts.items()]
-    return {"hosts": dict.fromkeys(hosts, "10.0.0.1"), "switches": ["a", "b"], "links": links}
+    links = (("a", "b"), *hosts.items())
+    return Topology(hosts=dict.fromkeys(hosts, "10.0.0.1"), switches=("a", "b"), links=links)
 
 
 def test_a_large_plan_without_room_is_refused_at_once() -> None:
