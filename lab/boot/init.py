@@ -28,6 +28,7 @@ from testctl.core.point import PointSpec
 from testctl.system.subprocesses import interact, run
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
+from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.forked import forked_agent
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system.namespace import check, enter, mount
@@ -77,7 +78,7 @@ def agents(point: PointSpec, workdir: Path) -> tuple[dict[str, str], list[int]]:
     """Every entity's agent, listening: name → address, and the processes."""
     waiting = {}
     for name in point.topology.entities:
-        config = network.agent_config(point, name, workdir, RUN, point.kernel)
+        config = AgentConfig.from_json(network.agent_config(point, name, workdir, RUN, point.kernel))
         waiting[name] = forked_agent(config, f"unix:{RUN}/{name}.sock", functools.partial(enter, name))
     for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):

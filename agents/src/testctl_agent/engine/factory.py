@@ -41,12 +41,9 @@ class AgentConfig:
     notes: Mapping[str, str] = field(default_factory=dict)
     forwarding: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "workdir": str(self.workdir), "journal": str(self.journal)}
-
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
-        """What to_json gave, by a process of the same version."""
+        """Of a process of the same version; paths are text."""
         return cls(**{**raw, "workdir": Path(raw["workdir"]), "journal": Path(raw["journal"])})
 
 

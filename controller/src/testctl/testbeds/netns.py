@@ -141,7 +141,7 @@ def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[di
     found = []
     for name in asked.topology.entities:
         kernel = str(asked.settings.get(name, {}).get("kernel") or "")
-        config = network.agent_config(asked, name, workdir, home, kernel).to_json()
+        config = network.agent_config(asked, name, workdir, home, kernel)
         found.append({"config": config, "namespace": prefix + name, "address": f"unix:{home}/{name}.sock"})
     return found
 

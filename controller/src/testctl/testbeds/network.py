@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-from testctl_agent.engine.factory import AgentConfig
+from typing import Any
 
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
@@ -39,18 +38,18 @@ def stations(topology: Topology, name: str) -> dict[str, str]:
     return {mac(index): device for index, device in enumerate(topology.next_hops(name).values(), 1)}
 
 
-def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel: str) -> AgentConfig:
-    """The agent of an entity; its journal lies in `home`.  kernel: the name it was booted under, if any."""
-    return AgentConfig(
-        name,
-        "host" if name in point.topology.hosts else "switch",
-        devices_of(point.topology, name),
-        workdir / name,
-        home / f"{name}.journal",
-        point.backend,
-        {"kernel": kernel} if kernel else {},
-        stations(point.topology, name),
-    )
+def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel: str) -> dict[str, Any]:
+    """The AgentConfig of an entity as JSON; its journal lies in `home`.  kernel: the name it was booted under, if any."""
+    return {
+        "name": name,
+        "kind": "host" if name in point.topology.hosts else "switch",
+        "devices": devices_of(point.topology, name),
+        "workdir": str(workdir / name),
+        "journal": str(home / f"{name}.journal"),
+        "backend": point.backend,
+        "notes": {"kernel": kernel} if kernel else {},
+        "forwarding": stations(point.topology, name),
+    }
 
 
 def mac(index: int) -> str:
