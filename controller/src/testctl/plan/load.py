@@ -10,6 +10,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
+from testctl.core.point import Point
 from testctl.core.topology import Topology
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
@@ -19,7 +20,7 @@ from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import read_figures
 from testctl.plan.judge import counterpart, matching, meets
-from testctl.plan.model import Condition, Design, Expectation, Plan, Point, WrittenPlan
+from testctl.plan.model import Condition, Design, Expectation, Plan, WrittenPlan
 from testctl.plan.names import Names, read_flows, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry

@@ -39,7 +39,10 @@ def stations(topology: Topology, name: str) -> dict[str, str]:
 
 
 def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel: str) -> dict[str, Any]:
-    """The AgentConfig of an entity as JSON; its journal lies in `home`.  kernel: the name it was booted under, if any."""
+    """The AgentConfig of an entity as JSON; its journal lies in `home`.
+
+    kernel: the name it was booted under, if any
+    """
     return {
         "name": name,
         "kind": "host" if name in point.topology.hosts else "switch",
