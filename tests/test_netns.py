@@ -19,7 +19,7 @@ from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.results import Run, load_run
-from testctl.testbeds.netns_names import HOMES, NAMED, Owner, owner_of
+from testctl.system.netns_names import HOMES, NAMED, Owner, owner_of
 from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.network import qdisc
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from testctl.execution.point import run_one
-from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import load_plan
 from testctl.records.schema import FIN
 from testctl.results import load_run
+from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.lab import LabTestbed
 
 pytestmark = pytest.mark.lab

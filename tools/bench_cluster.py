@@ -18,9 +18,9 @@ from typing import Any
 
 from testctl.cluster import ClusterPool
 from testctl.core.point import PointSpec
-from testctl.execution.point import Bed
 from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
+from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import spec_of
 

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from testctl.core.point import PointSpec
 from testctl.execution.options import Options
-from testctl.execution.point import Bed, run_one
+from testctl.execution.point import run_one
 from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
 from testctl.metrics import metric_names
@@ -23,6 +23,7 @@ from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, print_place, print_summary
 from testctl.results import Run, load_run
 from testctl.serve.runs import Runs
+from testctl.testbeds.bed import Bed
 
 LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
 

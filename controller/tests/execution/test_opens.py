@@ -14,13 +14,13 @@ from typing import Any
 from rich.console import Console
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
-from testctl.execution.point import Bed
 from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import PointResult, RunWriter, write_point
+from testctl.testbeds.bed import Bed
 
 PLAN = """
 topology: pair

@@ -17,10 +17,10 @@ from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool
 from testctl.execution.run import run_plan
-from testctl.lab.process_groups import end, starting
 from testctl.plan import Point, load_plan
 from testctl.report import Progress, write_report
 from testctl.system import temporary
+from testctl.system.process_groups import end, starting
 from testctl.system.subprocesses import start
 
 PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, [cubic, reno]]]\nrepeat: 3\n"

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testctl.execution import worker_pool
 from testctl.results import RunWriter
 from testctl.results.work import WORK, begin_work
-from testctl.system import temporary
+from testctl.system import temporary, worker_pool
 
 ROOT = Path(__file__).parents[3]
 LONG_S = 120

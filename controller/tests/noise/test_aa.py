@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.noise import store
 from testctl.noise.aa_test import Check, Sample, check_of, judged, numbers_of
 from testctl.noise.bootstrap import LEAST, excess, spread
 from testctl.plan import load_plan
+from testctl.results import noise
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 PLAN = """
@@ -87,17 +87,17 @@ def test_a_point_that_does_not_pass_is_no_measurement() -> None:
 
 def test_the_newest_noise_of_this_machine_is_found(tmp_path: Path) -> None:
     said = {"testbed": "netns", "plan": "p", "repeat": 5, "alone": {}, "most_at_once": 1}
-    here, there = store.machine(), store.machine() | {"node": "elsewhere"}
+    here, there = noise.machine(), noise.machine() | {"node": "elsewhere"}
     for name, machine, started in (("a", here, "2026-01-01"), ("b", here, "2026-01-02"), ("c", there, "2026-01-03")):
         (tmp_path / name).mkdir()
         text = json.dumps(said | {"machine": machine, "started": started})
-        (tmp_path / name / store.FILE).write_text(text, encoding="utf-8")
+        (tmp_path / name / noise.FILE).write_text(text, encoding="utf-8")
     (tmp_path / "d").mkdir()
-    (tmp_path / "d" / store.FILE).write_text("{", encoding="utf-8")
-    found = store.newest(tmp_path, "netns")
+    (tmp_path / "d" / noise.FILE).write_text("{", encoding="utf-8")
+    found = noise.newest(tmp_path, "netns")
     assert found is not None
     assert found["started"] == "2026-01-02"
-    assert store.newest(tmp_path, "lab") is None
+    assert noise.newest(tmp_path, "lab") is None
 
 
 def test_what_has_no_value_is_no_sample() -> None:

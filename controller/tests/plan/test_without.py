@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl.execution.provenance import command_of
 from testctl.plan import load_plan
 from testctl.report.provenance import lines
+from testctl.results.provenance import command_of
 from testctl.system import checkout
 from testctl.testbeds.choose import choose
 from testctl_agent.spec.errors import PlanError

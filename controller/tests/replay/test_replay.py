@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.execution.provenance import point_of
 from testctl.plan import load_plan
 from testctl.replay.command import differences, replay
 from testctl.replay.instruments import Instruments
 from testctl.results import Run, RunPoint
+from testctl.results.provenance import point_of
 from testctl.results.versions import collect_versions
 from testctl_agent.spec.errors import PlanError, TestbedError
 

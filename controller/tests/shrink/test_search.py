@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from testctl.execution.provenance import plan_of
+from testctl.results.provenance import plan_of
 from testctl.plan import Measured, load_plan
 from testctl.results import Run
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of

@@ -57,7 +57,7 @@ def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], s
     """What changed, newest first; steady: also histories of one level, which are else only counted."""
     from testctl.compare.stats.change_points import ALPHA, ENOUGH
     from testctl.compare.terminal import say, tuple_words
-    from testctl.execution.provenance import LAB
+    from testctl.results.provenance import LAB
 
     console = Console()
     say(console, f"{plan} on {runs[-1].testbed}: {len(runs)} runs, {runs[0].started} to {runs[-1].started}")

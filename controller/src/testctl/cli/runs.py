@@ -145,7 +145,7 @@ def run(
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:
     """Said once of a run whose points were all skipped, with the command that leaves out what can't be had."""
-    from testctl.execution.provenance import command_without
+    from testctl.results.provenance import command_without
 
     reasons = list(dict.fromkeys(point.reason for point in done.points))
     more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""

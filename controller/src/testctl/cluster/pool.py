@@ -37,13 +37,13 @@ from testctl.cluster.worker import (
     unpack,
     work,
 )
-from testctl.execution.point import Bed
 from testctl.execution.pool import Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
 from testctl.results.atomic import check_room, told
 from testctl.results.work import WORK
 from testctl.serve.auth import is_loopback
+from testctl.testbeds.bed import Bed
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -20,10 +20,11 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 import testctl
-from testctl.execution.point import Bed, run_one
+from testctl.execution.point import run_one
 from testctl.plan import Point
 from testctl.results import layout, shapes
 from testctl.results.reader import read_json
+from testctl.testbeds.bed import Bed
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -9,8 +9,8 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.provenance import LAB
 from testctl.results import Run, layout, load_run
+from testctl.results.provenance import LAB
 
 
 def open_run(path: Path) -> Run:

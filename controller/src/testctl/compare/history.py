@@ -15,9 +15,9 @@ from testctl_agent.spec.errors import PlanError
 from testctl.compare.deltas import Direction, direction, prefers, relative
 from testctl.compare.samples import MEASURED
 from testctl.compare.stats.change_points import ENOUGH, change_points
-from testctl.execution.provenance import LAB
 from testctl.noise.aa_test import numbers_of
 from testctl.results import layout
+from testctl.results.provenance import LAB
 
 Tuples = tuple[tuple[str, str, str], ...]
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from testctl.execution.options import Options
-from testctl.execution.provenance import Provenance
 from testctl.plan import Claim, ExpectationVerdict, Plan, evaluate, evaluate_claims
 from testctl.report import write_report
 from testctl.results import Run, RunPoint, RunWriter, layout
 from testctl.results.point import set_verdict
+from testctl.results.provenance import Provenance
 from testctl.results.reader import load_points
 from testctl.results.summary import build_summary
 from testctl.results.versions import collect_versions

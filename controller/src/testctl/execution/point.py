@@ -7,7 +7,7 @@ import shutil
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import words
@@ -15,18 +15,11 @@ from testctl_agent.spec.untrusted import words
 from testctl.core.point import Point, PointSpec
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
+from testctl.testbeds.bed import Bed
 
 MOST_TRACEBACK = 100_000
 MOST_REASON = 4000
 """Characters of a point's reason that are kept."""
-
-
-class Bed(Protocol):
-    """A testbed: where points are run.  Must be picklable."""
-
-    def code_key(self, point: Point) -> str: ...
-
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]: ...
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:

@@ -14,9 +14,10 @@ from typing import Protocol
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.execution.point import Bed, run_one
-from testctl.execution.worker_pool import workers
+from testctl.execution.point import run_one
 from testctl.plan import Point
+from testctl.system.worker_pool import workers
+from testctl.testbeds.bed import Bed
 
 Done = tuple[Point, str, float]
 """A point whose directory is in the run, its verdict so far, and the wall seconds that it took."""

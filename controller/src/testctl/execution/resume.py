@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,6 @@ from testctl.execution.assess import analysis_keys, assess
 from testctl.plan import Point
 from testctl.results import RunPoint, layout, load_point
 from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable
-
-KEY = "resumed"
-"""Of summary.json: a run that has it was made with --resume."""
 
 
 class Resume:
@@ -66,28 +63,4 @@ class Resume:
 
     def summary(self) -> dict[str, Any]:
         """For summary.json: {"resumed": {"reused": {run: points}, "computed_again": [ids], "run_again": […]}}."""
-        return {KEY: {"reused": dict(self._reused), "computed_again": self._computed, "run_again": self._again}}
-
-
-def lines(summary: Mapping[str, Any]) -> list[str]:
-    """The same in sentences; none for a run that was not resumed."""
-    said = summary.get(KEY)
-    if not isinstance(said, Mapping):
-        return []
-    reused, again = said.get("reused") or {}, said.get("run_again") or []
-    total = len(summary.get("points", []))
-    found = [f"{sum(reused.values())} of {total} points are from earlier runs, checked: " + _counted(reused)]
-    if not reused:
-        found = [f"none of {total} points is from an earlier run"]
-    if computed := said.get("computed_again"):
-        found.append(f"metrics of {len(computed)} of them were computed again from their records, by the code of now")
-    reasons = Counter(f"{one['why']} ({one['run']})" for one in again)
-    found += [f"{count} run again: {why}" for why, count in reasons.most_common()]
-    return found
-
-
-def _counted(runs: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} of {run}" for run, count in sorted(runs.items()))
-
-
-__all__ = ["KEY", "Resume", "lines"]
+        return {"resumed": {"reused": dict(self._reused), "computed_again": self._computed, "run_again": self._again}}

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 
 from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
-from testctl.execution.point import Bed
 from testctl.execution.pool import LocalPool, Pool
-from testctl.execution.provenance import LAB
 from testctl.execution.resume import Resume
 from testctl.plan import Plan, Point, verdict_alone
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
+from testctl.results.provenance import LAB
 from testctl.results.reader import load_point
 from testctl.results.work import WORK, begin_work, clear_work
+from testctl.testbeds.bed import Bed
 
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""

@@ -19,8 +19,8 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.core.point import PointSpec
 from testctl.lab import memory
 from testctl.lab.cpu_pinning import own_processor
-from testctl.lab.process_groups import end, starting
 from testctl.system import checkout, temporary
+from testctl.system.process_groups import end, starting
 from testctl.system.subprocesses import interact, start, wait
 
 BOOT_NS = 1_700_000_000 * 10**9

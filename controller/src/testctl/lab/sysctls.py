@@ -14,8 +14,8 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
 from testctl.lab.kernel import Kernel
-from testctl.lab.process_groups import end
 from testctl.plan import Point
+from testctl.system.process_groups import end
 from testctl.system.subprocesses import start, wait
 
 FILE = "sysctls"

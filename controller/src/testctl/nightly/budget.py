@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from testctl.execution.provenance import from_here
 from testctl.nightly.earlier import KEY
 from testctl.nightly.schedule import Schedule
 from testctl.plan import Plan, Point, cost_ms, coverage
 from testctl.plan.prioritise import gaps
+from testctl.results.provenance import from_here
 
 AIM = 0.8
 """The share of the budget that a first run fills, so that the next, if somewhat slower, still runs all of it."""

@@ -18,15 +18,15 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.execution.point import Bed, measure
+from testctl.execution.point import measure
 from testctl.execution.run import Progress
-from testctl.execution.worker_pool import workers
-from testctl.noise import store
 from testctl.noise.bootstrap import Excess, Spread, excess, spread
 from testctl.plan import Plan, Point
-from testctl.results import layout
+from testctl.results import layout, noise
 from testctl.results.atomic import told, write_json
 from testctl.results.work import WORK, begin_work, clear_work
+from testctl.system.worker_pool import workers
+from testctl.testbeds.bed import Bed
 
 ALWAYS = "throughput_bps"
 """A primary metric of every check, beside those that the plan expects something of."""
@@ -91,13 +91,13 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
             "plan": plan.name,
             "testbed": plan.testbed,
             "started": started.isoformat(timespec="seconds"),
-            "machine": store.machine(),
+            "machine": noise.machine(),
             "tuples": [list(one) for one in check.point.tuples],
             "left_out": [list(one) for one in plan.left_out],
             **judged(check, rounds),
         }
         with told(place, "what was measured is lost"):
-            write_json(place / store.FILE, said)
+            write_json(place / noise.FILE, said)
     except BaseException:
         clear_work(place / WORK)
         shutil.rmtree(place, ignore_errors=True)

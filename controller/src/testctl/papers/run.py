@@ -13,13 +13,13 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.execution.options import Options
-from testctl.execution.point import Bed
 from testctl.execution.run import Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Plan, load_plan
 from testctl.results import collect_versions
 from testctl.system import checkout
+from testctl.testbeds.bed import Bed
 
 
 def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:

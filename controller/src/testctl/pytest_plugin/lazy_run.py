@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from testctl.execution.point import Bed, run_one
+from testctl.execution.point import run_one
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, evaluate
 from testctl.plan.judge import counterpart, matching
 from testctl.results import RunPoint, layout, load_point
 from testctl.results.work import WORK
+from testctl.testbeds.bed import Bed
 
 
 class SharedRun:

@@ -14,12 +14,12 @@ from testctl_agent.spec.errors import PlanError
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
-from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Plan, Point
 from testctl.plan.subset import subset
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
+from testctl.results.provenance import plan_of, point_of
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
 from testctl.testbeds.code_key import CodeKey

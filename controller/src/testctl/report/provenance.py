@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testctl.execution import resume
-
 NETNS = "netns"
 
 
@@ -19,7 +17,7 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_left_out(summary),
         *_dropped(summary),
         *_skipped(summary),
-        *(("resumed", line) for line in resume.lines(summary)),
+        *(("resumed", line) for line in _resumed(summary)),
         *_noise(summary),
     ]
 
@@ -71,3 +69,24 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 __all__ = ["lines"]
+
+
+def _resumed(summary: Mapping[str, Any]) -> list[str]:
+    """Which points are from earlier runs (execution/resume.py); nothing for a run that was not resumed."""
+    said = summary.get("resumed")
+    if not isinstance(said, Mapping):
+        return []
+    reused, again = said.get("reused") or {}, said.get("run_again") or []
+    total = len(summary.get("points", []))
+    found = [f"{sum(reused.values())} of {total} points are from earlier runs, checked: " + _counted(reused)]
+    if not reused:
+        found = [f"none of {total} points is from an earlier run"]
+    if computed := said.get("computed_again"):
+        found.append(f"metrics of {len(computed)} of them were computed again from their records, by the code of now")
+    reasons = Counter(f"{one['why']} ({one['run']})" for one in again)
+    found += [f"{count} run again: {why}" for why, count in reasons.most_common()]
+    return found
+
+
+def _counted(runs: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} of {run}" for run, count in sorted(runs.items()))

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from testctl.execution.provenance import from_here
 from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
@@ -22,6 +21,7 @@ from testctl.report.response import Response, responses
 from testctl.report.style import SHOWN_LOOKS, show_time
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
+from testctl.results.provenance import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
 MANY = 100

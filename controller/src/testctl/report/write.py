@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from testctl.execution.worker_pool import workers
 from testctl.plan import FigureSpec
 from testctl.report.factors import describe, factors
 from testctl.report.figures import paper_figures, point_figure
@@ -16,6 +15,7 @@ from testctl.results import Run, RunPoint, load_run
 from testctl.results.atomic import told
 from testctl.results.layout import FIGURES
 from testctl.results.reader import check_plain
+from testctl.system.worker_pool import workers
 
 Job = tuple[RunPoint, str, Path | None]
 

@@ -33,7 +33,7 @@ def build_summary(
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids]}]
     claims        what a paper published, held against the points (testctl.plan.Claim)
-    provenance    further entries (testctl.execution.provenance)
+    provenance    further entries (testctl.results.provenance)
     """
     if points is None:
         place = {point_id: index for index, point_id in enumerate(order)}

@@ -9,7 +9,6 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.provenance import plan_of, point_of
 from testctl.plan import Expectation, Plan, Point, load_plan
 from testctl.plan.diagnostics import Place
 from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
@@ -17,6 +16,7 @@ from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
+from testctl.results.provenance import plan_of, point_of
 from testctl.shrink.yaml import block
 
 Tuple3 = tuple[str, str, str]

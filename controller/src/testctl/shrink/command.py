@@ -10,8 +10,6 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.execution.point import Bed
-from testctl.execution.worker_pool import kill_workers, workers
 from testctl.plan import Point
 from testctl.results import layout
 from testctl.results.atomic import told
@@ -20,6 +18,8 @@ from testctl.shrink.case import Case
 from testctl.shrink.search import Found, search
 from testctl.shrink.trials import CANDIDATES, SpentError, Trial, Trials
 from testctl.shrink.write import REPORT, write
+from testctl.system.worker_pool import kill_workers, workers
+from testctl.testbeds.bed import Bed
 from testctl.testbeds.choose import choose
 
 LEAST_WALL_S = 45.0

@@ -14,12 +14,13 @@ from typing import Literal
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 from testctl.execution.assess import analysis_keys
-from testctl.execution.point import Bed, measure
+from testctl.execution.point import measure
 from testctl.plan import Measured, Point
 from testctl.plan.load import TEXT_NAME
 from testctl.results import layout, load_point, write_point
 from testctl.results.reuse import as_measured
 from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
+from testctl.testbeds.bed import Bed
 
 CANDIDATES = "candidates"
 """In the search's directory: the points that were run for it, without their packets."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.plan import Plan, Point
-
-if TYPE_CHECKING:
-    from testctl.execution.point import Bed
+from testctl.testbeds.bed import Bed
 
 NAMED = ("lab", "netns")
 

@@ -2,7 +2,7 @@
 """The lab's topologies as network namespaces of the running kernel, in wall-clock time; needs root.
 
 Nothing is left: the names of namespaces carry their owner, and a run first removes what owners that were killed
-left (netns_names.py).  What is of the whole kernel and not of a namespace, registered congestion controls, is
+left (system/netns_names.py).  What is of the whole kernel and not of a namespace, registered congestion controls, is
 kept by the agents (testctl_agent/cc/shared.py).
 """
 
@@ -28,11 +28,11 @@ from testctl_agent.switch import testbed_object
 
 from testctl.core.point import Point, PointSpec
 from testctl.system import checkout
+from testctl.system.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.lab import code_hash
-from testctl.testbeds.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
 from testctl.testbeds.point_spec import backend_of, spec_of
 from testctl.testbeds.preflight import Paths
 

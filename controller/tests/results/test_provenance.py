@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.execution.provenance import Provenance, plan_of
 from testctl.metrics import metric_names
 from testctl.plan import Plan, load_plan
 from testctl.results import Run
+from testctl.results.provenance import Provenance, plan_of
 from testctl_agent.spec.errors import PlanError
 
 PLAN = """

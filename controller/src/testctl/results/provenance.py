@@ -13,10 +13,10 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.noise import store
 from testctl.plan import Plan, Point, load_plan
 from testctl.plan.load import TEXT_NAME
-from testctl.results import Run
+from testctl.results.noise import newest as newest_noise
+from testctl.results.reader import Run
 
 LAB = "lab"
 
@@ -53,7 +53,7 @@ class Provenance:
             left_out=plan.left_out,
             dropped=plan.dropped,
             jobs=jobs,
-            noise=store.newest(results, plan.testbed) if plan.testbed != LAB else None,
+            noise=newest_noise(results, plan.testbed) if plan.testbed != LAB else None,
             versions=versions,
             reproduce=command_of(plan) or f"testctl run {plan.name}.yaml",
         )

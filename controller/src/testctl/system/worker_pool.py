@@ -12,9 +12,9 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testctl.lab.process_groups import end_when_told
 from testctl.system import temporary
-from testctl.testbeds.netns_names import Owner, start_time
+from testctl.system.netns_names import Owner, start_time
+from testctl.system.process_groups import end_when_told
 
 LAST_S = 2.0
 """For workers to end what they run."""
