@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from testctl.results.provenance import plan_of
 from testctl.plan import Measured, load_plan
 from testctl.results import Run
+from testctl.results.provenance import plan_of
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import Found, search

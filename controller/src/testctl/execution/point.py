@@ -12,7 +12,7 @@ from typing import Any
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import words
 
-from testctl.core.point import Point, PointSpec
+from testctl.core.point import Point
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.testbeds.bed import Bed
