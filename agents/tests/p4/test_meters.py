@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,10 +15,8 @@ from testctl_agent.p4c_ebpf import runtime
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Rates
 
-from agents.tests.p4.conftest import PROGRAMS
-from agents.tests.p4.documents import apply, assign, document, field, number, statement
 from agents.tests.p4.harness import EbpfTarget
-from agents.tests.p4.packets import PAYLOAD, ethernet
+from agents.tests.p4.packets import PAYLOAD, B, ethernet
 
 NATIVE = """
 #include <linux/types.h>
@@ -98,93 +93,72 @@ def test_rfc_2698(native: ctypes.CDLL, given_: Rates, packets: list[tuple[int, i
     assert cell.lock == 0
 
 
-def program(packets: bool) -> dict[str, Any]:
-    """h.x.r = 9; the meter `m`, by index h.x.i, writes its colour to h.x.r; then h.x.s = h.x.r + 1."""
-    made = document({"x_t": [(name, 8) for name in "irst"]}, {"x": "x_t"}, [
-        assign(field("x", "r"), number(9)),
-        statement("execute_meter", {"type": "meter_array", "value": "m"}, field("x", "i"), field("x", "r")),
-        assign(field("x", "s"), apply("&", apply("+", field("x", "r"), number(1)), number(255))),
-    ])  # fmt: skip
-    made["meter_arrays"] = [{"name": "m", "id": 0, "is_direct": False, "rate_count": 2, "size": 4,
-                             "type": "packets" if packets else "bytes"}]  # fmt: skip
-    return made
-
-
 @pytest.fixture
-def target(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EbpfTarget]:
-    path = tmp_path / "program.json"
-    path.write_text(json.dumps(request.param))
-    one = EbpfTarget(path)
-    yield one
-    one.close()
+def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+    return target("meters")
 
 
-def colours(target: EbpfTarget, index: int, count: int) -> list[int]:
+SIZE = len(ethernet(0x9999)) + 5 + len(PAYLOAD)
+
+
+def colours(one: EbpfTarget, index: int, count: int, dst: int = B) -> tuple[list[int], list[int], list[int]]:
+    """Of `count` packets, by the meter of bytes and of packets at this index and by that of the row."""
     found = []
     for _ in range(count):
-        [(_, out)] = target.inject(1, bytes([index, 0, 0, 0]) + bytes(96))
-        assert out[1] == out[2] - 1
-        found.append(out[1])
-    return found
+        sent = ethernet(0x9999, dst=dst) + bytes([index, 0, 0, 0, 0]) + PAYLOAD
+        [(_, out)] = one.inject(1, sent)
+        assert len(out) == SIZE
+        assert out[:15] == sent[:15]
+        assert out[16] == out[15] + 1  # what the program makes of the colour
+        found.append((out[15], out[17], out[18]))
+    return [got[0] for got in found], [got[1] for got in found], [got[2] for got in found]
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("target", [program(packets=False)], indirect=True)
-def test_bytes_by_index(target: EbpfTarget) -> None:
+def test_bytes_by_index(one: EbpfTarget) -> None:
     """A meter without rates never fills its buckets again: no time is in the result."""
-    assert colours(target, 1, 3) == [0, 0, 0]
-    target.driver.meter("m", 1, Rates(0, 299, 0, 500))
-    assert colours(target, 1, 7) == [0, 0, 1, 1, 1, 2, 2]
-    assert colours(target, 2, 2) == [0, 0]
-    target.driver.meter("m", 1, Rates(1 << 39, 250, 1 << 39, 250))  # a burst in less than a nanosecond
-    assert colours(target, 1, 9) == [0] * 9
-    target.driver.meter("m", 1, None)
-    assert colours(target, 1, 3) == [0, 0, 0]
-    assert colours(target, 4, 1) == [9]  # no such cell: no colour is written
-    with pytest.raises(DriverError, match=r"^m: want an index from 0 to 3; got 4$"):
-        target.driver.meter("m", 4, None)
-    with pytest.raises(DriverError, match=r"^meter m: want a peak rate of at least the committed one; got "):
-        target.driver.meter("m", 1, Rates(2, 1, 1, 1))
-    with pytest.raises(DriverError, match=r"^meter m: want rates below 2\^40 and bursts below 2\^32; got "):
-        target.driver.meter("m", 1, Rates(0, 1 << 32, 0, 0))
+    green, driver = [0, 0, 0], one.driver
+    assert colours(one, 1, 3) == (green, green, [9, 9, 9])
+    driver.meter("of_bytes", 1, Rates(0, 3 * SIZE - 1, 0, 5 * SIZE))
+    assert colours(one, 1, 7)[0] == [0, 0, 1, 1, 1, 2, 2]
+    assert colours(one, 2, 2)[0] == [0, 0]
+    driver.meter("of_bytes", 1, Rates(1 << 39, 250, 1 << 39, 250))  # a burst in less than a nanosecond
+    assert colours(one, 1, 9)[0] == [0] * 9
+    driver.meter("of_bytes", 1, None)
+    assert colours(one, 1, 3)[0] == green
+    assert colours(one, 4, 1) == ([0], [0], [9])  # no such cell: what p4c has the meter write to keeps its 0
+    with pytest.raises(DriverError, match=r"^ingress.of_bytes: want an index from 0 to 3; got 4$"):
+        driver.meter("of_bytes", 4, None)
+    said = r"^meter ingress.of_bytes: want a peak rate of at least the committed one; got "
+    with pytest.raises(DriverError, match=said):
+        driver.meter("of_bytes", 1, Rates(2, 1, 1, 1))
+    said = r"^meter ingress.of_bytes: want rates below 2\^40 and bursts below 2\^32; got "
+    with pytest.raises(DriverError, match=said):
+        driver.meter("of_bytes", 1, Rates(0, 1 << 32, 0, 0))
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("target", [program(packets=True)], indirect=True)
-def test_packets_by_index(target: EbpfTarget) -> None:
-    target.driver.meter("m", 3, Rates(0, 2, 0, 3))
-    assert colours(target, 3, 5) == [0, 0, 1, 2, 2]
-
-
-def direct() -> dict[str, Any]:
-    """l2 whose table `forward` has a direct meter of bytes, which writes its colour to the source address."""
-    made: dict[str, Any] = json.loads((PROGRAMS / "l2.json").read_text())
-    made["pipelines"][0]["tables"][0]["direct_meters"] = "ingress.m"
-    made["meter_arrays"] = [{
-        "name": "ingress.m", "id": 0, "is_direct": True, "rate_count": 2, "type": "bytes", "size": 16,
-        "binding": "ingress.forward", "result_target": ["ethernet", "src"],
-    }]  # fmt: skip
-    return made
+def test_packets_by_index(one: EbpfTarget) -> None:
+    one.driver.meter("of_packets", 3, Rates(0, 2, 0, 3))
+    assert colours(one, 3, 5)[:2] == ([0] * 5, [0, 0, 1, 2, 2])
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("target", [direct()], indirect=True)
-def test_direct(target: EbpfTarget) -> None:
-    rows = [Entry("forward", {"dst": Exact(at)}, "send", {"port": 3}) for at in (5, 6)]
+def test_direct(one: EbpfTarget) -> None:
+    """Each row has its own; a row whose action does not read it writes no colour."""
+    driver, rows = one.driver, [Entry("rows", {"dst": Exact(at)}, "colour") for at in (5, 6)]
     for row in rows:
-        target.driver.insert(row)
+        driver.insert(row)
 
-    def colour(dst: int) -> int:
-        [(_, out)] = target.inject(1, ethernet(0x9999, src=77, dst=dst) + PAYLOAD)
-        return int.from_bytes(out[6:12], "big")
+    def direct(dst: int, count: int) -> list[int]:
+        return colours(one, 1, count, dst)[2]
 
-    size = len(ethernet(0x9999) + PAYLOAD)
-    assert [colour(5), colour(6)] == [0, 0]
-    target.driver.direct_meter(rows[0], Rates(0, size, 0, 2 * size))
-    assert [colour(5) for _ in range(4)] == [0, 1, 2, 2]
-    assert colour(6) == 0
-    target.driver.delete(rows[0])
-    target.driver.insert(rows[0])  # a new row's meter is not set
-    assert [colour(5) for _ in range(3)] == [0, 0, 0]
-    with pytest.raises(DriverError, match=r"^table ingress.forward: no such row$"):
-        target.driver.direct_meter(Entry("forward", {"dst": Exact(9)}, "send", {"port": 3}), None)
+    assert [direct(dst, 1) for dst in (5, 6, 7)] == [[0], [0], [9]]
+    driver.direct_meter(rows[0], Rates(0, SIZE, 0, 2 * SIZE))
+    assert direct(5, 4) == [0, 1, 2, 2]
+    assert direct(6, 1) == [0]
+    driver.delete(rows[0])
+    driver.insert(rows[0])  # a new row's meter is not set
+    assert direct(5, 3) == [0, 0, 0]
+    with pytest.raises(DriverError, match=r"^table ingress.rows: no such row$"):
+        driver.direct_meter(Entry("rows", {"dst": Exact(9)}, "colour"), None)

@@ -4,111 +4,142 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from testctl_agent.p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import ProgramError
 
-from agents.tests.p4.documents import (
-    Document,
-    Json,
-    Make,
-    apply,
-    assign,
-    document,
-    field,
-    header,
-    number,
-    statement,
-)
-from agents.tests.p4.packets import checksum
+from agents.tests.p4.conftest import PROGRAMS
+from agents.tests.p4.documents import Document, Json, assign, field, number, statement
+from agents.tests.p4.harness import EbpfTarget
+from agents.tests.p4.packets import IPV4, checksum, ethernet, ipv4, ports
 
-REST = bytes(range(100, 164))
-TYPES = {
-    "x_t": [("words", 8), ("flag", 8), ("sum", 16)],
-    "o_t": [("kind", 8), ("more", 8), ("options", -320)],
-    "t_t": [("a", 16)],
-}
-HEADERS = {"x": "x_t", "o": "o_t", "t": "t_t", "other": "o_t"}
 OPTIONS = bytes(range(1, 41))
+REST = bytes(range(100, 164))
+STAY, REMOVE, COPY, COPY_FIELD, COMPARE = range(5)
+FINE, SAME, TOO_LONG, NO_BYTES, CUT = range(5)
 
 
-def program(*ingress: Json) -> Document:
-    """x, then o with 8 * x.words bits of options, then t are extracted; parser_error is added to x.flag."""
-    flag = apply("&", apply("+", field("x", "flag"), field("standard_metadata", "parser_error")), number(255))
-    doc = document(TYPES, HEADERS, [assign(field("x", "flag"), flag), *ingress], extracted=["x", "t"])
-    bits = {"type": "expression", "value": apply("&", apply("*", field("x", "words"), number(8)), number(0xFFFFFFFF))}
-    extract = statement("extract_VL", {"type": "regular", "value": "o"}, bits)
-    doc["parsers"][0]["parse_states"][0]["parser_ops"].insert(1, extract)
-    return doc
+@pytest.fixture
+def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+    return target("options")
 
 
-def packet(words: int, flag: int = 0, options: bytes = b"", total: int = 0) -> bytes:
-    return bytes([words, flag]) + total.to_bytes(2, "big") + bytes([7, 8]) + options + bytes([5, 6]) + REST
+def record(what: int, bits: int, rest: bytes, result: int = FINE, before: bytes = b"") -> bytes:
+    """A packet of the program's own protocol: a length in bits, and so many; `before` is what it puts there."""
+    return ethernet(0x88B5) + bytes([what, result]) + before + bits.to_bytes(2, "big") + rest
 
 
-@pytest.mark.root
-def test_as_they_came(made: Make) -> None:
-    one = made(program(assign(field("t", "a"), number(0x0506))))
-    for size in (0, 1, 4, 20, 39, 40):
-        sent = packet(size, 0, OPTIONS[:size])
-        assert one.inject(1, sent) == [(1, sent)]
-    too_long = packet(41, 0, OPTIONS)
-    [(_, got)] = one.inject(1, too_long)
-    assert got == packet(41, 4, OPTIONS)  # HeaderTooShort: it ends where x ends
+def ip(options: int) -> bytes:
+    """A header with right checksum and so many bytes of options."""
+    plain = ipv4(protocol=6)
+    head = bytes([0x40 + (20 + options) // 4]) + plain[1:10] + bytes(2) + plain[12:] + OPTIONS[:options]
+    return head[:10] + checksum(head).to_bytes(2, "big") + head[12:]
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("size", [0, 3, 40])
-def test_removed_copied_and_compared(made: Make, size: int) -> None:
-    sent, mine = packet(size, 0, OPTIONS[:size]), bytes([7, 8]) + OPTIONS[:size]
-    one = made(program(statement("remove_header", header("o"))))
-    assert one.inject(1, sent) == [(1, sent[:4] + sent[4 + len(mine) :])]
-    same = apply("b2d", None, apply("==", header("other"), header("o")))
-    one = made(program(statement("assign_header", header("other"), header("o")), assign(field("x", "flag"), same)))
-    assert one.inject(1, sent) == [(1, bytes([size, 1, 0, 0]) + mine + bytes([5, 6]) + mine + REST)]
-    options = [{"type": "field", "value": [name, "options"]} for name in ("other", "o")]
-    one = made(program(statement("add_header", header("other")), statement("assign_VL", *options)))
-    assert one.inject(1, sent) == [
-        (1, bytes([size, 0, 0, 0]) + mine + bytes([5, 6]) + bytes(2) + OPTIONS[:size] + REST)
-    ]
+def tcp(options: int) -> bytes:
+    return ports(80, 81) + bytes(8) + bytes([(20 + options) // 4 << 4, 0x10]) + bytes(6) + OPTIONS[::-1][:options]
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("size", [0, 4, 20, 40])
-def test_a_checksum_covers_them(made: Make, size: int) -> None:
-    """As that of IPv4 with options does."""
-    doc = program()
-    covered = [("x", "words"), ("x", "flag"), ("o", "kind"), ("o", "more"), ("o", "options")]
-    doc["calculations"] = [{"name": "c", "id": 0, "algo": "csum16", "input": [
-        {"type": "field", "value": list(one)} for one in covered
-    ]}]  # fmt: skip
-    doc["checksums"] = [{"name": "sum", "id": 0, "target": ["x", "sum"], "type": "generic", "calculation": "c",
-                         "verify": False, "update": True}]  # fmt: skip
-    [(_, got)] = made(doc).inject(1, packet(size, 3, OPTIONS[:size]))
-    total = checksum(bytes([size, 3, 7, 8]) + OPTIONS[:size])
-    assert got == packet(size, 3, OPTIONS[:size], total)
+@pytest.mark.parametrize("size", [0, 1, 4, 20, 39, 40])
+def test_as_they_came(one: EbpfTarget, size: int) -> None:
+    sent = record(STAY, 8 * size, OPTIONS[:size] + REST)
+    assert one.inject(1, sent) == [(1, sent)]
+
+
+@pytest.mark.root
+def test_lengths_that_can_not_be(one: EbpfTarget) -> None:
+    """P4-16, section 12.8.2; the packet goes on, with what was extracted before."""
+    for bits, rest, why in ((41 * 8, OPTIONS + REST, TOO_LONG), (321, OPTIONS + REST, NO_BYTES), (4, REST, NO_BYTES),
+                            (0xFFFF, REST, NO_BYTES), (0xFFF8, REST, TOO_LONG), (320, OPTIONS[:39], CUT)):  # fmt: skip
+        assert one.inject(1, record(STAY, bits, rest)) == [(1, record(STAY, bits, rest, why))]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("size", [0, 3, 6, 40])
+def test_removed_copied_and_compared(one: EbpfTarget, size: int) -> None:
+    mine = OPTIONS[:size]
+    head = (8 * size).to_bytes(2, "big") + mine
+    assert one.inject(1, record(REMOVE, 8 * size, mine + REST)) == [(1, ethernet(0x88B5) + bytes([REMOVE, 0]) + REST)]
+    both = record(COPY, 8 * size, mine + REST, SAME, head)
+    assert one.inject(1, record(COPY, 8 * size, mine + REST)) == [(1, both)]
+    copied = record(COPY_FIELD, 8 * size, mine + REST, FINE, bytes([0, 7]) + mine)
+    assert one.inject(1, record(COPY_FIELD, 8 * size, mine + REST)) == [(1, copied)]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("size", [1, 6, 40])
+def test_compared(one: EbpfTarget, size: int) -> None:
+    """Two are the same if each byte and the length are."""
+    first = OPTIONS[:size]
+    for second in (first, *(first[:at] + b"\0" + first[at + 1 :] for at in range(size)), first[:-1]):
+        head = (8 * len(second)).to_bytes(2, "big") + second
+        want = record(COMPARE, 8 * size, first + REST, SAME if first == second else FINE, head)
+        assert one.inject(1, record(COMPARE, 8 * size, first + head + REST)) == [(1, want)]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("options", [0, 4, 20, 40])
+@pytest.mark.parametrize("above", [0, 12, 40])
+def test_ipv4_and_tcp(one: EbpfTarget, options: int, above: int) -> None:
+    """IPv4's checksum covers its options, and is right when they are removed; TCP's stay behind them."""
+    for what, left in ((STAY, options), (REMOVE, 0)):
+        order = ethernet(IPV4) + bytes([what, FINE])
+        sent = bytearray(order + ip(options) + tcp(above) + REST)
+        sent[26:28] = b"\x12\x34"
+        assert one.inject(1, bytes(sent)) == [(1, order + ip(left) + tcp(above) + REST)]
+
+
+@pytest.mark.root
+def test_a_tcp_header_of_less_than_its_length_is_not_extracted(one: EbpfTarget) -> None:
+    """A data offset below 5 gives a length below 0, so one far beyond the field's."""
+    short = tcp(0)[:12] + b"\x40" + tcp(0)[13:]
+    order = ethernet(IPV4) + bytes([STAY, FINE])
+    want = ethernet(IPV4) + bytes([STAY, TOO_LONG]) + ip(4) + short + REST
+    assert one.inject(1, order + ip(4) + short + REST) == [(1, want)]
 
 
 def refusal(doc: Document) -> str:
     with pytest.raises(ProgramError) as caught:
-        translate_text(json.dumps(doc), Path("x.json"))
+        translate_text(json.dumps(doc), PROGRAMS / "options.json")
     return str(caught.value)
 
 
+def document() -> Document:
+    made: Document = json.loads((PROGRAMS / "options.json").read_text())
+    return made
+
+
+def with_statement(one: Json) -> Document:
+    """The program with one statement more in the action that copies the header."""
+    made = document()
+    next(each for each in made["actions"] if each["primitives"])["primitives"].append(one)
+    return made
+
+
 def test_refusals() -> None:
-    options = {"type": "field", "value": ["o", "options"]}
-    why = "the value of o.options, which has variable length"
-    assert refusal(program(assign(field("x", "flag"), options))).endswith(f"can't be translated: {why}")
-    doc = program()
-    doc["header_types"][2]["fields"].append(["behind", 8, False])
-    assert refusal(doc).endswith("can't be translated: header type o_t has a field behind one of variable length")
-    doc = program()
-    doc["parsers"][0]["parse_states"][0]["parser_ops"][1]["parameters"][0]["value"] = "x"
-    why = "extracting x with a length: it has no field of variable length"
+    data = {"type": "field", "value": ["bytes", "data"]}
+    why = "the value of bytes.data, which has variable length"
+    assert refusal(with_statement(assign(field("order", "what"), data))).endswith(f"can't be translated: {why}")
+    doc = document()
+    next(one for one in doc["header_types"] if one["name"] == "bytes_t")["fields"].append(["behind", 8, False])
+    assert refusal(doc).endswith("can't be translated: header type bytes_t has a field behind one of variable length")
+    doc = document()
+    extracts = [op for state in doc["parsers"][0]["parse_states"] for op in state["parser_ops"]]
+    next(op for op in extracts if op["op"] == "extract_VL")["parameters"][0]["value"] = "order"
+    why = "extracting order with a length: it has no field of variable length"
     assert refusal(doc).endswith(f"can't be translated: {why}")
-    doc = program(statement("modify_field_with_hash_based_offset", field("x", "sum"), number(0),
-                            {"type": "calculation", "value": "c"}, number(9)))  # fmt: skip
-    doc["calculations"] = [{"name": "c", "id": 0, "algo": "crc16", "input": [options]}]
+    doc = with_statement(statement("modify_field_with_hash_based_offset", field("order", "what"), number(0),
+                                   {"type": "calculation", "value": "c"}, number(9)))  # fmt: skip
+    doc["calculations"].append({"name": "c", "id": 9, "algo": "crc16", "input": [data]})
     assert refusal(doc).endswith("can't be translated: a hash over a field of variable length")
+    same = {
+        "type": "expression",
+        "value": {"op": "==", "left": data, "right": {"type": "field", "value": ["tcp", "options"]}},
+    }
+    doc = document()
+    doc["pipelines"][0]["conditionals"][0]["expression"] = same
+    why = "comparing fields of variable length of two header types"
+    assert refusal(doc).endswith(f"can't be translated: {why}")

@@ -359,11 +359,30 @@ class Scope:
             return self._same_header(node, left, right, op)
         if self.is_truth(left):
             return f"({self.truth(left)} {op} {self.truth(right)})"
-        a, b = self.number(left), self.number(right)
-        kind = c_type(min(a.low, b.low), max(a.high, b.high))
+        if (a := self.variable(left)) and (b := self.variable(right)):
+            return self._same_variable(node, a, b, op)
+        x, y = self.number(left), self.number(right)
+        kind = c_type(min(x.low, y.low), max(x.high, y.high))
         if kind is None:
             node.cannot("comparing numbers of more than 128 bits")
-        return f"({_as(a, kind)} {op} {_as(b, kind)})"
+        return f"({_as(x, kind)} {op} {_as(y, kind)})"
+
+    def variable(self, node: Node) -> Header | None:
+        """The header whose varbit a leaf names, if it names one."""
+        if node.has("op") or node.kind() != "field" or node["value"].pair()[1].value == "$valid$":
+            return None
+        found = self.program.field(node["value"])
+        return self.program.headers[found.header] if found.variable else None
+
+    def _same_variable(self, node: Node, a: Header, b: Header, op: str) -> str:
+        """Varbits are equal if they have the same length and bits (P4-16, section 8.9); bytes beyond it are 0."""
+        if (a.bytes, a.extra) != (b.bytes, b.extra):
+            node.cannot("comparing fields of variable length of two header types")
+        whole = (a.bytes + 7) // 8 * 8
+        same = [f"p->head[{a.base + at}] == p->head[{b.base + at}]" for at in range(a.bytes, whole)]
+        same += [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in a.words if at >= whole]
+        text = " && ".join([f"{a.length} == {b.length}", *same])
+        return f"({text})" if op == "==" else f"(!({text}))"
 
     def _same_header(self, node: Node, left: Node, right: Node, op: str) -> str:
         """Headers are equal if both are valid and hold the same; two invalid ones are not (as in BMv2)."""

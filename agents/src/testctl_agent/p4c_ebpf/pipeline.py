@@ -11,7 +11,7 @@ from testctl_agent.p4c_ebpf.fields import constant
 from testctl_agent.p4c_ebpf.hashes import Hashes
 from testctl_agent.p4c_ebpf.layout import MOST_CHOICES, REFERENCE, Param, Preset, Table
 from testctl_agent.p4c_ebpf.model import Action, Program, comment, identifier
-from testctl_agent.p4c_ebpf.tables import Lookup, lay_out, params_of
+from testctl_agent.p4c_ebpf.tables import Lookup, lay_out, number_of, params_of
 
 
 class Pipeline:
@@ -169,7 +169,7 @@ class Pipeline:
                 code.add("if (!r)", f"\tgoto {after};")
         with code.block("switch (r->action)"):
             for action in by_name.values():
-                code.add(f"case {action.index}:")
+                code.add(f"case {number_of(self.program, table.profile, action)}:")
                 with code.block(""):
                     self._run(code, action, _row_data(params_of(action)))
                     if by_hit and not table.constant:

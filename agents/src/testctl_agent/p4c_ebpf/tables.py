@@ -130,6 +130,11 @@ def _shared(program: Program, profile: str) -> list[Action]:
     return [program.actions[number] for number in numbers if number in program.actions]
 
 
+def number_of(program: Program, profile: str, action: Action) -> int:
+    """What a row or a member has as its action: p4c numbers an action anew in each table, a member is of all."""
+    return min((one.index for one in _shared(program, profile) if one.name == action.name), default=action.index)
+
+
 def lay_out_profile(program: Program, profile: Profile) -> layout.Profile:
     words = max([1, *(words_of(one) for one in _shared(program, profile.name))])
     return layout.Profile(profile.name, profile.index, profile.size, profile.selector is not None, words)
@@ -176,7 +181,8 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         capacity=capacity,
         keys=tuple(keys),
         actions=tuple(
-            layout.Action(one.name, one.index, params_of(one)) for one in {one.name: one for one in actions}.values()
+            layout.Action(one.name, number_of(program, profile, one), params_of(one))
+            for one in {one.name: one for one in actions}.values()
         ),
         default=preset,
         constant=constant_default,
