@@ -8,6 +8,7 @@ run with the same payload behind every packet.
 from __future__ import annotations
 
 import operator
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -40,10 +41,11 @@ def _one(names: Iterable[str], wanted: str, what: str) -> str:
     raise Failed(f"no {what} {wanted!r}: {', '.join(every)}")
 
 
-def _key_name(table: Table, wanted: str) -> str:
+def key_name(table: Table, wanted: str) -> str:
+    """The table's key that STF calls so: a suffix of its name, `$0` for `[0]`, `valid` for `$valid$`."""
     names = [one.name for one in table.keys]
-    bracketed = wanted.replace("$", "[", 1).replace("$", "]", 1) if "$valid" not in wanted else wanted
-    for one in (wanted, bracketed, f"{wanted}.$valid$", wanted.removesuffix(".valid") + ".$valid$"):
+    element = re.sub(r"\$(\d+)", r"[\1]", wanted)
+    for one in (wanted, element, f"{wanted}.$valid$", wanted.removesuffix(".valid") + ".$valid$"):
         fits = [name for name in names if name == one or name.endswith(f".{one}") or name == f"{one}$"]
         if fits:
             return fits[0]
@@ -110,7 +112,7 @@ class StfTest:
         table = self.tables[_one(self.tables, one.table, "table")]
         keys: dict[str, Key] = {key.name: Exact(0) for key in table.keys if key.match in ("exact", "valid")}
         for name, text in one.keys:
-            found = _key_name(table, name)
+            found = key_name(table, name)
             keys[found] = _match(table, found, text)
         action = _one((each.name for each in table.actions), one.action, f"action of {table.name}")
         return Entry(table.name, keys, action, {name: number(value) for name, value in one.params}, one.priority)

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from testctl_agent.p4c_ebpf.compile import compiled
+from testctl_agent.p4c_ebpf.translate import translate
 
 from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.stf import WRONG, results, table
 from agents.tests.p4.stf_grammar import Statement, StfError, parse
-from agents.tests.p4.stf_run import Failed, StfTest, same, short
+from agents.tests.p4.stf_run import Failed, StfTest, key_name, same, short
 
 TEXT = """
 # rows
@@ -44,6 +46,15 @@ def test_grammar() -> None:
         parse("sing")
     assert [same(b"\x12\x34", one) for one in ("1*3", "1234$", "12$", "123456")] == [True, True, False, False]
     assert [short(one) for one in (parse("packet 0 0102"), found)] == [True, False]
+
+
+def test_names_of_keys() -> None:
+    layout = translate(PROGRAMS / "router.json").layout
+    names = ("hdrs.extra[0].h", "data.f1", "data.$valid$")
+    key = layout.tables[0].keys[0]
+    table = replace(layout.tables[0], keys=tuple(replace(key, name=one) for one in names))
+    found = [key_name(table, one) for one in ("extra$0.h", "f1", "data.valid", "data.$valid", "valid")]
+    assert found == [names[0], names[1], *[names[2]] * 3]
 
 
 @pytest.mark.root

@@ -22,7 +22,7 @@ _WHY_NOT = {
     "recirculate": "recirculate()",
     "truncate": "truncate()",
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
-    "assign_union": "header unions",
+    "assign_union": "an assignment of header unions",
 }
 
 
@@ -173,6 +173,7 @@ class Statements:
             self.code.add(f"{a.length} = {b.length};")
         with self.code.block(f"if (p->valid & {b.mask})"):
             self.code.add(f"p->valid |= {a.mask};")
+            self.alone(a)
         with self.code.block("else"):
             self.code.add(f"p->valid &= ~{a.mask};")
         self.code.add(f"p->dirty |= {a.mask};", self._relayout())
@@ -190,7 +191,10 @@ class Statements:
 
     def _assign_stack(self, target: Node, source: Node) -> None:
         a, b = self.program.stack(unwrap(target)["value"]), self.program.stack(unwrap(source)["value"])
-        if len(a.headers) != len(b.headers) or a.headers[0].bytes != b.headers[0].bytes:
+        if len(a.headers) != len(b.headers) or (a.headers[0].bytes, a.headers[0].extra) != (
+            b.headers[0].bytes,
+            b.headers[0].extra,
+        ):
             target.cannot("copying a stack of another type")
         for mine, other in zip(a.headers, b.headers, strict=True):
             self._copy(mine, other)
@@ -205,6 +209,16 @@ class Statements:
             return
         with self.code.block(f"if (!(p->valid & {header.mask}))"):
             self.code.add(f"p->valid |= {header.mask};", self._relayout())
+            self.alone(header)
+
+    def alone(self, header: Header) -> None:
+        """It became valid: the other members of its union are not any more (P4-16, section 8.20)."""
+        others = self.program.siblings(header)
+        if others:
+            mask = f"{sum(1 << one.bit for one in others):#x}ULL"
+            self._relayout()
+            self.code.add(f"p->relayout |= (p->valid & {mask}) != 0;", f"p->valid &= ~{mask};")
+            self.code.add(*(line for one in others for line in self._zero(one)))
 
     def _remove_header(self, node: Node) -> None:
         header = self._whole_header(node)
@@ -225,7 +239,9 @@ class Statements:
         code, first = self.code, stack.headers[0]
         for to, source in pairs:
             a, b = stack.headers[to], stack.headers[source]
-            code.add(*(f"head64(p, {a.base + at}) = head64(p, {b.base + at});" for at in range(0, a.bytes, 8)))
+            code.add(*(f"head64(p, {a.base + at}) = head64(p, {b.base + at});" for at in a.words))
+            if a.extra:
+                code.add(f"{a.length} = {b.length};")
         for at in emptied:
             code.add(*self._zero(stack.headers[at]))
         every = f"{(1 << len(stack.headers)) - 1:#x}ULL"

@@ -9,6 +9,7 @@ from testctl_agent.p4c_ebpf.model import (
     INGRESS_CLONE,
     MOST_HEADERS,
     MOST_MEMBERS,
+    WIDEST,
     Action,
     Array,
     Field,
@@ -18,6 +19,7 @@ from testctl_agent.p4c_ebpf.model import (
     Profile,
     Program,
     Stack,
+    Union,
     identifier,
 )
 
@@ -70,8 +72,8 @@ def _headers(program: Program) -> dict[int, Header]:
                 fields[field_name] = Field(field_name, -width, False, offset, name, "", variable=True)
                 extra = -width // 8
                 continue
-            if width > 128 and not field_name.startswith("_padding"):
-                declared.cannot(f"{kind}.{field_name} has {width} bits; want at most 128")
+            if metadata and width > WIDEST and not field_name.startswith("_padding"):
+                declared.cannot(f"{kind}.{field_name} has {width} bits; want at most {WIDEST}")
             fields[field_name] = Field(
                 field_name, width, signed, offset, name, f"m{members}_{identifier(field_name.split('.')[-1])}"
             )
@@ -85,7 +87,7 @@ def _headers(program: Program) -> dict[int, Header]:
         header = Header(name, fields, metadata, -1 if metadata else bit, program.head_bytes, size, one, extra)
         if not metadata:
             bit += 1
-            program.head_bytes += (size + header.room + 7) // 8 * 8
+            program.head_bytes += header.stride
         elif extra:
             one.cannot("metadata of variable length")
         program.headers[name] = header
@@ -93,6 +95,28 @@ def _headers(program: Program) -> dict[int, Header]:
     if bit > MOST_HEADERS:
         program.root["headers"].cannot(f"{bit} headers; want at most {MOST_HEADERS}")
     return by_id
+
+
+def _unions(program: Program, by_id: dict[int, Header]) -> None:
+    """Header unions and stacks of them."""
+    types = {one["name"].text(): one for one in program.root.section("header_union_types")}
+    numbered: dict[int, Union] = {}
+    for one in program.root.section("header_unions"):
+        name, kind = one["name"].text(), one["union_type"].text()
+        if kind not in types:
+            one.fail(f"header union {name}: no type {kind!r}")
+        names = [member.pair()[0].text() for member in types[kind]["headers"]]
+        headers = [by_id.get(number.number()) for number in one["header_ids"]]
+        found = {name: header for name, header in zip(names, headers, strict=False) if header and not header.metadata}
+        if len(found) != len(names) or len(found) != len(headers):
+            one.fail(f"header union {name}: want {len(names)} headers")
+        program.unions[name] = numbered[one["id"].number()] = Union(name, found)
+    for one in program.root.section("header_union_stacks"):
+        given = [numbered.get(number.number()) for number in one["header_union_ids"]]
+        unions = tuple(union for union in given if union)
+        if len(unions) != len(given) or one["name"].text() in program.stacks:
+            one.fail(f"want a stack of {len(given)} header unions")
+        program.union_stacks[one["name"].text()] = unions
 
 
 def _array(node: Node, index: int, width: int) -> Array:
@@ -151,9 +175,7 @@ def declare(root: Node) -> Program:
     """All declarations of a document, checked."""
     program = Program(root)
     by_id = _headers(program)
-    for key in ("header_union_stacks", "header_unions"):
-        for one in root.section(key):
-            one.cannot(f"the header union {one['name'].text()}")
+    _unions(program, by_id)
     for one in root.section("header_stacks"):
         members = []
         for number in one["header_ids"]:
@@ -164,8 +186,6 @@ def declare(root: Node) -> Program:
             h.bytes != members[0].bytes or list(h.fields) != list(members[0].fields) for h in members
         ):
             one.fail("want a stack of headers of one type")
-        if members[0].extra:
-            one.cannot("a stack of headers of variable length")
         if any(later.bit != first.bit + at for at, (first, later) in enumerate((members[0], m) for m in members)):
             one.cannot("a stack whose headers are not declared one after the other")
         program.stacks[one["name"].text()] = Stack(one["name"].text(), tuple(members))

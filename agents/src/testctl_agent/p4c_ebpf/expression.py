@@ -16,10 +16,10 @@ from testctl_agent.p4c_ebpf import fields
 from testctl_agent.p4c_ebpf.bounds import bounds
 from testctl_agent.p4c_ebpf.document import Node, unwrap
 from testctl_agent.p4c_ebpf.fields import constant, ones
-from testctl_agent.p4c_ebpf.model import Field, Header, Param, Program, Stack
+from testctl_agent.p4c_ebpf.model import WIDEST, Field, Header, Param, Program, Stack
 
 _COMPARE = {"==", "!=", "<", "<=", ">", ">="}
-_BOOL = _COMPARE | {"and", "or", "not", "valid", "d2b"}
+_BOOL = _COMPARE | {"and", "or", "not", "valid", "valid_union", "d2b"}
 _CUTTABLE = {"+", "-", "*", "<<", "&", "|", "^", "~"}
 
 
@@ -74,11 +74,21 @@ class Scope:
             if self.nexts is None:
                 node.cannot("the last header of a stack, outside the parser")
             at = self.nexts[stack.name] - 1
-            header = stack.headers[max(at, 0)]
-            if name.text() not in header.fields:
-                name.fail(f"stack {stack.name} has no field {name.text()!r}")
-            return header.fields[name.text()], header
+            return self._field(stack.headers[max(at, 0)], name)
+        if kind == "union_stack_field" and self.nexts is not None and len(node["value"].items()) == 3:
+            stack_node, member, name = node["value"].items()
+            unions = self.program.union_stack(stack_node)
+            at = self.nexts[stack_node.text()] - 1
+            return self._field(self.program.member(unions[max(at, 0)], member), name)
         return None
+
+    def _field(self, header: Header, name: Node) -> tuple[Field, Header]:
+        found = header.fields.get(name.text())
+        if found is None:
+            name.fail(f"header {header.name} has no field {name.text()!r}")
+        if found.variable or found.width > WIDEST:
+            name.cannot(f"the value of {header.name}.{found.name}, which has up to {found.width} bits")
+        return found, header
 
     def leaf(self, node: Node) -> Value:
         kind = node.kind()
@@ -122,8 +132,10 @@ class Scope:
         at = node["right"].number(0, 4096)
         if at >= len(first.fields):
             node.fail(f"stack {stack.name} has no field {at}")
-        base = f"{first.base} + at * {(first.bytes + 7) // 8 * 8}"
-        return stack, list(first.fields.values())[at], self.low(owner["right"], 8), base
+        found = list(first.fields.values())[at]
+        if found.variable or found.width > WIDEST:
+            node.cannot(f"{stack.name}[…].{found.name}, which has up to {found.width} bits")
+        return stack, found, self.low(owner["right"], 8), f"{first.base} + at * {first.stride}"
 
     def dynamic(self, node: Node) -> Value:
         """The value of such a field."""
@@ -348,6 +360,12 @@ class Scope:
             return f"({self.number(node['right']).text} != 0)"
         if op == "valid" and unwrap(node["right"]).has("op"):
             node.cannot("isValid() of a header at an index that the packet decides")
+        if op == "valid_union":
+            name = unwrap(node["right"])["value"].text()
+            if name not in self.program.unions:
+                node.fail(f"no header union {name!r}")
+            members = self.program.unions[name].members.values()
+            return f"((p->valid & {sum(1 << one.bit for one in members):#x}ULL) != 0)"
         if op == "valid":
             return f"({self._valid(self.program.header(unwrap(node['right'])['value']))} != 0)"
         if op == "?":

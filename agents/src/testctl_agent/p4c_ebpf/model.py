@@ -17,6 +17,9 @@ from testctl_agent.p4c_ebpf.document import Node
 MOST_HEADERS = 64
 """Their validity is one 64-bit word."""
 
+WIDEST = 128
+"""Bits of a field that is read or written; wider ones are only extracted, copied and emitted with their header."""
+
 MOST_MEMBERS = 1 << 16
 """Of an action profile."""
 
@@ -73,6 +76,11 @@ class Header:
         return 1 << (self.extra - 1).bit_length() if self.extra else 0
 
     @property
+    def stride(self) -> int:
+        """Bytes that it takes of `head`."""
+        return (self.bytes + self.room + 7) // 8 * 8
+
+    @property
     def length(self) -> str:
         """C of the bytes of its varbit."""
         return f"p->extra{self.bit}"
@@ -86,6 +94,14 @@ class Header:
 class Stack:
     name: str
     headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True)
+class Union:
+    """members: its headers by the names that its type gives them; at most one of them is valid."""
+
+    name: str
+    members: Mapping[str, Header]
 
 
 @dataclass(frozen=True)
@@ -152,6 +168,8 @@ class Program:
     root: Node
     headers: dict[str, Header] = field(default_factory=dict)
     stacks: dict[str, Stack] = field(default_factory=dict)
+    unions: dict[str, Union] = field(default_factory=dict)
+    union_stacks: dict[str, tuple[Union, ...]] = field(default_factory=dict)
     actions: dict[int, Action] = field(default_factory=dict)
     registers: dict[str, Array] = field(default_factory=dict)
     counters: dict[str, Array] = field(default_factory=dict)
@@ -185,13 +203,32 @@ class Program:
             node.cannot(f"{name!r} is not a stack of headers")
         return self.stacks[name]
 
+    def siblings(self, header: Header) -> list[Header]:
+        """The other members of its union: they are invalid when it is valid."""
+        found = [one.members.values() for one in self.unions.values() if header in one.members.values()]
+        return [other for members in found for other in members if other is not header]
+
+    def union_stack(self, node: Node) -> tuple[Union, ...]:
+        name = node.text()
+        if name not in self.union_stacks:
+            node.fail(f"no stack of header unions {name!r}")
+        return self.union_stacks[name]
+
+    def member(self, union: Union, node: Node) -> Header:
+        if node.text() not in union.members:
+            node.fail(f"header union {union.name} has no member {node.text()!r}")
+        return union.members[node.text()]
+
     def field(self, node: Node) -> Field:
         """A field reference: [header, field]."""
         owner, name = node.pair()
         header = self.header(owner)
         if name.text() not in header.fields:
             name.fail(f"header {header.name} has no field {name.text()!r}")
-        return header.fields[name.text()]
+        found = header.fields[name.text()]
+        if found.width > WIDEST and not found.variable:
+            node.cannot(f"{header.name}.{found.name}, which has {found.width} bits; want at most {WIDEST}")
+        return found
 
     def standard(self, name: str) -> Field | None:
         """A field of standard_metadata, if the program names it."""

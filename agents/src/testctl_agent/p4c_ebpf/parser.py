@@ -45,6 +45,7 @@ class Parser:
         self.regular = True
         self.node = self._only(program.root["parsers"])
         self.states = {one["name"].text(): one for one in self.node["parse_states"]}
+        self.filled = [*program.stacks, *program.union_stacks]
         self._written: dict[Visit, _State] = {}
         self._sorted: list[Visit] = []
         self._extracted: list[Header] = []
@@ -57,7 +58,7 @@ class Parser:
 
     def emit(self, code: Code) -> None:
         """`at` holds the bytes parsed; the label `parsed` follows."""
-        start: Visit = (self.node["init_state"].text(), tuple(0 for _ in self.program.stacks))
+        start: Visit = (self.node["init_state"].text(), tuple(0 for _ in self.filled))
         todo, path = [start], []
         done: set[Visit] = set()
         while todo:
@@ -80,7 +81,7 @@ class Parser:
             if name not in self.states:
                 asking.fail(f"no parser state {name!r}")
             label = f"parse_{len(self._written)}_{identifier(name)}"
-            self._written[visit] = _State(self.states[name], label, dict(zip(self.program.stacks, fill, strict=True)))
+            self._written[visit] = _State(self.states[name], label, dict(zip(self.filled, fill, strict=True)))
         return self._written[visit]
 
     # one state
@@ -118,9 +119,9 @@ class Parser:
             node.fail(f"{op}: want {want[op]} parameters; got {len(given)}")
         statements.note(node)
         if op == "extract":
-            return self._extract(code, nexts, given[0])
+            return self._extract(code, statements, nexts, given[0])
         elif op == "extract_VL":
-            self._extract_variable(code, scope, given[0], given[1])
+            return self._extract_variable(code, statements, nexts, given[0], given[1])
         elif op == "set":
             source = unwrap(given[1])
             if not source.has("op") and source.kind() == "lookahead":
@@ -141,40 +142,58 @@ class Parser:
             self._advance(code, scope, given[0], op)
         return True
 
-    def _extract(self, code: Code, nexts: dict[str, int], what: Node) -> bool:
+    def _next(self, nexts: dict[str, int], what: Node) -> Header | None:
+        """The header that is extracted into; None: its stack is full."""
         kind = what.kind()
         if kind == "regular":
-            header = self.program.header(what["value"])
-        elif kind == "stack":
+            return self.program.header(what["value"])
+        if kind == "stack":
             stack = self.program.stack(what["value"])
-            if nexts[stack.name] >= len(stack.headers):
-                self._fail(code, what, "StackOutOfBounds")
-                return False
-            header = stack.headers[nexts[stack.name]]
-            nexts[stack.name] += 1
+            name, headers = stack.name, stack.headers
+        elif kind == "union_stack":
+            which, member = what["value"].pair()
+            name = which.text()
+            headers = tuple(self.program.member(one, member) for one in self.program.union_stack(which))
         else:
             what.cannot(f"extracting into a {kind}")
+        if nexts[name] >= len(headers):
+            return None
+        nexts[name] += 1
+        return headers[nexts[name] - 1]
+
+    def _extract(self, code: Code, statements: Statements, nexts: dict[str, int], what: Node) -> bool:
+        """False: the parser ends here, always."""
+        header = self._next(nexts, what)
+        if header is None:
+            self._fail(code, what, "StackOutOfBounds")
+            return False
         if header.metadata:
             what.cannot(f"extracting {header.name}, which is metadata")
         if not header.bytes:
             code.add(f"p->valid |= {header.mask};")
+            statements.alone(header)
             return True
         with code.block(f"if (bpf_skb_load_bytes(skb, at, p->head + {header.base}, {header.bytes}))"):
             self._fail(code, what, "PacketTooShort")
         code.add(f"p->valid |= {header.mask};", f"at += {header.bytes};")
+        statements.alone(header)
         self._extracted.append(header)
         return True
 
-    def _extract_variable(self, code: Code, scope: Scope, what: Node, bits: Node) -> None:
-        """A header whose varbit has `bits` bits; P4-16, section 12.8.2."""
-        if what.kind() != "regular":
-            what.cannot(f"extracting a {what.kind()} of variable length")
-        header = self.program.header(what["value"])
+    def _extract_variable(
+        self, code: Code, statements: Statements, nexts: dict[str, int], what: Node, bits: Node
+    ) -> bool:
+        """A header whose varbit has `bits` bits; P4-16, section 12.8.2.  False: the parser ends here, always."""
+        asked = statements.scope.low(bits, 32)  # of the headers extracted so far
+        header = self._next(nexts, what)
+        if header is None:
+            self._fail(code, what, "StackOutOfBounds")
+            return False
         if not header.extra:
             what.cannot(f"extracting {header.name} with a length: it has no field of variable length")
         first = header.base + header.bytes
         with code.block():
-            code.add(f"u64 more = {scope.low(bits, 32)};", "")
+            code.add(f"u64 more = {asked};", "")
             with code.block("if (more & 7)"):
                 self._fail(code, what, "ParserInvalidArgument")
             with code.block(f"if (more > {header.extra * 8})"):
@@ -191,7 +210,9 @@ class Parser:
                 self._fail(code, what, "PacketTooShort")
             code.add(f"{header.length} = more;", f"at += {header.bytes} + more;")
         code.add(f"p->valid |= {header.mask};")
+        statements.alone(header)
         self._extracted.append(header)
+        return True
 
     def _lookahead(self, code: Code, node: Node) -> str:
         """Load what lies ahead into the scratch behind the headers; C of its value."""
