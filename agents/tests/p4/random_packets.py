@@ -26,12 +26,22 @@ class Maker:
     def __init__(self, program: dict[str, Any], values: Values) -> None:
         self._values = values
         self._random: Random = values.random
-        kinds = {one["name"]: [(name, bits) for name, bits, *_ in one["fields"]] for one in program["header_types"]}
+        kinds = {
+            one["name"]: [(name, bits) for name, bits, *_ in one["fields"] if bits != "*"]
+            for one in program["header_types"]
+        }
         self._headers = {one["name"]: kinds[one["header_type"]] for one in program["headers"]}
         self._stacks = {one["name"]: kinds[one["header_type"]] for one in program.get("header_stacks", ())}
         (parser,) = program["parsers"]
         self._states = {one["name"]: one for one in parser["parse_states"]}
         self._first = parser["init_state"]
+        self._items = {
+            (stack["name"], member): kinds[kind]
+            for stack in program.get("header_union_stacks", ())
+            for union in program["header_union_types"]
+            if union["name"] == stack["union_type"]
+            for member, kind in union["headers"]
+        }
 
     def packet(self) -> bytes:
         """One packet of at least 14 bytes."""
@@ -75,9 +85,12 @@ class Maker:
     def _extracted(self, state: dict[str, Any]) -> list[tuple[str, list[tuple[str, int]]]]:
         found = []
         for op in state["parser_ops"]:
-            if op["op"] == "extract":
-                (what,) = op["parameters"]
+            if op["op"] in ("extract", "extract_VL"):  # of one with a varbit, its other fields
+                what = op["parameters"][0]
                 name = what["value"]
+                if what["type"] == "union_stack":
+                    found.append((".".join(name), self._items[name[0], name[1]]))
+                    continue
                 found.append((name, self._stacks[name] if what["type"] == "stack" else self._headers[name]))
         return found
 

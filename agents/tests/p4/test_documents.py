@@ -112,6 +112,42 @@ def test_many_headers_that_come_and_go(made: Make, how: str, many: int) -> None:
     assert made(doc).inject(1, bytes([9, 8, 7, 6]) + sent + REST) == [(1, bytes([9, 8, 7, 6]) + want + REST)]
 
 
+def test_headers_that_come_and_go_many_times(made: Make) -> None:
+    """8 headers, each removed, added, written and copied 6 times: no statement doubles what the verifier follows."""
+    names = [f"b{at}" for at in range(8)]
+    changes: list[Json] = []
+    for round_ in range(6):
+        for at, name in enumerate(names):
+            changes += [
+                statement("assign_header", header(name), header(names[(at + 1) % 8])),
+                assign(field(name, "v"), number(round_)),
+                statement("remove_header", header(names[(at + 3) % 8])),
+                statement("add_header", header(names[(at + 5) % 8])),
+                assign(field(names[(at + 5) % 8], "v"), number(16 * round_ + at)),
+            ]
+    doc = document(BYTES | {"b_t": [("v", 32)]}, {"x": "x_t"} | dict.fromkeys(names, "b_t"), changes)
+    cells: list[int | None] = list(range(8))
+    for round_ in range(6):
+        for at in range(8):
+            cells[at] = None if cells[(at + 1) % 8] is None else round_
+            cells[(at + 3) % 8] = None
+            cells[(at + 5) % 8] = 16 * round_ + at
+    packed = [b"".join(v.to_bytes(4, "big") for v in some if v is not None) for some in (range(8), cells)]
+    assert made(doc).inject(1, bytes([1, 2, 3, 4]) + packed[0] + REST) == [(1, bytes([1, 2, 3, 4]) + packed[1] + REST)]
+
+
+def test_many_bytes_of_headers(made: Make) -> None:
+    """More than clang sets or copies inline at once, and a copy of them for each port of a group."""
+    names = [f"b{at}" for at in range(40)]
+    changes = [assign(field("b39", "d"), number(7)), assign(field("standard_metadata", "mcast_grp"), number(9))]
+    types = BYTES | {"b_t": [(name, 64) for name in "abcd"]}
+    one = made(document(types, {"x": "x_t"} | dict.fromkeys(names, "b_t"), changes))
+    one.driver.multicast(9, [2, 3])
+    inside = bytes(at * 7 % 251 for at in range(40 * 32))
+    want = bytes([1, 2, 3, 4]) + inside[:-8] + bytes(7) + b"\x07" + REST
+    assert one.inject(1, bytes([1, 2, 3, 4]) + inside + REST) == [(2, want), (3, want)]
+
+
 def test_each_copy_has_its_replication_id(made: Make) -> None:
     """standard_metadata.egress_rid; 0 where no instances are given."""
     doc = document(

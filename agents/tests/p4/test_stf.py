@@ -72,6 +72,16 @@ def test_a_test_of_its_kind() -> None:
 
 
 @pytest.mark.root
+def test_without_expectations() -> None:
+    """What leaves by a port that packets come in at is not expected; other ports are not looked at."""
+    program = compiled(PROGRAMS / "l2.json", harness=True, first_port=0)
+    text = "add forward hdr.ethernet.dst:5 send(port:3)\npacket 0 000000000005 000000000001 9999 01"
+    StfTest(program, parse(text)).run()
+    with pytest.raises(Failed, match=r"^port 0: want 0 packets; got "):
+        StfTest(program, parse(text.replace("port:3", "port:0"))).run()
+
+
+@pytest.mark.root
 def test_multicast_and_counters() -> None:
     program = compiled(PROGRAMS / "multicast.json", harness=True, first_port=0)
     StfTest(program, parse("""

@@ -171,11 +171,10 @@ class Statements:
         self.code.add(*(f"head64(p, {a.base + at}) = head64(p, {b.base + at});" for at in a.words))
         if a.extra:
             self.code.add(f"{a.length} = {b.length};")
-        with self.code.block(f"if (p->valid & {b.mask})"):
-            self.code.add(f"p->valid |= {a.mask};")
-            self.alone(a)
-        with self.code.block("else"):
-            self.code.add(f"p->valid &= ~{a.mask};")
+        self.code.add(f"p->valid = (p->valid & ~{a.mask}) | (u64)is_valid(p, {b.bit}) << {a.bit};")
+        if self.program.siblings(a):
+            with self.code.block(f"if (p->valid & {a.mask})"):
+                self.alone(a)
         self.code.add(f"p->dirty |= {a.mask};", self._relayout())
 
     def _assign_variable(self, target: Node, source: Node) -> None:
@@ -207,25 +206,25 @@ class Statements:
         header = self._whole_header(node)
         if header.metadata:
             return
-        with self.code.block(f"if (!(p->valid & {header.mask}))"):
-            self.code.add(f"p->valid |= {header.mask};", self._relayout())
-            self.alone(header)
+        self.program.resizes = True
+        self.code.add(f"p->relayout |= is_valid(p, {header.bit}) ^ 1;", f"p->valid |= {header.mask};")
+        self.alone(header)
 
     def alone(self, header: Header) -> None:
         """It became valid: the other members of its union are not any more (P4-16, section 8.20)."""
-        others = self.program.siblings(header)
-        if others:
-            mask = f"{sum(1 << one.bit for one in others):#x}ULL"
-            self._relayout()
-            self.code.add(f"p->relayout |= (p->valid & {mask}) != 0;", f"p->valid &= ~{mask};")
-            self.code.add(*(line for one in others for line in self._zero(one)))
+        for one in self.program.siblings(header):
+            self._remove(one)
 
     def _remove_header(self, node: Node) -> None:
         header = self._whole_header(node)
         if header.metadata:
             return
-        with self.code.block(f"if (p->valid & {header.mask})"):
-            self.code.add(*self._zero(header), f"p->valid &= ~{header.mask};", self._relayout())
+        self._remove(header)
+
+    def _remove(self, header: Header) -> None:
+        """Without a branch: each would double what the verifier follows."""
+        self.program.resizes = True
+        self.code.add(f"p->relayout |= is_valid(p, {header.bit});", f"p->valid &= ~{header.mask};", *self._zero(header))
 
     def _shift(self, node: Node, by: Node) -> tuple[Stack, int]:
         stack = self.program.stack(unwrap(node)["value"])

@@ -46,19 +46,27 @@ class Copies:
             '\t__type(key, u32);\n\t__type(value, struct group);\n} mirrors SEC(".maps");\n\n'
         )
 
+    @property
+    def words(self) -> list[str]:
+        """The u32 of struct packet behind its metadata."""
+        cloned = ["clone", "clone_list"] if self.program.clones else []
+        lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
+        return ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", *cloned, *lengths]
+
+    @property
+    def packet_bytes(self) -> int:
+        """Of struct packet up to the end of `head`."""
+        sizes = [fields.c_bits(min(one.width, 64)) // 8 for one in self.program.metadata()]
+        meta = sum(sizes) + sum(8 for one in self.program.metadata() if one.width > 64)
+        meta = -(-meta // max(sizes)) * max(sizes)
+        return -(-(24 + meta + 4 * len(self.words)) // 8) * 8 + self.program.head_bytes
+
     def chunks(self) -> list[tuple[int, int]]:
-        """Where pieces of struct packet begin that can be copied inline, and the last of them."""
-        size = 24 + sum(max(fields.c_bits(min(one.width, 64)) // 8, 1) * (2 if one.width > 64 else 1)
-                        for one in self.program.metadata()) + 32 + self.program.head_bytes  # fmt: skip
-        starts = list(range(0, max(size - CHUNK // 2, 1), CHUNK))
-        return [(at, starts[-1]) for at in starts]
+        """Pieces of struct packet that clang copies inline: where each begins, and its size."""
+        return [(at, min(CHUNK, self.packet_bytes - at)) for at in range(0, self.packet_bytes, CHUNK)]
 
     def _copy(self, to: str, source: str) -> list[str]:
-        return [
-            f"__builtin_memcpy((u8 *){to} + {at}, (u8 *){source} + {at}, "
-            f"{'PACKET_BYTES - ' + str(at) if at == last else CHUNK});"
-            for at, last in self.chunks()
-        ]
+        return [f"__builtin_memcpy((u8 *){to} + {at}, (u8 *){source} + {at}, {size});" for at, size in self.chunks()]
 
     def _again(self, code: Code, source: str) -> None:
         """Let `p` be what `source` is, in a packet whose bytes are those of the copy before."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from testctl_agent.p4c_ebpf import fields
 from testctl_agent.p4c_ebpf.bounds import bounds
+from testctl_agent.p4c_ebpf.comparison import same
 from testctl_agent.p4c_ebpf.document import Node, unwrap
 from testctl_agent.p4c_ebpf.fields import constant, ones
 from testctl_agent.p4c_ebpf.model import WIDEST, Field, Header, Param, Program, Stack
@@ -104,7 +105,7 @@ class Scope:
             param = self.params[at]
             return Value(self.data[param.name], 0, (1 << param.width) - 1)
         if kind == "field" and node["value"].pair()[1].value == "$valid$":
-            return Value(self._valid(self.program.header(node["value"].pair()[0])), 0, 1)
+            return Value(self.program.header(node["value"].pair()[0]).validity, 0, 1)
         found = self.place(node)
         if found is None:
             node.cannot(f"a value of type {kind}")
@@ -115,9 +116,6 @@ class Scope:
         if not one.signed:
             return Value(text, 0, (1 << one.width) - 1)
         return _signed(text, one.width)
-
-    def _valid(self, header: Header) -> str:
-        return "1ULL" if header.metadata else f"((p->valid >> {header.bit}) & 1)"
 
     def element(self, node: Node) -> tuple[Stack, Field, str, str]:
         """A field of a stack's header at an index that the packet decides.
@@ -361,59 +359,23 @@ class Scope:
         if op == "valid" and unwrap(node["right"]).has("op"):
             node.cannot("isValid() of a header at an index that the packet decides")
         if op == "valid_union":
-            name = unwrap(node["right"])["value"].text()
-            if name not in self.program.unions:
-                node.fail(f"no header union {name!r}")
-            members = self.program.unions[name].members.values()
-            return f"((p->valid & {sum(1 << one.bit for one in members):#x}ULL) != 0)"
+            return f"((p->valid & {self.program.union(unwrap(node['right'])['value']).mask}) != 0)"
         if op == "valid":
-            return f"({self._valid(self.program.header(unwrap(node['right'])['value']))} != 0)"
+            return f"({self.program.header(unwrap(node['right'])['value']).validity} != 0)"
         if op == "?":
             return f"({self.truth(node['cond'])} ? {self.truth(node['left'])} : {self.truth(node['right'])})"
         if op not in _COMPARE:
             return f"({self.number(node).text} != 0)"
         left, right = unwrap(node["left"]), unwrap(node["right"])
-        if not left.has("op") and left.kind() == "header":
-            return self._same_header(node, left, right, op)
+        if text := same(self.program, node, left, right):
+            return text if op == "==" else f"(!{text})"
         if self.is_truth(left):
             return f"({self.truth(left)} {op} {self.truth(right)})"
-        if (a := self.variable(left)) and (b := self.variable(right)):
-            return self._same_variable(node, a, b, op)
-        x, y = self.number(left), self.number(right)
-        kind = c_type(min(x.low, y.low), max(x.high, y.high))
+        a, b = self.number(left), self.number(right)
+        kind = c_type(min(a.low, b.low), max(a.high, b.high))
         if kind is None:
             node.cannot("comparing numbers of more than 128 bits")
-        return f"({_as(x, kind)} {op} {_as(y, kind)})"
-
-    def variable(self, node: Node) -> Header | None:
-        """The header whose varbit a leaf names, if it names one."""
-        if node.has("op") or node.kind() != "field" or node["value"].pair()[1].value == "$valid$":
-            return None
-        found = self.program.field(node["value"])
-        return self.program.headers[found.header] if found.variable else None
-
-    def _same_variable(self, node: Node, a: Header, b: Header, op: str) -> str:
-        """Varbits are equal if they have the same length and bits (P4-16, section 8.9); bytes beyond it are 0."""
-        if (a.bytes, a.extra) != (b.bytes, b.extra):
-            node.cannot("comparing fields of variable length of two header types")
-        whole = (a.bytes + 7) // 8 * 8
-        same = [f"p->head[{a.base + at}] == p->head[{b.base + at}]" for at in range(a.bytes, whole)]
-        same += [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in a.words if at >= whole]
-        text = " && ".join([f"{a.length} == {b.length}", *same])
-        return f"({text})" if op == "==" else f"(!({text}))"
-
-    def _same_header(self, node: Node, left: Node, right: Node, op: str) -> str:
-        """Headers are equal if both are valid and hold the same; two invalid ones are not (as in BMv2)."""
-        if right.has("op") or right.kind() != "header":
-            node.cannot("comparing a header with this")
-        a, b = self.program.header(left["value"]), self.program.header(right["value"])
-        if (a.bytes, a.extra) != (b.bytes, b.extra) or a.metadata or b.metadata:
-            node.cannot("comparing headers of two types")
-        same = [f"head64(p, {a.base + at}) == head64(p, {b.base + at})" for at in a.words]
-        if a.extra:
-            same.append(f"{a.length} == {b.length}")
-        text = " && ".join([f"{self._valid(a)} && {self._valid(b)}", *same])
-        return f"({text})" if op == "==" else f"(!({text}))"
+        return f"({_as(a, kind)} {op} {_as(b, kind)})"
 
 
 def _signed(text: str, width: int) -> Value:

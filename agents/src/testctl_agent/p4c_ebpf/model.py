@@ -89,6 +89,11 @@ class Header:
     def mask(self) -> str:
         return f"{1 << self.bit:#x}ULL"
 
+    @property
+    def validity(self) -> str:
+        """C that is 1 if it is valid, else 0."""
+        return "1ULL" if self.metadata else f"((p->valid >> {self.bit}) & 1)"
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -102,6 +107,10 @@ class Union:
 
     name: str
     members: Mapping[str, Header]
+
+    @property
+    def mask(self) -> str:
+        return f"{sum(1 << one.bit for one in self.members.values()):#x}ULL"
 
 
 @dataclass(frozen=True)
@@ -207,6 +216,11 @@ class Program:
         """The other members of its union: they are invalid when it is valid."""
         found = [one.members.values() for one in self.unions.values() if header in one.members.values()]
         return [other for members in found for other in members if other is not header]
+
+    def union(self, node: Node) -> Union:
+        if node.text() not in self.unions:
+            node.fail(f"no header union {node.text()!r}")
+        return self.unions[node.text()]
 
     def union_stack(self, node: Node) -> tuple[Union, ...]:
         name = node.text()

@@ -23,7 +23,7 @@ from pathlib import Path
 from testctl_agent.p4c_ebpf import document, fields, layout, tables
 from testctl_agent.p4c_ebpf.actions import DROP_PORT, Statements
 from testctl_agent.p4c_ebpf.code import Code
-from testctl_agent.p4c_ebpf.copies import CHUNK, MOST_COPIES, Copies
+from testctl_agent.p4c_ebpf.copies import MOST_COPIES, Copies
 from testctl_agent.p4c_ebpf.declare import declare
 from testctl_agent.p4c_ebpf.deparser import Deparser
 from testctl_agent.p4c_ebpf.document import Node
@@ -143,17 +143,16 @@ class _Writer:
         heads = "".join(
             f" *\t{one.base}: {comment(one.name)}\n" for one in self.program.headers.values() if not one.metadata
         )
-        clone = ", clone, clone_list" if self.program.clones else ""
-        clone += "".join(f", extra{one.bit}" for one in self.program.headers.values() if one.extra)
         return (
             "struct meta {\n" + "\n".join(meta) + "\n};\n\n"
             f"/* Headers as on the wire; where each begins in `head`:\n{heads} */\n"
             "struct packet {\n\tu64 valid, dirty;\n\tu64 arrival_ns;\n\tstruct meta m __attribute__((aligned(8)));\n"
-            f"\tu32 headers, relayout, wire_bytes, ingress, mac, hit, waits{clone};\n"
+            f"\tu32 {', '.join(self.copies.words)};\n"
             f"\tu8 head[{self.program.head_bytes + _PEEK_BYTES}] __attribute__((aligned(8)));\n"
             f"\tu64 key[{words}], probe[{words + 1}];\n}};\n\n"
             f"#define HEAD_BYTES {self.program.head_bytes}\n#define PACKET_BYTES "
-            "(__builtin_offsetof(struct packet, head) + HEAD_BYTES)\n\n"
+            "(__builtin_offsetof(struct packet, head) + HEAD_BYTES)\n"
+            f'_Static_assert(PACKET_BYTES == {self.copies.packet_bytes}, "as in copies.py");\n\n'
         )
 
     def _maps(self) -> str:
@@ -273,9 +272,9 @@ class _Writer:
         code = Code(1)
         code.add("u32 zero = 0, at = 0, port;", "struct packet *p = bpf_map_lookup_elem(&scratch, &zero);")
         code.add("u32 ifindex;", "", "if (!p)", "\treturn TC_ACT_SHOT;")
-        for start, last in self.copies.chunks():
-            size = f"PACKET_BYTES - {start}" if start == last else str(CHUNK)
-            code.add(f"__builtin_memset((u8 *)p + {start}, 0, {size});")
+        for at, size in self.copies.chunks():
+            # clang would make one of them, and has no call for that
+            code.add(f"__builtin_memset((u8 *)p + {at}, 0, {size});", "opaque(p);")
         code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);", "p->mac = FRAME_MAC;")
         no_port = "!p->ingress" if self.first_port else "p->ingress >= PORTS"
         code.add(f"if ({no_port} || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
