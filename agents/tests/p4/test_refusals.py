@@ -114,12 +114,14 @@ def test_constructs_are_called_by_their_p4_names() -> None:
     changed = document("l2")
     which = expression("dereference_header_stack", {"type": "header_stack", "value": "s"}, ADDRESS)
     changed["pipelines"][0]["tables"][0]["key"][0]["target"] = which
-    why = "a key that is a field of a header at an index that the packet decides"
+    why = "this as a header at an index that the packet decides"
     assert refusal(changed) == f"l2.p4:46: forward: can't be translated: {why}"
     changed = document("l2")
     valid = expression("b2d", None, expression("valid", None, which))
     send(changed)["parameters"][1] = valid
-    assert refusal(changed) == f"{PLACE}isValid() of a header at an index that the packet decides"
+    assert refusal(changed) == f"{PLACE}'s' is not a stack of headers"
+    send(changed).update(op="assign_header", parameters=[which, which])
+    assert refusal(changed) == f"{PLACE}a header at an index that the packet decides"
 
 
 def test_payload() -> None:

@@ -105,7 +105,9 @@ class Scope:
             param = self.params[at]
             return Value(self.data[param.name], 0, (1 << param.width) - 1)
         if kind == "field" and node["value"].pair()[1].value == "$valid$":
-            return Value(self.program.header(node["value"].pair()[0]).validity, 0, 1)
+            owner = node["value"].pair()[0]
+            chosen = isinstance(owner.value, dict)
+            return Value(self.chosen_valid(owner) if chosen else self.program.header(owner).validity, 0, 1)
         found = self.place(node)
         if found is None:
             node.cannot(f"a value of type {kind}")
@@ -117,15 +119,25 @@ class Scope:
             return Value(text, 0, (1 << one.width) - 1)
         return _signed(text, one.width)
 
+    def chosen(self, node: Node) -> tuple[Stack, str]:
+        """A stack, and C of the index of its header that the packet chooses."""
+        owner = unwrap(node)
+        if not owner.has("op") or owner["op"].text() != "dereference_header_stack":
+            node.cannot("this as a header at an index that the packet decides")
+        return self.program.stack(owner["left"]["value"]), self.low(owner["right"], 32)
+
+    def chosen_valid(self, node: Node) -> str:
+        """C that is 1 if such a header is valid, else 0."""
+        stack, index = self.chosen(node)
+        test = f"at < {len(stack.headers)} ? (p->valid >> ({stack.headers[0].bit} + at)) & 1 : 0"
+        return f"({{ u64 at = {index}; {test}; }})"
+
     def element(self, node: Node) -> tuple[Stack, Field, str, str]:
         """A field of a stack's header at an index that the packet decides.
 
         (the stack, the field, C of the index, C of where the header begins in `head` if the index is `at`)
         """
-        owner = unwrap(node["left"])
-        if owner["op"].text() != "dereference_header_stack":
-            node.cannot("access_field of this")
-        stack = self.program.stack(owner["left"]["value"])
+        stack, index = self.chosen(node["left"])
         first = stack.headers[0]
         at = node["right"].number(0, 4096)
         if at >= len(first.fields):
@@ -133,7 +145,7 @@ class Scope:
         found = list(first.fields.values())[at]
         if found.variable or found.width > WIDEST:
             node.cannot(f"{stack.name}[…].{found.name}, which has up to {found.width} bits")
-        return stack, found, self.low(owner["right"], 8), f"{first.base} + at * {first.stride}"
+        return stack, found, index, f"{first.base} + at * {first.stride}"
 
     def dynamic(self, node: Node) -> Value:
         """The value of such a field."""
@@ -357,7 +369,7 @@ class Scope:
         if op == "d2b":
             return f"({self.number(node['right']).text} != 0)"
         if op == "valid" and unwrap(node["right"]).has("op"):
-            node.cannot("isValid() of a header at an index that the packet decides")
+            return f"({self.chosen_valid(node['right'])} != 0)"
         if op == "valid_union":
             return f"((p->valid & {self.program.union(unwrap(node['right'])['value']).mask}) != 0)"
         if op == "valid":

@@ -7,10 +7,11 @@ from typing import Literal, cast
 
 from testctl_agent.p4c_ebpf import fields, layout
 from testctl_agent.p4c_ebpf.code import Code
-from testctl_agent.p4c_ebpf.document import Node
+from testctl_agent.p4c_ebpf.document import Node, unwrap
+from testctl_agent.p4c_ebpf.expression import Scope
 from testctl_agent.p4c_ebpf.fields import constant
 from testctl_agent.p4c_ebpf.layout import MOST_CHOICES, MOST_RANGES, MOST_TUPLES, Key, Kind, Match, Param, Preset, Table
-from testctl_agent.p4c_ebpf.model import Action, Field, Header, Profile, Program, comment
+from testctl_agent.p4c_ebpf.model import Action, Profile, Program, comment
 
 _MATCHES = ("exact", "ternary", "lpm", "range", "valid")
 _MOST_ROWS = 1 << 20
@@ -30,19 +31,21 @@ def words_of(action: Action) -> int:
     return sum(1 if one.width <= 64 else 2 for one in action.params)
 
 
-def _target(program: Program, key: Node) -> tuple[Field | None, Header, int]:
-    """The field of a key (None: the header's validity), its header and its width."""
-    if key["match_type"].text() == "valid" and not isinstance(key["target"].value, dict):
-        return None, program.header(key["target"]), 1
-    if isinstance(key["target"].value, dict):
-        key.cannot("a key that is a field of a header at an index that the packet decides")
-    owner, name = key["target"].pair()
+def _target(program: Program, key: Node) -> tuple[str, int]:
+    """C of a key, and its width."""
+    target, scope = key["target"], Scope(program)
+    if isinstance(target.value, dict):  # of a header at an index that the packet decides
+        _, field, _, _ = scope.element(unwrap(target))
+        return scope.low(target, field.width), field.width
+    if key["match_type"].text() == "valid":
+        return program.header(target if isinstance(target.value, str) else target.pair()[0]).validity, 1
+    owner, name = target.pair()
     if name.text() == "$valid$":
-        return None, program.header(owner), 1
-    field = program.field(key["target"])
+        return scope.chosen_valid(owner) if isinstance(owner.value, dict) else program.header(owner).validity, 1
+    field = program.field(target)
     if field.variable:
         key.cannot(f"a key of variable length, {field.header}.{field.name}")
-    return field, program.headers[field.header], field.width
+    return fields.load(field, program.headers[field.header]), field.width
 
 
 def _keys(program: Program, table: Node) -> tuple[list[Key], dict[str, int]]:
@@ -52,7 +55,7 @@ def _keys(program: Program, table: Node) -> tuple[list[Key], dict[str, int]]:
         match = key["match_type"].text()
         if match not in _MATCHES:
             key.cannot(f"matching by {match}")
-        _, _, width = _target(program, key)
+        _, width = _target(program, key)
         if match == "range" and width > 64:
             key.cannot(f"a range of a field of {width} bits; want at most 64")
         name = key["name"].text() if key.has("name") else ".".join(str(x.value) for x in key["target"].items())
@@ -283,10 +286,7 @@ class Lookup:
         starts = {"exact": 0, "masked": table.exact_words, "range": table.exact_words + table.masked_words}
         words: dict[int, list[str]] = {}
         for key, node in zip(table.keys, self.node["key"].items(), strict=True):
-            field, header, width = _target(self.program, node)
-            text = f"((p->valid >> {header.bit}) & 1)" if field is None else fields.load(field, header)
-            if header.metadata and field is None:
-                text = "1ULL"
+            text, width = _target(self.program, node)
             if key.cut != (1 << width) - 1:
                 text = f"({text} & {constant(key.cut)})"
             at = starts[key.part] + key.word

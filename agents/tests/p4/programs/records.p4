@@ -7,7 +7,7 @@ const bit<8> POP = 2;
 const bit<8> COPY = 3;
 const bit<8> CHANGE = 4;
 
-header order_t { bit<8> what; bit<8> records; bit<8> which; bit<8> kind; }
+header order_t { bit<8> what; bit<8> records; bit<16> which; bit<8> kind; bit<8> row; }
 header wide_t { bit<336> data; bit<8> last; }
 header record_t { bit<8> kind; bit<8> bytes; varbit<96> data; }
 struct headers_t { order_t order; wide_t wide; wide_t copied; record_t[3] records; }
@@ -29,6 +29,14 @@ PARSER {
 EMPTY_VERIFY
 
 INGRESS {
+    action found(bit<8> row) { hdr.order.row = row; }
+    table rows {
+        key = { hdr.records[hdr.order.which].kind: exact; hdr.records[hdr.order.which].isValid(): exact; }
+        actions = { found; NoAction; }
+        size = 8;
+        default_action = NoAction();
+    }
+
     apply {
         standard.egress_spec = 1;
         if (hdr.order.what == PUSH) {
@@ -43,7 +51,11 @@ INGRESS {
         } else if (hdr.order.what == CHANGE) {
             hdr.records[hdr.order.which].kind = 7;
         }
+        rows.apply();
         hdr.order.kind = hdr.records[hdr.order.which].kind;
+        if (hdr.records[hdr.order.which].isValid()) {
+            hdr.order.kind = hdr.order.kind + 0x80;
+        }
     }
 }
 
