@@ -66,6 +66,28 @@ def test_a_stack_element_as_an_operand(made: Make) -> None:
         assert one.inject(1, bytes([a, b, 5, 0]) + rest) == [(1, bytes([a, b, 5, want]) + rest)]
 
 
+def test_an_index_of_few_bits(made: Make) -> None:
+    """meta.at = h.x.a[1:0]; h.x.r = h.k[meta.at].b, twice: the verifier knows no more than the test of its bound."""
+    stack, at = [f"k[{at}]" for at in range(4)], field("meta", "at")
+    doc = document(
+        BYTES | {"k_t": [("z", 8), ("b", 24), ("c", 12), ("d", 4)], "meta_t": [("at", 2)]},
+        {"x": "x_t"} | dict.fromkeys(stack, "k_t") | {"meta": "meta_t"},
+        [
+            assign(at, apply("&", field("x", "a"), number(3))),
+            assign(field("x", "r"), apply("&", element("k", at, 2), number(255))),
+            assign(element("k", at, 2), apply("+", element("k", at, 2), field("x", "b"))),
+        ],
+        stacks={"k": stack},
+        metadata=["meta"],
+    )
+    one = made(doc)
+    for index in range(4):
+        cells = [bytes([9, 9, 9, 9, 16 * at + 1, 0x25]) for at in range(4)]
+        want = [cell if at != index else bytes([9, 9, 9, 9, 16 * at + 1, 0x55]) for at, cell in enumerate(cells)]
+        sent = bytes([index, 3, 0, 0]) + b"".join(cells) + REST
+        assert one.inject(1, sent) == [(1, bytes([index, 3, 0, 0x12]) + b"".join(want) + REST)]
+
+
 def test_a_copy_of_standard_metadata_is_whole(made: Make) -> None:
     """c = standard_metadata; h.x.c = (bit<8>)c.packet_length: the field is named on one side only."""
     doc = document(BYTES, {"x": "x_t", "c": "standard_metadata"}, metadata=["c"], ingress=[

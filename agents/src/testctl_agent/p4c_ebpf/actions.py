@@ -144,7 +144,9 @@ class Statements:
         kind = "u64" if field.width <= 64 else "u128"
         with self.code.block():
             self.code.add(f"{kind} v = {self.scope.low(source, field.width)};", f"u64 at = {index};", "")
+            self.code.add("opaque(at);")
             with self.code.block(f"if (at < {len(stack.headers)} && (p->valid >> {bit}) & 1)"):
+                self.code.add("opaque(at);")
                 self.code.extend(fields.store_bits(base, field.offset, field.width, "v"))
                 self.code.add(f"p->dirty |= 1ULL << {bit};")
 

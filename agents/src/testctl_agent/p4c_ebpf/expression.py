@@ -152,7 +152,10 @@ class Scope:
         stack, one, index, base = self.element(node)
         text = fields.load_bits(base, one.offset, one.width)
         kind = "u128" if one.width > 64 else "u64"
-        text = f"({{ u64 at = {index}; at < {len(stack.headers)} ? {text} : ({kind})0; }})"
+        text = (
+            f"({{ u64 at = {index}; {kind} e_ = 0; opaque(at); "
+            f"if (at < {len(stack.headers)}) {{ opaque(at); e_ = {text}; }} e_; }})"
+        )
         return _signed(text, one.width) if one.signed else Value(text, 0, (1 << one.width) - 1)
 
     # numbers
