@@ -84,11 +84,11 @@ def _arguments(values: Values, action: Action) -> dict[str, int]:
 
 
 def rows(info: Info, values: Values) -> list[Entry]:
-    """Rows for all tables: other keys each, other priorities each."""
+    """Rows for all tables but those of action profiles: other keys each, other priorities each."""
     values.most = min((one.size for one in info.registers.values()), default=0)
     found: list[Entry] = []
     for table in info.tables.values():
-        if not table.constant and table.keys:
+        if not table.constant and table.keys and not table.shared:
             found += _rows(table, values)
     return found
 
@@ -127,7 +127,7 @@ def defaults(info: Info, values: Values) -> list[tuple[str, str, dict[str, int]]
     """Default actions for about every third table whose program leaves that open: (table, action, arguments)."""
     found = []
     for table in info.tables.values():
-        if table.defaults and not table.constant and values.random.random() < 0.3:
+        if table.defaults and not table.constant and not table.shared and values.random.random() < 0.3:
             action = values.random.choice(list(table.defaults))
             found.append((table.name, action.name, _arguments(values, action)))
     return found

@@ -45,7 +45,8 @@ class Action:
 
 @dataclass(frozen=True)
 class Table:
-    """actions that a row may have; defaults that packets matching no row may have; direct: its counter's id or 0."""
+    """actions that a row may have; defaults that packets matching no row may have; direct: its counter's id or 0;
+    shared: its rows refer to members of an action profile."""
 
     id: int
     name: str
@@ -55,6 +56,7 @@ class Table:
     size: int
     direct: int
     constant: bool
+    shared: bool = False
 
     @property
     def ordered(self) -> bool:
@@ -145,4 +147,5 @@ def _table(one: Any, actions: Mapping[int, Action], direct: int) -> Table:
     rows = [actions[ref.id] for ref in one.action_refs if ref.scope != 2]
     defaults = [actions[ref.id] for ref in one.action_refs if ref.scope != 1]
     fixed = bool(one.const_default_action_id)
-    return Table(one.preamble.id, name, keys, rows, [] if fixed else defaults, one.size, direct, one.is_const_table)
+    shared, constant = bool(one.implementation_id), one.is_const_table
+    return Table(one.preamble.id, name, keys, rows, [] if fixed else defaults, one.size, direct, constant, shared)
