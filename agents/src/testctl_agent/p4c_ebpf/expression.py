@@ -9,19 +9,27 @@ assignment to a field of k bits, `x & mask`) sums, differences, products and lef
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from testctl_agent.p4c_ebpf import fields
-from testctl_agent.p4c_ebpf.bounds import bounds
 from testctl_agent.p4c_ebpf.comparison import same
 from testctl_agent.p4c_ebpf.document import Node, unwrap
 from testctl_agent.p4c_ebpf.fields import constant, ones
+from testctl_agent.p4c_ebpf.interval import EVERYTHING, Interval, signed, unsigned
 from testctl_agent.p4c_ebpf.model import WIDEST, Field, Header, Param, Program, Stack
 
 _COMPARE = {"==", "!=", "<", "<=", ">", ">="}
 _BOOL = _COMPARE | {"and", "or", "not", "valid", "valid_union", "d2b"}
 _CUTTABLE = {"+", "-", "*", "<<", "&", "|", "^", "~"}
+_ARITHMETIC: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv, "%": operator.mod,
+    "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "?": Interval.hull,
+}  # fmt: skip
+_CASTS = {"usat_cast": unsigned, "sat_cast": signed, "two_comp_mod": signed}
+_ZERO = Interval(0, 0)
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,10 @@ class Value:
     text: str
     low: int
     high: int
+
+    @property
+    def range(self) -> Interval:
+        return Interval(self.low, self.high)
 
 
 def c_type(low: int, high: int) -> str | None:
@@ -180,8 +192,8 @@ class Scope:
             return Value(constant(count), count, count)
         if op == "~":
             inner = self.number(node["right"])
-            return self._typed(node, lambda cast: f"~{cast}{inner.text}", -inner.high - 1, -inner.low - 1)
-        if op in ("two_comp_mod", "usat_cast", "sat_cast"):
+            return self._typed(node, lambda cast: f"~{cast}{inner.text}", ~inner.range)
+        if op in _CASTS:
             return self._cast(node, op)
         if op == "&":
             return self._and(node)
@@ -190,90 +202,73 @@ class Scope:
             return self._shift(node, op, left)
         return self._binary(node, op, left, self.number(node["right"]))
 
-    def _typed(self, node: Node, text: Callable[[str], str], low: int, high: int) -> Value:
+    def _typed(self, node: Node, text: Callable[[str], str], found: Interval) -> Value:
         """`text` is given the cast to the result's type, which belongs before its operands."""
-        kind = c_type(low, high)
+        kind = c_type(found.low, found.high)
         if kind is None:
             node.cannot("a result of more than 128 bits")
-        return Value(f"({text(f'({kind})')})", low, high)
+        return Value(f"({text(f'({kind})')})", found.low, found.high)
 
     def _binary(self, node: Node, op: str, a: Value, b: Value) -> Value:
-        def both(cast: str) -> str:
-            return f"{cast}{a.text} {op} {cast}{b.text}"
-
-        if op in ("+", "-"):
-            low, high = (a.low + b.low, a.high + b.high) if op == "+" else (a.low - b.high, a.high - b.low)
-            return self._typed(node, both, low, high)
-        if op == "*":
-            ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-            if c_type(min(ends), max(ends)) not in ("u64", "s64"):
-                node.cannot("a product of more than 64 bits")
-            return self._typed(node, both, min(ends), max(ends))
-        if op in ("/", "%"):
-            if min(a.low, b.low) < 0 or max(a.high, b.high) >= 1 << 64:
-                node.cannot("division of signed numbers or of more than 64 bits")
-            return Value(f"({a.text} {op} {b.text})", 0, a.high if op == "/" else min(a.high, max(b.high - 1, 0)))
-        if op in ("|", "^"):
-            bits = max(v.bit_length() for v in (a.low, a.high, b.low, b.high))
-            return self._typed(node, both, -(1 << bits) if min(a.low, b.low) < 0 else 0, (1 << bits) - 1)
         if op in _BOOL:
             return Value(f"(u64){self.truth(node)}", 0, 1)
-        node.cannot(f"the operation {op!r}")
+        if op not in _ARITHMETIC:
+            node.cannot(f"the operation {op!r}")
+        if op in ("/", "%") and (min(a.low, b.low) < 0 or max(a.high, b.high) >= 1 << 64):
+            node.cannot("division of signed numbers or of more than 64 bits")
+        found = _ARITHMETIC[op](a.range, b.range)
+        if op in ("/", "%"):
+            return Value(f"({a.text} {op} {b.text})", found.low, found.high)
+        if op == "*" and c_type(found.low, found.high) not in ("u64", "s64"):
+            node.cannot("a product of more than 64 bits")
+        return self._typed(node, lambda cast: f"{cast}{a.text} {op} {cast}{b.text}", found)
 
     def _and(self, node: Node) -> Value:
-        a, b = bounds(self, node["left"]), bounds(self, node["right"])
+        a, b = self.bounds(node["left"]), self.bounds(node["right"])
         for mine, other, side in ((a, b, "right"), (b, a, "left")):
-            if mine is not None and mine[0] >= 0 and (other is None or other[0] < 0 or other[1] > mine[1]):
-                bits = max(mine[1].bit_length(), 1)
+            if mine.low >= 0 and (other.low < 0 or other.high > mine.high):
+                bits = max(mine.high.bit_length(), 1)
                 kind = "u64" if bits <= 64 else "u128"
-                if c_type(0, mine[1]) is None:
+                if c_type(0, mine.high) is None:
                     break
                 own = self.number(node["left" if side == "right" else "right"])
-                return Value(f"({_as(own, kind)} & {self.cut(node[side], bits)[0]})", 0, mine[1])
+                return Value(f"({_as(own, kind)} & {self.cut(node[side], bits)[0]})", 0, mine.high)
         left, right = self.number(node["left"]), self.number(node["right"])
-        bits = max(v.bit_length() for v in (left.low, left.high, right.low, right.high))
-        low = -(1 << bits) if left.low < 0 and right.low < 0 else 0
-        highs = [v.high for v in (left, right) if v.low >= 0]
-        high = min(highs) if highs else (1 << bits) - 1
-        return self._typed(node, lambda cast: f"{cast}{left.text} & {cast}{right.text}", low, high)
+        return self._typed(node, lambda cast: f"{cast}{left.text} & {cast}{right.text}", left.range & right.range)
 
     def _shift(self, node: Node, op: str, a: Value) -> Value:
         by = self.number(node["right"])
         if by.low < 0:
             node.cannot("a shift by a number that may be negative")
+        found = _ARITHMETIC[op](a.range, by.range)
         if by.low == by.high:
             n = by.low
             if op == "<<":
                 if n > 256:
                     node.cannot(f"a shift by {n}")
-                if a.low == a.high == 0:
-                    return Value("0ULL", 0, 0)
-                return self._left(node, a, str(n), a.low << n, a.high << n)
+                return Value("0ULL", 0, 0) if a.range == _ZERO else self._left(node, a, str(n), found)
             width = 64 if c_type(a.low, a.high) in ("u64", "s64") else 128
             if n >= width:
                 return Value("0ULL", 0, 0) if a.low >= 0 else Value(f"({a.text} < 0 ? -1LL : 0LL)", -1, 0)
-            return self._typed_keep(f"({a.text} >> {n})", a.low >> n, a.high >> n)
+            # of the operand's type, which may be wider than the bounds need
+            return Value(f"({c_type(found.low, found.high)})({a.text} >> {n})", found.low, found.high)
         if c_type(a.low, a.high) not in ("u64", "s64"):
             node.cannot("a shift of more than 64 bits by a number that is not constant")
         if op == "<<":
-            if by.high > 64 or c_type(a.low << by.high, a.high << by.high) not in ("u64", "s64"):
+            if by.high > 64 or c_type(found.low, found.high) not in ("u64", "s64"):
                 node.cannot("a left shift whose result is not cut to at most 64 bits")
-            return self._left(node, a, by.text, min(a.low << by.high, a.low), a.high << by.high)
+            return self._left(node, a, by.text, found)
         over = "0ULL" if a.low >= 0 else f"({a.text} < 0 ? -1LL : 0LL)"
         text = f"{a.text} >> {by.text}"
         if by.high > 63:
             text = f"({by.text} < 64 ? {a.text} >> ({by.text} & 63) : {over})"
-        return Value(f"({text})", min(a.low, 0), max(a.high, 0))
+        return Value(f"({text})", found.low, found.high)
 
-    def _left(self, node: Node, a: Value, by: str, low: int, high: int) -> Value:
+    def _left(self, node: Node, a: Value, by: str, found: Interval) -> Value:
         """A left shift; of a negative number C defines it only by way of the unsigned type."""
-        if low >= 0:
-            return self._typed(node, lambda cast: f"{cast}{a.text} << {by}", low, high)
-        return self._typed(node, lambda cast: f"{cast}({cast.replace('s', 'u')}{a.text} << {by})", low, high)
-
-    def _typed_keep(self, text: str, low: int, high: int) -> Value:
-        """A right shift's result: of the operand's type, which may be wider than the bounds need."""
-        return Value(f"({c_type(low, high)}){text}", low, high)
+        if found.low >= 0:
+            return self._typed(node, lambda cast: f"{cast}{a.text} << {by}", found)
+        return self._typed(node, lambda cast: f"{cast}({cast.replace('s', 'u')}{a.text} << {by})", found)
 
     def _cast(self, node: Node, op: str) -> Value:
         width = self.number(node["right"])
@@ -281,26 +276,41 @@ class Scope:
         if width.low != width.high or not 1 <= bits <= 128:
             node.cannot("a cast to a width that is not a constant from 1 to 128")
         if op == "two_comp_mod":
-            known = bounds(self, node["left"])
-            if known is not None and known[0] >= -(1 << (bits - 1)) and known[1] < 1 << (bits - 1):
+            if self.bounds(node["left"]) in signed(bits):
                 return self.number(node["left"])
             return _signed(self.cut(node["left"], bits)[0], bits)
         a = self.number(node["left"])
-        low, high = (0, (1 << bits) - 1) if op == "usat_cast" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-        least, most = min(max(low, a.low), high), max(min(high, a.high), low)
-        kind, result = c_type(a.low, a.high), c_type(least, most)
+        to = _CASTS[op](bits)
+        found = a.range.clamped(to)
+        kind, result = c_type(a.low, a.high), c_type(found.low, found.high)
         text = f"({result})v"
-        if a.high > high:
-            text = f"v > ({kind}){constant(high)} ? ({result}){constant(high)} : {text}"
-        if a.low < low:
-            text = f"v < ({kind}){constant(low)} ? ({result}){constant(low)} : {text}"
-        return Value(f"({{ {kind} v = {a.text}; {text}; }})", least, most)
+        if a.high > to.high:
+            text = f"v > ({kind}){constant(to.high)} ? ({result}){constant(to.high)} : {text}"
+        if a.low < to.low:
+            text = f"v < ({kind}){constant(to.low)} ? ({result}){constant(to.low)} : {text}"
+        return Value(f"({{ {kind} v = {a.text}; {text}; }})", found.low, found.high)
 
     def _choice(self, node: Node) -> Value:
         a, b = self.number(node["left"]), self.number(node["right"])
         cond = self.truth(node["cond"])
-        low, high = min(a.low, b.low), max(a.high, b.high)
-        return self._typed(node, lambda cast: f"{cond} ? {cast}{a.text} : {cast}{b.text}", low, high)
+        return self._typed(node, lambda cast: f"{cond} ? {cast}{a.text} : {cast}{b.text}", a.range.hull(b.range))
+
+    def bounds(self, node: Node) -> Interval:
+        """Those of an expression's value, without any C of it; EVERYTHING: not known."""
+        node = unwrap(node)
+        op = node["op"].text() if node.has("op") else ""
+        if op in _CASTS:
+            bits = self.bounds(node["right"]).low
+            if not 1 <= bits <= 128:
+                return EVERYTHING
+            left = self.bounds(node["left"])
+            return left.wrapped(bits) if op == "two_comp_mod" else left.clamped(_CASTS[op](bits))
+        if op in _ARITHMETIC:
+            left = self.bounds(node["left"]) if node.has("left") else _ZERO
+            return _ARITHMETIC[op](left, self.bounds(node["right"])).followed()
+        if op == "~":
+            return (~self.bounds(node["right"])).followed()
+        return Interval(0, 1) if self.is_truth(node) or op == "b2d" else self.number(node).range
 
     # the lowest bits
 
@@ -313,8 +323,8 @@ class Scope:
         """C whose lowest `bits` bits are the value's; and: there are no others."""
         node = unwrap(node)
         kind, size = ("u64", 64) if bits <= 64 else ("u128", 128)
-        known = bounds(self, node)
-        fits = known is not None and c_type(*known) in ("u64", "s64")
+        known = self.bounds(node)
+        fits = c_type(known.low, known.high) in ("u64", "s64")
         if fits or not node.has("op") or node["op"].value not in _CUTTABLE | {"?"}:
             value = self.number(node)
             return f"({kind}){value.text}", value.low >= 0 and value.high < 1 << bits
@@ -343,9 +353,9 @@ class Scope:
 
     def _mask(self, node: Node) -> int | None:
         for side in ("left", "right"):
-            known = bounds(self, node[side])
-            if known is not None and known[0] >= 0 and c_type(*known):
-                return known[1]
+            known = self.bounds(node[side])
+            if known.low >= 0 and c_type(known.low, known.high):
+                return known.high
         return None
 
     # truth
