@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BPF instructions mean, in Python, and random programs of them: what the lab's JIT is held against.
+"""A model of BPF instructions in Python, and random programs of them: the reference of the lab's JIT.
 
 Source: Documentation/bpf/standardization/instruction-set.rst.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the lab: four processes with unlike pasts wake a nanosecond apart; in which order do they run?
+"""In the lab: four processes with different histories wake a nanosecond apart; in which order do they run?
 
-Prints two lines of JSON, the order in each of four trials: as the scheduler's memory has it, and after
-it was told to forget.
+Prints two lines of JSON, the order in each of four trials: with the scheduler's state of the past, and after
+its reset.
 """
 
 import ctypes

@@ -36,7 +36,7 @@ tuples:
 
 
 def call(where: Path, *words: str, code: int = 0) -> str:
-    """What a command said: its output, or its errors where it is to fail."""
+    """The output of a command, or its errors if it must fail."""
     argv = [sys.executable, "-m", "testctl.cli.main", *words]
     done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == code, done.stdout + done.stderr

@@ -141,7 +141,7 @@ class Nights:
         return sorted({value for value in found if only is None or only.search(value)})
 
     def window(self, path: Path) -> Window:
-        """What is looked at: the second of the newest run's traffic, or all nights."""
+        """What is looked at: the second of the newest run's traffic, or all nightly runs."""
         first, last = started_ns(self.runs[0]), started_ns(self.runs[-1])
         if path.stem == "point":
             return Window(last, last + 10**9, "10ms")
@@ -190,7 +190,7 @@ def real(run: Run, server: Influxd) -> Nights:
 
 @pytest.fixture(scope="module")
 def nights(real: Nights) -> Nights:
-    """The real run and two nights after it."""
+    """The real run and two later nightly runs."""
     after = [night(real.runs[0], days) for days in (1, 2)]
     for made in after:
         assert call("upload", str(made.path), "--url", real.server.url).returncode == 0

@@ -51,7 +51,7 @@ def argv(file: Path, *words: str, command: str = "run") -> list[str]:
 
 
 def call(file: Path, *words: str, code: int = 0, command: str = "run") -> str:
-    """Run it in the plan's directory; what it said."""
+    """Run it in the plan's directory; returns its output."""
     done = subprocess.run(
         argv(file, *words, command=command), cwd=file.parent, capture_output=True, text=True, timeout=300, check=False
     )

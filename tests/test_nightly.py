@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`testctl nightly` from end to end, in the lab: two nights alike, one interrupted, and what is said of them."""
+"""`testctl nightly` from end to end, in the lab: two equal runs, an interrupted one, and what is printed about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testctl.results import load_run
 pytestmark = pytest.mark.lab
 
 PLAN = """
-about: a small night
+about: a small nightly runly runly run
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
@@ -54,7 +54,7 @@ def test_two_nights_are_the_same_and_a_failure_comes_first_in_the_next(tmp_path:
     plan(tmp_path)
     first = night(tmp_path, "--budget", "1h", "--jobs", "2")
     assert first.returncode == 0, first.stdout + first.stderr
-    assert "the first night of this plan here" in first.stdout
+    assert "the first nightly run of this plan here" in first.stdout
     one = newest(tmp_path)
     assert one["nightly"]["ended_by"] == "all points run"
     second = night(tmp_path, "--budget", "1h", "--jobs", "2", "--captures")

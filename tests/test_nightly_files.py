@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starts a night: the systemd unit and its timer, the playbook, the workflows."""
+"""What starts a nightly run: the systemd unit and its timer, the playbook, the workflows."""
 
 from __future__ import annotations
 

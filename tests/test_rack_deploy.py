@@ -31,7 +31,7 @@ pytestmark = pytest.mark.root
 
 @dataclass(frozen=True)
 class Done:
-    """How a program ended and all it said."""
+    """A program's exit code and output."""
 
     code: int
     said: str

@@ -84,7 +84,7 @@ def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: P
     wider.write_text("topology: star\nflows: {f: h1 -> h2}\ntuples: [[f, duration, 1s]]\n", encoding="utf-8")
     done = planned(wider)
     assert done.returncode == 2
-    assert "no room for the plan's topology" in done.stderr
+    assert "the plan's topology does not fit" in done.stderr
 
 
 @needs_ansible

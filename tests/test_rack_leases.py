@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testctl.testbeds import leased_agents, pki
-from testctl.testbeds.inventory_file import Rack, Station
+from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.placement import Placement
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
@@ -26,7 +26,7 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 def agents(tmp_path: Path) -> Iterator[tuple[Rack, dict[str, Daemon]]]:
     """Four hosts on the loopback."""
     pki.make(tmp_path, NAMES)
-    stations, daemons = {}, {}
+    machines, daemons = {}, {}
     with ExitStack() as stack:
         for name in NAMES:
             with closing(socket.create_server(("127.0.0.1", 0))) as sock:
@@ -37,8 +37,8 @@ def agents(tmp_path: Path) -> Iterator[tuple[Rack, dict[str, Daemon]]]:
             folder.mkdir()
             file = written(folder, name=name, devices={name: "lo"}, listen=listen, tls=tls)
             daemons[name] = stack.enter_context(running(file))
-            stations[name] = Station(name, "host", listen)
-        yield Rack(tmp_path, stations, tmp_path), daemons
+            machines[name] = Machine(name, "host", listen)
+        yield Rack(tmp_path, machines, tmp_path), daemons
 
 
 def test_a_lease_does_not_wait_for_hosts_that_are_dead(
@@ -47,7 +47,7 @@ def test_a_lease_does_not_wait_for_hosts_that_are_dead(
     """Asked one after the other, three dead hosts would take longer than the fourth's lease lasts."""
     rack, daemons = agents
     monkeypatch.setenv(leased_agents.LEASE, "3")
-    with leased_agents.RemoteAgents(rack, Placement(rack.stations), "a test") as held:
+    with leased_agents.RemoteAgents(rack, Placement(rack.machines), "a test") as held:
         for name in NAMES[:3]:
             daemons[name].process.send_signal(signal.SIGSTOP)
         time.sleep(8)

@@ -53,7 +53,7 @@ def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def own(where: Path) -> dict[str, str]:
-    """An environment in which the labs of this test are told from all others by their paths."""
+    """An environment in which paths distinguish the labs of this test from all others."""
     return os.environ | {"TMPDIR": str(where)}
 
 

@@ -83,7 +83,7 @@ def _config(rack: SimulatedRack, node: Node) -> Path:
 
 @contextmanager
 def daemons(state: Path, hosts: int) -> Iterator[tuple[SimulatedRack, dict[str, int]]]:
-    """A rack whose agents have said "ready"; and the process of each."""
+    """A rack whose agents have printed "ready"; and the process of each."""
     rack = plan(state, hosts)
     state.mkdir()
     network.up(rack)
@@ -166,7 +166,7 @@ def apply(state: Path) -> None:
     with daemons(state, HOSTS) as (rack, pids):
         found = read_rack(state / "inventory")
         names = [node.name for node in rack.hosts]
-        placement = Placement({name: found.stations[name] for name in names})
+        placement = Placement({name: found.machines[name] for name in names})
         with RemoteAgents(found, placement, "bench") as agents:
             with own_share([pids[name] for name in names]) as limited:
                 if limited:

@@ -88,7 +88,7 @@ def _a_minute(pool: Pool, bed: Bed, points: tuple[Point, ...], where: Path) -> f
 
 
 def cluster(where: Path) -> None:
-    """Rounds take turns, so that a machine that slowly changes does so for all of them; the median is said.
+    """Rounds are interleaved, so that a slow change of the machine affects all of them; the median is printed.
 
     Each round has a cluster of its own, already warm: one that waits beside it takes a tenth of a processor.
     """

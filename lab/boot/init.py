@@ -209,7 +209,7 @@ def packets(agents: list[int]) -> list[str]:
 
 
 def kernel_log() -> bytes:
-    """What the kernel said since it booted: syslog(2), SYSLOG_ACTION_READ_ALL."""
+    """The kernel's messages since the boot: syslog(2), SYSLOG_ACTION_READ_ALL."""
     text = ctypes.create_string_buffer(LOG_BYTES)
     length = libc.klogctl(3, text, LOG_BYTES)
     return text.raw[: max(length, 0)]

@@ -137,25 +137,25 @@ class Bed:
         return found, read_keys(found.keys)
 
     def attest(self) -> dict[str, dict[str, str]]:
-        """What every station is now, as its agent says."""
+        """The present attestation of every machine."""
         found, keys = self._read
         said = {}
-        for name, station in found.stations.items():
-            with open_channel(station, keys) as channel:
+        for name, machine in found.machines.items():
+            with open_channel(machine, keys) as channel:
                 said[name] = dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=20).facts)
         return said
 
     def is_free(self) -> bool:
         """Whether every agent answers and is leased to nobody."""
         try:
-            check(self._read[0], list(self._read[0].stations.values()))
+            check(self._read[0], list(self._read[0].machines.values()))
         except TestbedError as error:
             if "leased to" not in str(error):
                 raise
             return False
         return True
 
-    def mend(self) -> None:
+    def restore_rack(self) -> None:
         """Whatever a test left: no run, every link up, the agents those of a deployment, no lease, no results."""
         for process in self.runs:
             if process.poll() is None:
@@ -165,11 +165,11 @@ class Bed:
         for node in self.rack.nodes:
             for device in ("mgmt", *node.devices):
                 self.unplug(node.name, device, up=True)
-        self.mend_agents()
+        self.restart_agents()
         assert eventually(self.is_free)
         shutil.rmtree(self.where / "results", ignore_errors=True)
 
-    def mend_agents(self) -> None:
+    def restart_agents(self) -> None:
         """Agents as a deployment starts them, all running."""
         for node in self.rack.nodes:
             agent = self.agents.get(node.name)
@@ -186,7 +186,7 @@ class Bed:
         )
 
     def other_inventory(self, **changes: Mapping[str, Any]) -> Path:
-        """The inventory with other variables of some stations."""
+        """The inventory with other variables of some machines."""
         other = self.inventory.with_name("other")
         shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(self.inventory, other)
@@ -215,7 +215,7 @@ class Bed:
         return process
 
     def ends(self, process: subprocess.Popen[str], *codes: int, timeout_s: float = 180.0) -> str:
-        """What a run said; it must end with one of these codes."""
+        """The output of a run, which must end with one of these codes."""
         said, _ = process.communicate(timeout=timeout_s)
         self.runs.remove(process)
         assert process.returncode in codes, said

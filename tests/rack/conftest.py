@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rack of these tests, mended before and after each."""
+"""The rack of these tests, restored before and after each."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
 
 @pytest.fixture
 def rack(made: Bed) -> Iterator[Bed]:
-    """The rack as it should be, with no results; afterwards every station is what it was before."""
-    made.mend()
+    """The rack as it should be, with no results; afterwards every machine must be as before."""
+    made.restore_rack()
     before = made.attest()
     yield made
-    made.mend()
+    made.restore_rack()
     assert drift(before, made.attest()) == []

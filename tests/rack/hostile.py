@@ -52,7 +52,7 @@ def counted() -> None:
 
 
 def waits(context: grpc.ServicerContext) -> None:
-    """Until whoever called has gone."""
+    """Wait until the caller has disconnected."""
     while context.is_active():
         time.sleep(0.05)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What befalls a rack: no host is left changed, no result lost or doubled, and the reason is told in plain words.
+"""Faults of a rack: no host stays changed, no result is lost or duplicated, and the error states the reason.
 
 The table "Faults, and what is left after each" of docs/testbeds.md says the same in prose.
 """
@@ -64,7 +64,7 @@ def reasons(rack: Bed, verdict: str) -> list[str]:
     return [point["reason"] for point in points(rack) if point["verdict"] == verdict]
 
 
-# What a station can't do
+# What a machine does not support
 
 
 def test_nothing_happens(rack: Bed) -> None:
@@ -94,7 +94,7 @@ def test_an_agent_that_may_not(rack: Bed) -> None:
     found = reasons(rack, "broken")
     assert len(found) == 1
     assert all(f"host beta ({rack.listens('beta')})" in reason and "permitted" in reason for reason in found), found
-    rack.mend_agents()
+    rack.restart_agents()
     whole_after(rack, *ONE, finished=0)
 
 
@@ -207,7 +207,7 @@ def test_a_slow_agent(rack: Bed) -> None:
 
 
 def test_two_controllers_at_once(rack: Bed) -> None:
-    """The second is told who has the rack, and runs nothing; the first is not disturbed."""
+    """The second one's error names the holder of the rack, and it runs nothing; the first is not disturbed."""
     first = rack.run(*SLOW)
     rack.reaches("sender Apply begins", first)
     told = rack.ends(rack.run("--results", "second"), 3)
@@ -249,7 +249,7 @@ def test_a_clock_steps(rack: Bed) -> None:
     rack.ends(process, 3)
     found = reasons(rack, "invalid") + reasons(rack, "broken")
     assert any("its clock moved by" in reason for reason in found), found
-    rack.mend_agents()
+    rack.restart_agents()
     whole_after(rack, *ONE, *SLOW, finished=0)
 
 
@@ -273,14 +273,14 @@ def resized(disk: Path, size: int) -> bool:
 
 
 def fill(disk: Path) -> None:
-    """Leave no room on a disk."""
+    """Fill a disk."""
     with (disk / "fill").open("ab", buffering=0) as out, pytest.raises(OSError, match="No space"):
         for _ in iter(lambda: out.write(bytes(4096)), None):
             pass
 
 
 def test_an_agent_s_disk_is_full(rack: Bed) -> None:
-    """Its journal has no room: nothing is applied, and it says why."""
+    """Its journal can't be written: nothing is applied, and the error states why."""
     rack.kill("alpha", signal.SIGTERM)
     with small_disk(rack.where / "alpha" / "full", "64k") as full:
         rack.start("alpha", journal=str(full / "journal.jsonl"))
@@ -290,7 +290,7 @@ def test_an_agent_s_disk_is_full(rack: Bed) -> None:
     found = reasons(rack, "broken")
     assert len(found) == 1
     assert all("alpha" in reason and "No space left" in reason for reason in found), found
-    rack.mend_agents()
+    rack.restart_agents()
     whole_after(rack, *ONE, finished=0)
 
 
@@ -321,7 +321,7 @@ def restore(rack: Bed, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_restore(rack: Bed) -> None:
-    """It waits for a dead controller's lease, not longer than asked, and names every station."""
+    """It waits for a dead controller's lease, not longer than asked, and names every machine."""
     before = rack.attest()
     assert all(": nothing was changed" in line for line in restore(rack).stdout.splitlines())
     process = rack.run(*SLOW, lease_s=8)
@@ -338,7 +338,7 @@ def test_restore(rack: Bed) -> None:
     assert drift(before, rack.attest()) == []
 
 
-def test_restore_names_a_station_that_is_not_there(rack: Bed) -> None:
+def test_restore_names_a_machine_that_is_not_there(rack: Bed) -> None:
     rack.kill("beta", signal.SIGTERM)
     done = restore(rack)
     assert done.returncode == 3

@@ -31,7 +31,7 @@ def nothing_ran(rack: Bed) -> bool:
             2,
             "s1: testctl_ports: 'gamma' is none of alpha, beta",
         ),
-        ({"s1": {"testctl_ports": {"alpha": "p1"}}}, 2, "no room for the plan's topology"),
+        ({"s1": {"testctl_ports": {"alpha": "p1"}}}, 2, "the plan's topology does not fit"),
         ({"beta": {"testctl_device": "eth9"}}, 3, "host beta (198.51.100.12:7400): device: want eth9; got eth1"),
         ({"beta": {"testctl_listen": "198.51.100.99:7400"}}, 3, "host beta (198.51.100.99:7400): "),
         (
@@ -51,7 +51,7 @@ def test_a_wrong_inventory(rack: Bed, changed: Mapping[str, Any], code: int, wor
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        (PLAN.replace("pair", "star").replace("sender -> receiver", "h1 -> h2"), "no room for the plan's topology"),
+        (PLAN.replace("pair", "star").replace("sender -> receiver", "h1 -> h2"), "the plan's topology does not fit"),
         (PLAN.replace("[all, mtu", "[gamma, mtu"), "gamma"),
     ],
     ids=["more hosts than there are", "a host of no topology"],

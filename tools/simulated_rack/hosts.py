@@ -84,7 +84,7 @@ def _await(rack: SimulatedRack, node: Node) -> None:
         except OSError:
             time.sleep(0.05)
     said = (rack.node_dir(node) / "log").read_text(encoding="utf-8").strip() or "nothing"
-    raise TestbedError(f"rack, {node.name}: no SSH server at {node.management} within {_READY_S:g} s; it said: {said}")
+    raise TestbedError(f"rack, {node.name}: no SSH server at {node.management} within {_READY_S:g} s; its log: {said}")
 
 
 def processes(namespaces: list[str]) -> dict[int, str]:

@@ -5,7 +5,7 @@
 
 A flow of at least 12 MB over a switch port of 100 Mb/s with 60 kB of buffer, and a switch that drops ten segments, by
 their numbers.  A busy machine merges ACKs before the congestion control sees them, so the sender goes on until it has
-decided on ACKS of them: what is shown does not depend on the load.  Everything that the congestion control was told and
+decided on ACKS of them: the result does not depend on the load.  Everything that the congestion control received and
 decided goes to FILE, struct cc_trace_record one by one.  `root` runs under `unshare --net --mount`, `lab` as the only
 program of a lab.
 """

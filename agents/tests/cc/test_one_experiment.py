@@ -101,7 +101,7 @@ def test_the_windows_agree_while_the_inputs_do(
     """Slow start decides by what was acked alone, so the kernels' different clocks do not matter to it."""
 
     def slow_start(records: list[Record]) -> list[tuple[tuple[int, ...], int]]:
-        """What each ACK was told and found, and the window after it."""
+        """The input and the state of each ACK's event, and the window after it."""
         until_loss = takewhile(lambda record: record.operation != Operation.LOSS, records)
         return [
             ((one.event.acked, one.event.limited, one.before.cwnd, one.before.ssthresh), one.after.cwnd)

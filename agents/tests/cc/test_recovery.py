@@ -100,7 +100,7 @@ def test_converges_to_ssthresh(recovery: str, flight: int, data: st.DataObject) 
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("recovery", ["prr", "prr_crb", "prr_ub", "halving"])
 def test_a_timer_that_finds_losses_lets_one_segment_out(growth: str, recovery: str) -> None:
-    """Linux's RACK timer begins a recovery without an ACK: what was marked lost is not room for a burst."""
+    """Linux's RACK timer begins a recovery without an ACK: packets marked lost must not allow a burst."""
     connection = Connection(algorithm(f"{growth}_{recovery}"), cwnd=16)
     connection.window.ssthresh = connection.tell(Operation.LOSS, flight=16)
     connection.tell(Operation.RECOVERY_ENTER, flight=16, pipe=12)

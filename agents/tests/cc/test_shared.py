@@ -19,10 +19,10 @@ USER = """
 import sys
 from testctl_agent.cc import shared
 from pathlib import Path
-shared.borrow("dctcp_bug", Path(sys.argv[1]))
+shared.acquire("dctcp_bug", Path(sys.argv[1]))
 print("has it", flush=True)
 if sys.stdin.readline() == "give back\\n":
-    shared.give_back("dctcp_bug", Path(sys.argv[1]))
+    shared.release("dctcp_bug", Path(sys.argv[1]))
 """
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
@@ -42,11 +42,11 @@ def test_the_last_user_takes_it_away(tmp_path: Path) -> None:
     with user(tmp_path) as one, user(tmp_path) as other:
         one.communicate("give back\n")
         assert "dctcp_bug" in available()
-        assert shared.sweep(tmp_path) == []
+        assert shared.remove_unused(tmp_path) == []
         other.kill()
         other.wait()
     assert "dctcp_bug" in available()  # nobody uses it, and nobody has looked
-    assert shared.sweep(tmp_path) == ["dctcp_bug"]
+    assert shared.remove_unused(tmp_path) == ["dctcp_bug"]
     assert "dctcp_bug" not in available()
     assert [path.name for path in tmp_path.iterdir()] == ["gate"]
 
@@ -66,17 +66,17 @@ def test_who_uses_it_is_seen_without_a_lock(tmp_path: Path) -> None:
         one.kill()
         one.wait()
     assert shared.in_use(tmp_path) == []
-    assert shared.sweep(tmp_path) == ["dctcp_bug"]
+    assert shared.remove_unused(tmp_path) == ["dctcp_bug"]
 
 
 def test_a_directory_that_is_closed_to_a_user_is_not_swept(tmp_path: Path) -> None:
-    assert shared.sweep(tmp_path / "nowhere") == []
+    assert shared.remove_unused(tmp_path / "nowhere") == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_there_is_no_program_of(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"this kernel has .*, and there is no BPF program for nosuch"):
-        shared.borrow("nosuch", tmp_path)
+        shared.acquire("nosuch", tmp_path)
 
 
 def test_a_source_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

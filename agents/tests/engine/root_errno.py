@@ -39,7 +39,7 @@ MOST_TRIES = 60
 
 
 class Faults:
-    """Counts the steps of whoever is within `armed`, and lets one fail, or some in turn."""
+    """Counts the steps of the code within `armed`, and lets one fail, or several in turn."""
 
     def __init__(self) -> None:
         self.steps, self.fail_at, self.number, self.armed_now = 0, frozenset[int](), 0, False

@@ -34,7 +34,7 @@ def main() -> None:
             fill(mine)
         assert f"host x, a: not set: {journal}: the journal can't be written: No space left" in str(refused.value)
         assert world.seen.count("applied x.a") > 50
-        # All of it is restored, as after every Apply that fails; restoring needs no room.
+        # All of it is restored, as after every Apply that fails; restoring needs no space.
         assert world.state == start()
         assert not journal.exists()
         (Path(folder) / "filler").write_bytes(bytes(8192))

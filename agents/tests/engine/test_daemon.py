@@ -149,7 +149,7 @@ def test_with_leases_it_serves_and_gives_none(tmp_path: Path) -> None:
             "host alpha: no lease before all is restored: "
             "beta, mtu: not restored: beta: not an entity of this agent, which has alpha",
         )
-        (tmp_path / "journal.jsonl").unlink()  # as whoever restored it by hand does
+        (tmp_path / "journal.jsonl").unlink()  # as a user who restored it by hand does
         caller.acquire()
         assert daemon.end() == 0
 

@@ -111,7 +111,7 @@ def none_left(more: int) -> Iterator[list[int]]:
 
 
 def changed(tmp_path: Path) -> Service:
-    """A service that lends, whose switch is changed under a lease that is over."""
+    """A service with leases, whose switch is changed under a lease that is over."""
     found = load(written(tmp_path, **SWITCH))
     service = Service(prepare(found.agent), found.limits)
     leases = service.require_leases()

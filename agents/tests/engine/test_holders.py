@@ -53,7 +53,7 @@ with calling(address) as caller:
 
 @pytest.fixture
 def address(tmp_path: Path, rig: ExitStack) -> str:
-    """Of a switch's agent that lends."""
+    """The configuration of a switch's agent with leases."""
     path = written(tmp_path, name="s1", kind="switch", devices={"s1:a": "lo"}, backend="fake", lease=True)
     rig.enter_context(running(path))
     return f"unix:{tmp_path}/alpha.sock"
@@ -161,7 +161,7 @@ def test_one_that_is_stopped_and_goes_on(address: str, rig: ExitStack) -> None:
         caller = next_holder(address, rig)
         process.send_signal(signal.SIGCONT)
         words = said(process)
-        while words.startswith("set"):  # it had said so before it was stopped
+        while words.startswith("set"):  # it had reported that before it was stopped
             words = said(process)
         assert "switch s1: " in words
         assert rate_of(caller) == str(SECOND)

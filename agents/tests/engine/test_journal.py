@@ -132,7 +132,7 @@ def test_a_full_disk_refuses_the_change_and_leaves_the_journal_whole(in_namespac
 
 
 def test_what_could_not_be_changed_need_not_be_restored(tmp_path: Path) -> None:
-    """A value that can't be set, not even to what it is, leaves no debt behind."""
+    """A value that can't be set, not even to what it is, leaves nothing to restore."""
     world = World(start())
     mine = engine(world, tmp_path / "j")
     world_step = world.step

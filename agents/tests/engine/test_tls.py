@@ -101,7 +101,7 @@ STRANGERS: dict[str, Callable[[Authority, Authority], Signed | None]] = {
 def test_tls_itself_refuses_others(
     call_as: Callable[..., Caller], authority: Authority, tmp_path: Path, shown: str, method: str
 ) -> None:
-    """And what they are told has nothing of the agent in it."""
+    """The error that they get contains nothing about the agent."""
     other = STRANGERS[shown](authority, Authority(tmp_path / "others"))
     code, words = call_as(other).refused(method)
     assert code == grpc.StatusCode.UNAVAILABLE

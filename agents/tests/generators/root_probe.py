@@ -36,7 +36,7 @@ def run(command: str) -> None:
 
 @contextlib.contextmanager
 def host(side: str, network: int, device: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process in a namespace of its own, linked to this one; it begins when told."""
+    """A process in a namespace of its own, linked to this one; it begins on a signal."""
     options |= {"side": side, "seed": 3, "port": 7407}
     argv = ["unshare", "--net", sys.executable, "-c", _END, json.dumps(options), side]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

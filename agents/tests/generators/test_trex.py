@@ -249,7 +249,7 @@ def test_fragments_are_the_profile(text: str) -> None:
 def test_what_it_can_not_do() -> None:
     assert trex.refuses(defaults() | {"rate": 10**9}) == []
     assert trex.refuses({"bytes": 5, "cc": "cubic", "write_size": 9}) == [
-        "cc: TRex has no such setting", "rate: TRex has to be told one", "write_size: a load of kind astf has none",
+        "cc: TRex has no such setting", "rate: TRex needs one", "write_size: a load of kind astf has none",
     ]  # fmt: skip
     assert trex.refuses({"bytes": 5, "rate": 5, "trex_kind": "stl"}) == ["bytes: a load of kind stl has none"]
     asked = {"side": "client", "address": "48.0.0.1", "bind": "16.0.0.1", "rate": 10**9}

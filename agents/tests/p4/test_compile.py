@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler's cache, and what is said when a tool, an object or the verifier says no."""
+"""The compiler's cache, and the errors of a missing tool, a wrong object and the verifier."""
 
 from __future__ import annotations
 

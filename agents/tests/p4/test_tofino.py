@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tofino's units, and what is said where Intel's SDE is not installed.  The switch itself is not at hand."""
+"""Tofino's units, and the error without Intel's SDE.  No Tofino switch is available."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_units_and_ranges() -> None:
 
 @pytest.fixture
 def nic(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """A device with rings and coalescing that keeps what it is told, up to its limits."""
+    """A device with rings and coalescing that keeps the values it is set to, up to its limits."""
     state = {"rx": 512, "tx": 512, "rx_max": 4096, "rx_usecs": 50}
 
     def put(device: str, group: Group, values: Mapping[str, int]) -> None:

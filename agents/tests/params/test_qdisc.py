@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said to the kernel byte by byte, and what Linux 6.12 was seen to answer."""
+"""The messages to the kernel byte by byte, and recorded replies of Linux 6.12."""
 
 from __future__ import annotations
 

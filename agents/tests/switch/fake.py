@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch that is only a table, for tests: it can be told to fail at any step.
+"""A switch that is only a table, for tests: it can be made to fail at any step.
 
 `fail_at` is the number of the step, counted from 1 over all calls of read and apply, that raises
 ApplyError; a step that fails changes nothing.  `steps` lists what was called.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ideal link in ten lines: what the port model is held against."""
+"""An ideal link in ten lines: the reference of the port model."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ TCP, UDP = 6, 17
 _ETHERNET = 14
 
 
-def mac(station: int) -> bytes:
-    """The address of the host at port `station`."""
-    return bytes([2, 0, 0, 0, 0, station])
+def mac(host: int) -> bytes:
+    """The address of the host at port `host`."""
+    return bytes([2, 0, 0, 0, 0, host])
 
 
 def ethernet(dst: bytes, src: bytes, kind: int, body: bytes, vlan: int | None = None) -> bytes:
@@ -25,9 +25,9 @@ def ethernet(dst: bytes, src: bytes, kind: int, body: bytes, vlan: int | None = 
 
 @dataclass(frozen=True)
 class Segment:
-    """A TCP segment from station 1 to station 2, or the other way when `back`.
+    """A TCP segment from host 1 to host 2, or in the other direction if `back`.
 
-    ihl, data_offset  in words of 32 bits, as they belong when 0
+    ihl, data_offset  in words of 32 bits; 0: the correct value
     padding           bytes of Ethernet behind the IP packet
     """
 

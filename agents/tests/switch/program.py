@@ -53,7 +53,7 @@ class ProgramSwitch:
             self.driver.clear(table)
 
     def through(self, packet: bytes | Segment, port: int = 0) -> bytes | None:
-        """What leaves at the one port it has to leave at, for a packet between stations 1 and 2; None: nothing."""
+        """What leaves at the one port it has to leave at, for a packet between hosts 1 and 2; None: nothing."""
         built_ = packet.build() if isinstance(packet, Segment) else packet
         came = port or (2 if isinstance(packet, Segment) and packet.back else 1)
         out = self.target.inject(came, built_)

@@ -112,7 +112,7 @@ def test_an_echo_that_is_there_already_stays(switch: ProgramSwitch) -> None:
 
 
 EDGES = [*range(0x42), *range(0x7FC0, 0x8041), *range(0xFFC0, 0xFFFF)]
-"""Checksums around which borrows and the two zeros of one's complement lie."""
+"""Checksums near carries and the two zeros of one's complement."""
 
 
 def _word(packet: bytes, at: int) -> int:

@@ -15,7 +15,7 @@ SENT, DROPPED = 0, 1
 
 @pytest.fixture
 def told(switch: ProgramSwitch) -> ProgramSwitch:
-    """The switch, with nothing told yet."""
+    """The switch, without any configuration."""
     if not hasattr(switch.target, "telemetry"):
         pytest.skip("this target tells nothing of its packets")
     switch.target.telemetry()

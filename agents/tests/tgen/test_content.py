@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The content of a verified flow is what it is said to be, and a wrong byte is found."""
+"""The content of a verified flow is as documented, and a wrong byte is detected."""
 
 from __future__ import annotations
 

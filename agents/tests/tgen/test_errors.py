@@ -164,7 +164,7 @@ def test_stopped_while_it_receives(runner: Any, ending: signal.Signals) -> None:
 
 
 def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> None:
-    """Its peer reads nothing: every byte in flight has its ACK, and the rest waits for room."""
+    """Its peer reads nothing: every byte in flight has its ACK, and the rest waits for buffer space."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         start_ns = time.time_ns() + 100_000_000

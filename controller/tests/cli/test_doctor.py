@@ -17,8 +17,8 @@ def test_what_other_testbeds_want_is_optional(tmp_path: Path, monkeypatch: pytes
     found = {one.what: one for one in doctor.examine()}
     for name in ("netns: root", "rack: ansible-playbook", "rack: ssh"):
         assert (found[name].ok, found[name].optional) == (False, True), name
-        assert found[name].mend
-    assert (found["gcc"].ok, found["gcc"].optional, found["gcc"].mend) == (
+        assert found[name].fix
+    assert (found["gcc"].ok, found["gcc"].optional, found["gcc"].fix) == (
         False,
         False,
         "sudo apt-get install build-essential",

@@ -60,7 +60,7 @@ Call = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def call(there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """(exit code, what was said) of a command line, in that directory; an exception is a failure."""
+    """(exit code, output) of a command line, in that directory; an exception is a failure."""
     monkeypatch.chdir(there)
 
     def one(*words: str) -> tuple[int, str]:

@@ -55,7 +55,7 @@ def said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
         if found := re.search(pattern, log.read_text(encoding="utf-8", errors="replace")):
             return found[1]
         time.sleep(0.05)
-    raise AssertionError(f"{pattern} was not said:\n{log.read_text(encoding='utf-8', errors='replace')}")
+    raise AssertionError(f"{pattern} was not printed:\n{log.read_text(encoding='utf-8', errors='replace')}")
 
 
 @contextmanager

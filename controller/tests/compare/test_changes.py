@@ -19,7 +19,7 @@ from testctl.compare.stats.modes import two_modes
 from tools.measure_compare import NOISES, alarms, found
 
 NOMINAL = 0.05
-"""The bound of false alarms: ALPHA, and room for noise that a test can't know."""
+"""The bound of false alarms: ALPHA, and a margin for the variation of the estimate."""
 SERIES = 150
 AUTOCORRELATED = "autocorrelated, 0.3"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two samples: exact p values, honest intervals, and a stated number of samples below which nothing is said."""
+"""Two samples: exact p values, honest intervals, and a stated number of samples below which there is no verdict."""
 
 from __future__ import annotations
 

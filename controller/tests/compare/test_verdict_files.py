@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdict files are what their readers take: parsed again, counted, and held against the shape of each form."""
+"""Verdict files have the format of their readers: parsed again, counted, and compared with the shape of each format."""
 
 from __future__ import annotations
 

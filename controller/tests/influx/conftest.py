@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(autouse=True)
 def _nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the credentials or the server of whoever runs it."""
+    """No test sees the credentials or the server of the user who runs it."""
     for name in list(os.environ):
         if name.startswith("TESTCTL_INFLUX_"):
             monkeypatch.delenv(name)

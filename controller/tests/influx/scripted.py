@@ -38,7 +38,7 @@ class Asked:
 class Scripted:
     """What it answers to GET /ping, and to writes one after the other (204 when there is no more).
 
-    taken  the lines that it said 204 to
+    taken  the lines that it accepted with 204
     """
 
     url: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that wait on disk: whole, in order, none twice, in bounded room, for one upload at a time."""
+"""The spool: batches are complete, in order, none twice, of bounded size, for one upload at a time."""
 
 from __future__ import annotations
 

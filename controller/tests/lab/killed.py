@@ -27,7 +27,7 @@ PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, 
 
 
 class Sleeping:
-    """As the lab does it: a directory of its own, and a session of its own that dies with whoever started it."""
+    """As the lab does it: a directory of its own, and a session of its own that dies with its parent process."""
 
     def code_key(self, point: Point) -> str:
         return "sleeping"
@@ -53,7 +53,7 @@ def main() -> None:
     print("ready", flush=True)
     try:
         if what == "run":
-            temporary.sweep_temporary()
+            temporary.remove_temporary()
             run_plan(load_plan(PLAN), Sleeping(), Options(where), Progress(6, Console(quiet=True)), pool=LocalPool(2))
         else:
             write_report(where, jobs=2)

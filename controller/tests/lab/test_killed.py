@@ -102,11 +102,11 @@ def drawn_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_in_use_stays(tmp_path: Path) -> None:
     there = tmp_path / f"{temporary.LABS}1"
     there.mkdir()
-    assert temporary.sweep([there]) == []
+    assert temporary.remove_abandoned([there]) == []
     temporary.hold(there)
-    assert temporary.sweep([there]) == []
+    assert temporary.remove_abandoned([there]) == []
     temporary.release(there)
-    assert temporary.sweep([there]) == [there]
+    assert temporary.remove_abandoned([there]) == [there]
     assert not there.exists()
 
 
@@ -116,7 +116,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (mine / temporary.HELD).touch()
     link = tmp_path / f"{temporary.LABS}x"
     link.symlink_to(mine)
-    assert temporary.sweep([link]) == []
+    assert temporary.remove_abandoned([link]) == []
     assert mine.exists()
 
 

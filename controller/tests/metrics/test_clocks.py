@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with clocks of their own: what is known of them is taken off, and what is not known is not told."""
+"""Hosts with different clocks: a known offset is subtracted, and a value below the error is NaN."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def live(plan: Plan, chosen: Schedule, budget_s: float, capacity: int | None, sl
             clock.now += wall_s
             budget.ended(point, wall_s)
             done.append(point)
-    said = budget.summary(replace(plan, points=tuple(done)), Path("results/night"))
-    assert re.fullmatch(r"testctl nightly \S.* --like results/night", said["reproduce"])
+    said = budget.summary(replace(plan, points=tuple(done)), Path("results/20260101"))
+    assert re.fullmatch(r"testctl nightly \S.* --like results/20260101", said["reproduce"])
     found: dict[str, Any] = said[KEY]
     return found | {"done": [point.id for point in done]}
 
@@ -140,7 +140,7 @@ def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
     assert last_run(tmp_path, "plan") is None
     said = {"budget_s": 60.0, "jobs": 2, "capacity": 5000}
     written(tmp_path, plan, "20260101T000000Z-plan", {})
-    assert last_run(tmp_path, "plan") is None, "a run, but no night"
+    assert last_run(tmp_path, "plan") is None, "a run, but not a nightly one"
     a, b, c = (point.id for point in plan.points[:3])
     written(tmp_path, plan, "20260102T000000Z-plan", {a: "skip", b: "fail"}, **said)
     written(tmp_path, plan, "20260103T000000Z-plan", {a: "skip", c: "invalid"}, **said)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fates asked against fates that happened: what agrees, and how a difference is said."""
+"""Requested packet actions compared with the telemetry: agreement, and the messages for differences."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import PlanError
 Load = Callable[..., Plan]
 GOOD = "tuples: [[hosts, cc, cubic]]\n"
 
-# What follows "topology: pair" and "flows: {bulk: sender -> receiver}" (lines 1 and 2), and what is said.
+# What follows "topology: pair" and "flows: {bulk: sender -> receiver}" (lines 1 and 2), and the expected error.
 TUPLES = {
     "tuples: [[sendr, cc, cubic]]": "3:11: no host, switch, port, flow or group named sendr; did you mean sender?",
     "tuples: [[zzz, cc, cubic]]": "3:11: no host, switch, port, flow or group named zzz; "

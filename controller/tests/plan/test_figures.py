@@ -43,7 +43,7 @@ def test_the_plan_of_a_run_is_read_alike(plan_of: Load) -> None:
         figures_of("figures: [{kind: pie, title: a}]", "plan.yaml")
 
 
-# What follows "figures:" in line 4, and what is said of it.
+# What follows "figures:" in line 4, and the expected error.
 WRONG = {
     "{}": "4:10: figures: want a list of at most 20 figures; got a mapping",
     "[x]": "4:11: figure 1: want a mapping of title, kind, bin, flow, when, from, to; got x",

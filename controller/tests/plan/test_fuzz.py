@@ -60,7 +60,7 @@ def survives(load: Load, data: bytes) -> None:
 
 
 def outcome(load: Load, data: bytes | str, *overrides: str) -> str:
-    """What is said of a bad plan; "" of a good one."""
+    """The error of a bad plan; "" of a good one."""
     try:
         plan = load(data, overrides, max_points=200)
     except PlanError as error:

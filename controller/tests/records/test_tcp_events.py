@@ -121,15 +121,15 @@ def test_cut_off(tmp_path: Path) -> None:
 
 def test_lost(tmp_path: Path) -> None:
     records = load_raw(point(tmp_path, events(SENT).tobytes(), lost=12))
-    assert records.notes == ["sender: tcp_events lacks 12 packets or events: no room, or not shown by the kernel"]
+    assert records.notes == ["sender: tcp_events lacks 12 packets or events: no buffer space, or not reported"]
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"layout": 2}, "want events of layout 1; its collector said 2"),
-        ({"layout": None}, "want events of layout 1; its collector said None"),
-        ({"records": 1}, "want 1 events of 56 bytes, as the collector said; got 2"),
+        ({"layout": 2}, "want events of layout 1; the collector has 2"),
+        ({"layout": None}, "want events of layout 1; the collector has None"),
+        ({"records": 1}, "want 1 events of 56 bytes, as reported; got 2"),
     ],
 )
 def test_refused(tmp_path: Path, said: dict[str, Any], words: str) -> None:

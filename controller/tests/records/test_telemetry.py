@@ -139,7 +139,7 @@ def test_damage_is_said(tmp_path: Path) -> None:
     file.write_bytes(whole + b"xyz")
     assert any("ends within a record" in note for note in load_raw(tmp_path).notes)
     file.write_bytes(whole[: len(whole) // 2 // 8 * 8])
-    with pytest.raises(RecordsError, match="records of 56 bytes, as the collector said; got"):
+    with pytest.raises(RecordsError, match="records of 56 bytes, as reported; got"):
         load_raw(tmp_path)
     outcome = tmp_path / "raw" / "outcome.json"
     said = json.loads(outcome.read_text())

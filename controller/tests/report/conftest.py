@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up run: steady points, and points that stall 200 ms as an owed ACK makes them."""
+"""A made-up run: steady points, and points that stall 200 ms because of a withheld ACK."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_records(point: dict[str, Any], *, stalls: bool, rate_bps: float, seed: 
             _rows(sent, 0, 0, at, MSS, 0, True),
             _rows(sent + DELAY_NS + _queueing(rng, count), 1, 0, at, MSS, 0, False),
         ]
-        acked = np.arange(1, count, 2)  # an ACK for every second packet; an odd one out is owed
+        acked = np.arange(1, count, 2)  # an ACK for every second packet; the ACK of an odd one is pending
         back = sent[acked] + DELAY_NS + 12_000
         rows += [
             _rows(back, 1, 1, 0, 0, at[acked] + MSS, True),
@@ -72,7 +72,7 @@ def make_records(point: dict[str, Any], *, stalls: bool, rate_bps: float, seed: 
         seq += MSS * count
         if stalls and last + RTO_NS + 100_000 < duration:
             first = seq - MSS if count % 2 else seq - 2 * MSS
-            if not count % 2:  # take back the last ACK: it is the one that is owed
+            if not count % 2:  # remove the last ACK: it is the pending one
                 rows = [*rows[:-2], *(part[:, :-1] for part in rows[-2:])]
             again = last + RTO_NS + int(rng.integers(0, 4_000_000))
             rows += [_rows(np.array([again]), 0, 0, first, MSS, 0, True, retrans=1)]
@@ -167,7 +167,7 @@ def make_run(
     for index, verdict in enumerate(("broken", "skip")):
         point = _point(f"ffffffffff0{index}", "dctcp", "data", f"{50 + index}kB", duration_ns)
         write_point(
-            writer.path, PointResult(point, verdict, reason=f"the lab was killed <after> {index} s & said no more")
+            writer.path, PointResult(point, verdict, reason=f"the lab was killed <after> {index} s & printed no more")
         )
         order.append(point["id"])
     bad = order[: len(thresholds)]

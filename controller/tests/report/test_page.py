@@ -77,7 +77,7 @@ def test_a_plan_can_not_inject(html: str, page: Page) -> None:
     assert '<script>alert("x")</script>' not in html
     assert '<script>alert("x")</script> DCTCP & a rate limiter' in page.text
     assert "<b>" not in html.replace("<b><", "")[: html.index("<script")]
-    assert "the lab was killed <after> 0 s & said no more" in page.text
+    assert "the lab was killed <after> 0 s & printed no more" in page.text
 
 
 def test_plotly_is_there_once(html: str) -> None:

@@ -31,7 +31,7 @@ def test_plain_output_has_no_escapes_and_no_folded_rows(run: Run) -> None:
     heads = "point cc htb_mark htb_ecn_threshold verdict throughput cv 10 ms stalls longest stall latency p99"
     assert lines[0].split() == heads.split()
     assert lines[1].split()[:6] == [run.points[0].id[:8], "dctcp_bug", "data", "10kB", "✗", "fail"]
-    assert "! broken  ffffffff  the lab was killed <after> 0 s & said no more" in lines
+    assert "! broken  ffffffff  the lab was killed <after> 0 s & printed no more" in lines
     assert "✗ fail  marking data is steady <b>  got 0.9" in lines
     assert "11 pass  1 fail  1 skip  1 broken  of 14 in 61.5 s" in lines
     assert f"digest  {run.digest}" in lines

@@ -87,7 +87,7 @@ def plan(wanted: int = FEW) -> Plan:
 
 
 def go(results: Path, *, wanted: int = FEW, resume: bool = False, bed: Synthetic | None = None) -> tuple[Run, str]:
-    """A run of the plan in this process, and what was said while it went on."""
+    """A run of the plan in this process, and its progress messages."""
     said = Console(file=io.StringIO(), width=500)
     asked = plan(wanted)
     progress = Progress(len(asked.points), said)

@@ -104,7 +104,7 @@ def cut_runs(power: Disk, where: Path, cuts: int, chance: random.Random) -> None
 
 
 def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> None:
-    """The spool, keys, a kernel's name and directory, noise.json: what a writer said it kept is there, whole."""
+    """The spool, keys, a kernel's name and directory, noise.json: what a writer reported as kept is there, complete."""
     claims = where / "claims"
 
     def write(home: Path) -> None:

@@ -70,8 +70,10 @@ def test_what_is_taken_is_the_same_and_says_where_it_is_from(tmp_path: Path) -> 
     same = [(point.path / "packets.parquet").stat().st_ino for point in (before, after)]
     assert same[0] == same[1]
     again = run_at(tmp_path, 22)
-    take(again, Kept(after.path, after.said), ANALYSIS, assess)
-    assert load_point(again / "points" / "aa01").said["reused_from"] == "20260131T010507Z-p", "where it was measured"
+    take(again, Kept(after.path, after.verdict_file), ANALYSIS, assess)
+    assert load_point(again / "points" / "aa01").verdict_file["reused_from"] == "20260131T010507Z-p", (
+        "where it was measured"
+    )
 
 
 def test_a_judgement_stays_with_the_run_that_made_it(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_with_other_metrics_code_it_is_computed_from_its_records(tmp_path: Path)
     after = taken(tmp_path, first_of(tmp_path), again, metrics="m2")
     assert after.metrics == {"bulk": {"throughput_bps": 3.0}}
     assert load_point(old / "points" / "aa01").metrics == {"bulk": {"throughput_bps": 1.9e9}}, "a run never changes"
-    kept = Kept(after.path, after.said)
+    kept = Kept(after.path, after.verdict_file)
     take(run_at(tmp_path, 22), kept, {"records": "r1", "metrics": "m2"}, again)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A damaged run is said to be so, and all others are shown; what one asks for is bounded; other sites get nothing."""
+"""A damaged run is marked, and all others are shown; requests are bounded; other sites get nothing."""
 
 from __future__ import annotations
 

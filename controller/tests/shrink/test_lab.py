@@ -37,7 +37,7 @@ def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A run of one point in which the bug shows and is held against a steady throughput; its id."""
+    """A run of one point in which the bug shows, with an expectation of steady throughput; its id."""
     where = tmp_path_factory.mktemp("bug")
     text = (checkout.root() / "plans" / "dctcp_htb.yaml").read_text(encoding="utf-8")
     (where / "bug.yaml").write_text(text.partition("expect:")[0] + EXPECT, encoding="utf-8")

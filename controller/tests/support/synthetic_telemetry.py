@@ -119,7 +119,7 @@ def befall(columns: dict[str, Array], fate: str, rows: Array) -> None:
 
 
 def write_telemetry(pointdir: Path, columns: Mapping[str, Array], *, switch: str = "switch", lost: int = 0) -> None:
-    """Put the telemetry into a point written by synthetic.write_point, and what its collector said."""
+    """Put the telemetry into a point written by synthetic.write_point, and its collector's result."""
     fields = layout()
     names, sizes = list(FIELDS), list(FIELDS.values())
     offsets = [int(str(field["offset"])) for field in fields]

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.testbeds.inventory_file import Station
+from testctl.testbeds.inventory_file import Machine
 from testctl.testbeds.leased_agents import LEASE_S, _offset, lease_s
 from testctl.testbeds.mtls import CONNECT_S, can_not, explain, read_keys, write_checked
 from testctl.testbeds.rack import lacking_device
@@ -59,7 +59,7 @@ def test_a_closed_channel_in_words() -> None:
     assert explain(WHO, closed.value) == f"{WHO}: {closed.value}"
 
 
-def test_what_a_station_can_not_have_is_not_an_older_agent() -> None:
+def test_what_a_machine_can_not_have_is_not_an_older_agent() -> None:
     assert can_not(Refused(grpc.StatusCode.UNIMPLEMENTED, "device eth1 (veth) has no rings"))
     assert not can_not(Refused(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
     assert not can_not(Refused(grpc.StatusCode.ABORTED, "leased"))
@@ -110,8 +110,8 @@ def test_how_long_no_lease_lasts(text: str) -> None:
         lease_s(text)
 
 
-def test_devices_of_the_inventory_and_of_the_station() -> None:
-    beta = Station("beta", "host", "192.0.2.12:7400", device="eth1")
+def test_devices_of_the_inventory_and_of_the_machine() -> None:
+    beta = Machine("beta", "host", "192.0.2.12:7400", device="eth1")
     facts = {"kernel": "6.1", "link eth1 mtu": "1500", "link eth1 address": "02:00:00:00:00:02"}
     assert lacking_device(beta, facts) == ""
     other = lacking_device(beta, {"link eth2 mtu": "1500"})
@@ -119,7 +119,7 @@ def test_devices_of_the_inventory_and_of_the_station() -> None:
     assert lacking_device(beta, facts | {"link eth1 mtu": "can't be read: none"}).endswith(
         "device eth1: can't be read: none"
     )
-    switch = Station("s1", "switch", "192.0.2.21:7400", ports={"alpha": "p1", "beta": "p2"})
+    switch = Machine("s1", "switch", "192.0.2.21:7400", ports={"alpha": "p1", "beta": "p2"})
     assert "want p2; got p1;" in lacking_device(switch, {"link p1 mtu": "1500"})
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from testctl.core.topology import Topology
-from testctl.testbeds.network import bare_switch, devices_of, forwarding, host, links, mac, stations, switch
+from testctl.testbeds.network import bare_switch, devices_of, forwarding, host, links, mac, ports_by_mac, switch
 
 CHAIN = Topology(
     hosts={"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.3"},
@@ -48,4 +48,4 @@ def test_a_switch_learns_and_floods_nothing() -> None:
 
 def test_a_switch_with_a_program_has_no_bridge() -> None:
     assert bare_switch(CHAIN, "s1") == "link set dev h1 promisc on up\nlink set dev s2 promisc on up\n"
-    assert stations(CHAIN, "s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}
+    assert ports_by_mac(CHAIN, "s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from testctl.core.topology import Topology
 from testctl.plan import load_topology
-from testctl.testbeds.inventory_file import Rack, Station, rack_of, read_rack
+from testctl.testbeds.inventory_file import Machine, Rack, rack_of, read_rack
 from testctl.testbeds.placement import place
 from testctl_agent.spec.errors import PlanError
 
@@ -50,7 +50,7 @@ def rack(**changes: dict[str, Any]) -> Rack:
 
 def test_a_rack() -> None:
     found = rack()
-    assert found.stations["alpha"].mac == "02:00:00:00:00:0b"
+    assert found.machines["alpha"].mac == "02:00:00:00:00:0b"
     assert found.linked("alpha", "s1")
     assert not found.linked("alpha", "beta")
 
@@ -103,7 +103,7 @@ def test_the_inventory_may_say_who_is_who() -> None:
 
 
 def test_no_cable_no_place() -> None:
-    with pytest.raises(PlanError, match="no room for the plan's topology: it wants 2 host"):
+    with pytest.raises(PlanError, match="the plan's topology does not fit: it needs 2 host"):
         place(load_topology("pair"), rack(s1={"testctl_ports": {"alpha": "p1"}}))
 
 
@@ -117,9 +117,9 @@ def wide(hosts: dict[str, str]) -> Rack:
     ports: dict[str, dict[str, str]] = {"s1": {"s2": "up"}, "s2": {}}
     for host, switch in hosts.items():
         ports[switch][host] = f"to-{host}"
-    stations = {name: Station(name, "switch", f"192.0.2.1:{name[1:]}", ports=those) for name, those in ports.items()}
-    stations |= {name: Station(name, "host", f"192.0.2.2:{name[1:]}", "eth1") for name in hosts}
-    return Rack(Path("inventory/wide"), stations, Path("keys"))
+    machines = {name: Machine(name, "switch", f"192.0.2.1:{name[1:]}", ports=those) for name, those in ports.items()}
+    machines |= {name: Machine(name, "host", f"192.0.2.2:{name[1:]}", "eth1") for name in hosts}
+    return Rack(Path("inventory/wide"), machines, Path("keys"))
 
 
 def topology(**hosts: str) -> Topology:
@@ -133,12 +133,12 @@ def test_a_large_plan_without_room_is_refused_at_once() -> None:
     there = wide({f"h{number}": "s1" if number <= 11 else "s2" for number in range(1, 25)})
     wanted = topology(**{f"e{number}": "a" if number <= 12 else "b" for number in range(1, 25)})
     place(topology(**{f"e{number}": "a" if number <= 13 else "b" for number in range(1, 25)}), there)
-    with pytest.raises(PlanError, match="no room for the plan's topology: it wants 24 host"):
+    with pytest.raises(PlanError, match="the plan's topology does not fit: it needs 24 host"):
         place(wanted, there)
 
 
 def test_a_host_makes_room_for_one_that_fits_nowhere_else() -> None:
-    stations = wide({"h1": "s1", "h2": "s1"}).stations
-    named = {**stations, "h1": replace(stations["h1"], entity="y")}
+    machines = wide({"h1": "s1", "h2": "s1"}).machines
+    named = {**machines, "h1": replace(machines["h1"], entity="y")}
     found = place(topology(x="a", y="a"), Rack(Path("inventory/wide"), named, Path("keys")))
     assert found.to_json() == {"x": "h2", "y": "h1", "a": "s1", "b": "s2"}

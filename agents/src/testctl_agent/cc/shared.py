@@ -8,7 +8,7 @@ kernel, so hosts share them, and the last user removes them:
     /run/testctl/cc/gate   locked while a process acquires or releases
     /run/testctl/cc/NAME   locked (shared) by every user of NAME; contains what was done for it
 
-A lock ends with its process.  A NAME that no process has locked is unused: sweep(), at the start of every run,
+A lock ends with its process.  A NAME that no process has locked is unused: remove_unused(), at the start of every run,
 undoes what was done for it.
 """
 
@@ -61,15 +61,15 @@ def fingerprint(given: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def borrow(name: str, state: Path = STATE) -> None:
-    """Ensure that a congestion control is available, from the kernel or as BPF, until give_back().
+def acquire(name: str, state: Path = STATE) -> None:
+    """Ensure that a congestion control is available, from the kernel or as BPF, until release().
 
     Raises Unavailable if the kernel does not have it and can't load it as BPF, ProgramError, TestbedError.
     """
     if name in _held:
         return
     with _gate(state):
-        _sweep(state)
+        _remove_unused(state)
         file = state / name
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -99,14 +99,14 @@ def allow(name: str, state: Path = STATE) -> None:
             ) from error
 
 
-def give_back(name: str, state: Path = STATE) -> None:
+def release(name: str, state: Path = STATE) -> None:
     """Release it; the last user undoes what was done for it."""
     lock = _held.pop(name, None)
     if lock is None:
         return
     with _gate(state):
         os.close(lock)
-        _sweep(state)
+        _remove_unused(state)
 
 
 def held() -> list[str]:
@@ -118,12 +118,12 @@ def there(state: Path = STATE) -> list[str]:
     return sorted(path.name for path in state.glob("*") if path.name != "gate")
 
 
-def sweep(state: Path = STATE) -> list[str]:
+def remove_unused(state: Path = STATE) -> list[str]:
     """Undo what no process uses and return its names.  Does nothing for a user who may not read the directory."""
     if not os.access(state, os.R_OK | os.W_OK | os.X_OK, effective_ids=True) or not there(state):
         return []
     with _gate(state):
-        return _sweep(state)
+        return _remove_unused(state)
 
 
 def in_use(state: Path = STATE) -> list[str]:
@@ -135,7 +135,7 @@ def in_use(state: Path = STATE) -> list[str]:
         return []
 
 
-def _sweep(state: Path) -> list[str]:
+def _remove_unused(state: Path) -> list[str]:
     taken = []
     for name in there(state):
         file = state / name

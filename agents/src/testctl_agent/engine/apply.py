@@ -110,7 +110,7 @@ class Engine:
         return before, after
 
     def _undo(self, why: BaseException) -> None:
-        """Restore after a failure; what can't be restored is said beside it."""
+        """Restore after a failure; the error lists what could not be restored."""
         try:
             self.restore()
         except ApplyError as error:

@@ -50,7 +50,7 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
     """Runs before every method of one agent.
 
     who          the entity, as errors name it: "host alpha"
-    controllers  common names of certificates that may call; None: whoever reaches the socket
+    controllers  common names of certificates that may call; None: everybody who can reach the socket
     leases       None: changes want no lease
     """
 

@@ -109,7 +109,7 @@ def _restored(state: AgentState, lends: bool) -> str:
 def _swept(who: str) -> None:
     """Take back the congestion controls that a killed agent had as BPF; what can't be is attested as still there."""
     try:
-        if names := shared.sweep():
+        if names := shared.remove_unused():
             _log.warning("%s: took back congestion controls of an agent that was killed: %s", who, ", ".join(names))
     except (TestctlError, OSError) as error:
         _log.error("%s: congestion controls of an agent that was killed may be left: %s", who, error)

@@ -21,7 +21,7 @@ def raise_limit() -> int:
 
 
 class Reserve:
-    """Descriptors that are held so that they can be given up: to whoever restores, when all others are used."""
+    """Reserved file descriptors, which are closed for a restore when all others are in use."""
 
     def __init__(self, count: int = RESERVE) -> None:
         self._count = count

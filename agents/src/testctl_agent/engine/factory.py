@@ -25,7 +25,7 @@ from testctl_agent.tasks.task import Task
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """What an agent is told about the entity it serves.
+    """An agent's configuration of its entity.
 
     devices     host: its device; switch: port ("switch:receiver") → device
     forwarding  switch: MAC address of a host → the device it lies behind

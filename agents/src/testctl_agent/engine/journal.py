@@ -136,11 +136,11 @@ class Journal:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
 
     def mark(self, how: Mark) -> None:
-        """Say how far the work on all entries is, if there are any.
+        """Record the progress of the work on all entries, if there are any.
 
-        It need not reach the disk: only who finds it within this boot makes use of it.  Nor is it an error when it
-        can't be written: without "applied" what is there is restored all the same, and without "restoring" what a kill
-        leaves half restored is taken for somebody else's, and said.
+        It is not synced, because it is only used within this boot.  It is not an error if it can't be written: without
+        "applied" the entries are restored nevertheless; without "restoring" a partly restored value is taken for a
+        change by somebody else, and reported.
         """
         with suppress(OSError):
             self._append(json.dumps({"mark": how}).encode() + b"\n", 0, sync=False)

@@ -3,7 +3,7 @@
 
 SPEC is JSON: {"ready": a file made once all agents listen, "agents": [{"config": an AgentConfig, "namespace":
 a name, "address": where it listens}]}.  The agents and all they start are in a process namespace of
-their own, whose first process dies with this one, and this one dies with whoever started it: a kill of any
+their own, whose init process dies with this one, and this one dies with its parent process: a kill of any
 of them leaves no process.
 """
 

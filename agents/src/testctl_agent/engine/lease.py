@@ -50,7 +50,7 @@ class Grant:
 
 
 def holder_name(who: str, holder: str) -> str:
-    """The words by which others are told of a holder.  Raises BadRequest."""
+    """The description of a holder in messages to others.  Raises BadRequest."""
     if not holder or len(holder) > _HOLDER_CHARS or not holder.isprintable():
         raise BadRequest(
             f"{who}: a lease wants a holder, printable and of at most {_HOLDER_CHARS} characters; "

@@ -212,7 +212,7 @@ def serve(
 ) -> tuple[grpc.Server, Service]:
     """A started server at a gRPC address such as unix:/run/testctl/sender.sock.
 
-    service      one that lends; without it an agent that gives no leases
+    service      a service with leases; without it the agent has no leases
     credentials  of TLS; with them `controllers` are the names of those who may call
     """
     service = service or Service(state, most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service is made of, whoever starts it."""
+"""The state of a service, independent of how it is started."""
 
 from __future__ import annotations
 

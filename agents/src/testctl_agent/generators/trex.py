@@ -51,7 +51,7 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
     reasons = [f"{name}: TRex has no such setting" for name in _NEVER if asked(options, name)]
     if not asked(options, "rate"):
-        reasons.append("rate: TRex has to be told one")
+        reasons.append("rate: TRex needs one")
     other = "write_size" if _kind(options) == "astf" else "bytes"
     if asked(options, other):
         reasons.append(f"{other}: a load of kind {_kind(options)} has none")

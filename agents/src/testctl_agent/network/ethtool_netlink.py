@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a NIC can be asked and told by ethtool's generic netlink: rings, queues, coalescing, pause, features.
+"""Reads and sets a NIC over ethtool's generic netlink: rings, queues, coalescing, pause, features.
 
 A group of settings is data: the message that asks, the message that sets, and an attribute for each
 value.  What a device has not is not in its reply, so the reply is the capability as well.

@@ -89,7 +89,7 @@ def string(data: bytes) -> str:
 
 
 class Netlink:
-    """A socket to one of the kernel's families, routing and traffic control unless told (a context manager)."""
+    """A socket to one of the kernel's families, by default routing and traffic control (a context manager)."""
 
     def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)

@@ -268,8 +268,8 @@ def parse_red(options: bytes) -> tuple[int, int]:
 def netem_options(rate_bps: int, delay_ns: int, limit: int, note: int) -> bytes:
     """A link: `rate_bps` (0: none), then `delay_ns`; at most `limit` packets in both.
 
-    `note` goes where netem keeps the correlation of its jitter, which without jitter has no
-    effect: room for a number that has to be read back.
+    `note` goes where netem keeps the correlation of its jitter, which has no effect without
+    jitter, so it can hold a number that has to be read back.
     """
     rate = bytes_per_second(rate_bps) if rate_bps else 0
     options = struct.pack("=6I", min(delay_ns // TICK_NS, _U32_MOST), limit, 0, 0, 0, 0)

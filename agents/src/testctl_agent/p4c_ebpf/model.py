@@ -72,7 +72,7 @@ class Header:
 
     @property
     def room(self) -> int:
-        """The power of two that the verifier is told `extra` is at most."""
+        """The power of two that bounds `extra` for the verifier."""
         return 1 << (self.extra - 1).bit_length() if self.extra else 0
 
     @property

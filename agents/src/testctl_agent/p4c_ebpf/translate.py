@@ -10,7 +10,7 @@ their own egress.  What differs, because the packet's departure is known when it
 - the port model is charged with the packet as ingress left it.
 - a field of a header that isn't valid reads as 0 and keeps no assignment, as with simple_switch's
   --ret-zero-on-invalid-hdr-read.
-- registers have no lock: one flow's direction enters by one port, and whoever attaches the program has
+- registers have no lock: one flow's direction enters by one port, and the caller who attaches the program has
   a port's packets come one after the other.
 """
 

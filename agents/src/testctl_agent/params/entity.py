@@ -22,7 +22,7 @@ class Entity:
     devices   a host's network devices, all ports of a switch, the one device of a port
     proc, sys where the namespace's /proc and /sys are (frozen trees in tests)
     backend   the back end of the switch that this is, or that this is a port of
-    notes     facts from whoever started the agent: "kernel" is the name it was booted under
+    notes     facts from the process that started the agent: "kernel" is the name it was booted under
     """
 
     name: str

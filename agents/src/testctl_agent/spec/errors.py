@@ -9,7 +9,7 @@ from testctl_agent.spec.untrusted import words
 class TestctlError(Exception):
     """Base of every error that is reported to a user without a traceback.
 
-    Its text may be an agent's, a compiler's or a kernel's: what a terminal would act on is taken out of it.
+    Its text may come from an agent, a compiler or a kernel, so terminal controls are removed.
     """
 
     __test__ = False  # not a test, whatever its name says to pytest
@@ -26,7 +26,7 @@ class PlanError(TestctlError):
 
 
 class TestbedError(TestctlError):
-    """The testbed is broken, or can't do what it said it could."""
+    """The testbed is broken, or does not support what it declared."""
 
     __test__ = False
 
@@ -36,7 +36,7 @@ class ApplyError(TestbedError):
 
 
 class Unavailable(ApplyError):
-    """A value that this kernel or machine can't have, whatever is tried: a point that wants it can't be had here."""
+    """A value that this kernel or machine does not support: a point that needs it is skipped here."""
 
 
 class ProgramError(TestctlError):

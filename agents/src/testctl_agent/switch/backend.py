@@ -25,7 +25,7 @@ PORT_PARAMETERS = ("rate", "delay", "buffer", "ecn_threshold", "framing")
 """What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set."""
 
 SWITCH_PARAMETERS = ("fate", "flows")
-"""What is said of the switch itself, as text; its port is ""."""
+"""A parameter of the switch itself, as text; its port is ""."""
 
 UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,

@@ -129,5 +129,5 @@ class NetemBackend:
 
 
 def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> NetemBackend:
-    """`forwarding` is not used: the bridge was told."""
+    """`forwarding` is not used: the bridge has the addresses."""
     return NetemBackend(ports)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or compiled here.
 
-In a lab there is no time to compile: the object is made before, and the lab is told where it lies.
+In a lab there is no time to compile: the object is compiled before, and the lab gets its path.
 """
 
 from __future__ import annotations

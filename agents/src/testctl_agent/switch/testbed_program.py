@@ -47,7 +47,7 @@ def groups(ports: Iterable[int]) -> dict[int, tuple[int, ...]]:
 
 
 def forwarding(ports: Mapping[str, int], stations: Mapping[str, str], *, flood: bool = True) -> tuple[Entry, ...]:
-    """Rows for the stations (MAC → device) behind the devices (→ port), and to `flood` group addresses."""
+    """Rows for the hosts (MAC → device) behind the devices (→ port), and to `flood` group addresses."""
     rows = [Entry("forward", {"destination": Exact(EVERYBODY)}, "flood", {"group": 0})] if flood else []
     for mac, device in stations.items():
         if device not in ports:
@@ -145,7 +145,7 @@ def _mac(text: str) -> int:
 
 
 def _fitting(who: str, rows: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The rows, if their tables have room for them and no two have the same key."""
+    """The rows, if they fit into their tables and no two have the same key."""
     seen: set[tuple[str, tuple[tuple[str, Key], ...], int]] = set()
     for row in rows:
         same = (row.table, tuple(sorted(row.keys.items(), key=lambda pair: pair[0])), row.priority)

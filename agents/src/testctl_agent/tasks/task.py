@@ -80,7 +80,7 @@ class ProgramTask:
     """A Task that is one program.
 
     name          who it is in an error
-    read          the result, from the exit code and what it said (stderr, or the announced
+    read          the result, from the exit code and its output (stderr, or the announced
                   stream); raises TestbedError when it failed
     announcement  start() waits for it; None: ready once `ready` says so
     ready         called with this task and how long it may take, before start() returns

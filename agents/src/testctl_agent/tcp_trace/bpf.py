@@ -21,7 +21,7 @@ _TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy
 
 
 def unavailable(root: Path = Path("/")) -> str:
-    """What a running kernel lacks for the trace by BPF, in words; empty: nothing.  It is tried, once, by who may."""
+    """What a running kernel lacks for the trace by BPF; empty: nothing.  It is tried, once, by who may."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)
     if not types:
@@ -52,7 +52,7 @@ def _refused() -> str:
 class BpfTrace:
     """tcp_trace.c, loaded and attached; close() takes it off.
 
-    `ring` is the map with the events, for whoever drains it.  Raises ProgramError when it does not compile,
+    `ring` is the map with the events, for its reader.  Raises ProgramError when it does not compile,
     TestbedError when the kernel does not take it.
     """
 

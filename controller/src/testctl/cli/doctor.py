@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine needs, what it lacks, and the command that mends it."""
+"""Checks what a machine needs, and names the command that installs what is missing."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ KERNELS = ("6.12", "6.1")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at.  `mend` is a command; optional things do not make the doctor fail."""
+    """One requirement and its state.  `fix` is a command; an optional one does not make the doctor fail."""
 
     what: str
     ok: bool
     got: str
-    mend: str = ""
+    fix: str = ""
     optional: bool = False
 
 
@@ -102,8 +102,8 @@ def _kernels() -> list[Finding]:
         except TestctlError:
             kernel = None
         if kernel is None and not tarball.is_file():
-            mend = _install(f"linux-source-{name}")
-            findings.append(Finding(f"source of kernel {name}", False, f"no {tarball}", mend, optional))
+            fix = _install(f"linux-source-{name}")
+            findings.append(Finding(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
         got = str(kernel.binary) if kernel else "not built"
         findings.append(Finding(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
     return findings
@@ -134,6 +134,6 @@ def _rack() -> list[Finding]:
     found = {name: (ansible(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
     found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
     return [
-        Finding(f"rack: {name}", bool(where), where or "not found", mend, optional=True)
-        for name, (where, mend) in found.items()
+        Finding(f"rack: {name}", bool(where), where or "not found", fix, optional=True)
+        for name, (where, fix) in found.items()
     ]

@@ -25,7 +25,7 @@ def lab_memory(plan: Plan) -> tuple[int, int]:
 def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     """Points, coverage, estimate and what would be set, for a person or as JSON.
 
-    places: the station of each entity, on a rack
+    places: the machine of each entity, on a rack
     """
     said, (need_mb, given_mb) = overview(plan), lab_memory(plan)
     if as_json:
@@ -62,11 +62,11 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
 
 def _memory(need_mb: int, given_mb: int) -> str:
-    """What a lab needs and is given, and how many this machine has room for."""
+    """The memory that a lab needs and gets, and how many labs fit into this machine's memory."""
     from testctl.lab import memory
 
     free = memory.free_mb()
-    room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, room for {free // need_mb} at once"
+    room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
     return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {room}"
 
 

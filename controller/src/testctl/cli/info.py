@@ -57,7 +57,7 @@ def schema() -> None:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say what is missing on this machine, and the command that mends it."""
+    """Say what is missing on this machine, and the command that fixes it."""
     from testctl.cli.doctor import examine
 
     found = examine()
@@ -68,7 +68,7 @@ def doctor(as_json: AsJson = False) -> None:
             mark = "ok     " if finding.ok else "absent " if finding.optional else "MISSING"
             print(
                 f"{mark}  {finding.what}: {finding.got}"
-                + ("" if finding.ok else f"\n         mend it with: {finding.mend}")
+                + ("" if finding.ok else f"\n         fix it with: {finding.fix}")
             )
     sys.exit(0 if all(f.ok or f.optional for f in found) else 3)
 

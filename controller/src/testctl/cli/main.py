@@ -71,7 +71,7 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output (head, less) has seen enough.
+        # The reader of the output (head, less) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:  # noqa: BLE001  the last one who can say it in a sentence

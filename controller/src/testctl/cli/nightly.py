@@ -36,14 +36,14 @@ def nightly(
         int | None, typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor)")
     ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
-    resume: Annotated[bool, typer.Option("--resume", help="take the points of a night that was interrupted")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="reuse the points of an interrupted run")] = False,
     like: Annotated[
-        Path | None, typer.Option("--like", metavar="RUN", help="the points of this night, whatever the clock says")
+        Path | None, typer.Option("--like", metavar="RUN", help="the points of this run, without a time limit")
     ] = None,
     captures: Annotated[bool, typer.Option("--captures", help="keep the captures too")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the most valuable points of a plan that fit into a budget, and say what changed since the last night."""
+    """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
     from testctl.system import checkout
 
     budget_s = seconds(budget)
@@ -133,7 +133,7 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
     print_summary(now, console)
     _print_coverage(now, console)
     if before is None:
-        console.print("\nthe first night of this plan here: there is nothing to compare with")
+        console.print("\nthe first nightly run of this plan here: there is nothing to compare with")
         return
     console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
     found = compare_runs(before, now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl restore: put a rack back as it was, whatever happened to whoever changed it."""
+"""testctl restore: restores every host and switch of a rack, also after a crash of the controller."""
 
 from __future__ import annotations
 

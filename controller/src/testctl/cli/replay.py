@@ -24,7 +24,7 @@ def replay(
         Literal["headers", "full"], typer.Option("--packets", help="full: capture whole packets at every host")
     ] = "headers",
     events: Annotated[bool, typer.Option("--events", help="record every TCP event of every host")] = False,
-    kernel_log: Annotated[bool, typer.Option("--kernel-log", help="keep what the lab's kernel said")] = False,
+    kernel_log: Annotated[bool, typer.Option("--kernel-log", help="keep the messages of the lab's kernel")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<time>-<plan>-<point>")
     ] = None,

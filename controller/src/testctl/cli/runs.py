@@ -144,15 +144,15 @@ def run(
 
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:
-    """Said once of a run whose points were all skipped, with the command that leaves out what can't be had."""
+    """The message for a run whose points were all skipped, with the command that leaves out what is not supported."""
     from testctl.results.provenance import command_without
 
     reasons = list(dict.fromkeys(point.reason for point in done.points))
     more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
     lacking = {(entity, name) for point in done.points for entity, name in point.outcome.get("lacking", [])}
     command = command_without(chosen, lacking)
-    mending = f"\nwithout what can't be had here:\n  {command}" if command else ""
-    return f"warning: nothing was measured, every point was skipped: {reasons[0]}{more}{mending}"
+    remedy = f"\nwithout what can't be had here:\n  {command}" if command else ""
+    return f"warning: nothing was measured, every point was skipped: {reasons[0]}{more}{remedy}"
 
 
 def _judged(run: Run) -> Callable[[str], None]:

@@ -32,11 +32,11 @@ def upload(
         Path | None, typer.Option("--credentials", help="YAML with token, or user and password; mode 0600")
     ] = None,
     spool: Annotated[Path | None, typer.Option("--spool", help="where batches wait while the server is away")] = None,
-    spool_limit: Annotated[str, typer.Option("--spool-limit", help="room for batches that wait")] = "1GB",
+    spool_limit: Annotated[str, typer.Option("--spool-limit", help="maximum size of the spool")] = "1GB",
     attempts: Annotated[int, typer.Option("--attempts", min=1, max=20, help="how often a batch is tried")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
 ) -> None:
-    """Write a run to InfluxDB: points, metrics, series.  Twice is as good as once.
+    """Write a run to InfluxDB: points, metrics, series.  Idempotent: uploading a run again changes nothing.
 
     What the server can't take now waits on disk and goes first next time.  Exit 3 when batches wait or were refused.
     """

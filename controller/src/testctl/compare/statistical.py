@@ -20,7 +20,7 @@ _ORDER = ("pass", "skip", "fail", "invalid", "broken")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one metric of one cell.
+    """The verdict on one metric of one cell.
 
     p_adjusted  corrected for the number of comparisons
     direction   of a change, "other" where the metric prefers neither or the sides overlap evenly

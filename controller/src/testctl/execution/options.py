@@ -14,7 +14,7 @@ class Options:
     out      the run's directory; None: a new one below results_dir
     resume   take finished points from earlier runs below results_dir
     runs     which of these: a pattern of their names
-    drawers  processes that draw the report, if more than jobs
+    drawers  number of processes that draw the report, if more than jobs
     """
 
     results_dir: Path

@@ -28,7 +28,7 @@ class Pool(Protocol):
     """Where points are worked on, several at once."""
 
     def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
-        """Takes a point whenever there is room for one, so that few are under way however many there are.
+        """Takes a point whenever a slot is free, so that only a few are in progress, however large the plan is.
 
         Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
         """

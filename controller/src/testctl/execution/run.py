@@ -27,7 +27,7 @@ SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 
 
 class Progress(Protocol):
-    """Is told how a run goes on."""
+    """Receives the progress of a run."""
 
     def __enter__(self) -> Any: ...
 
@@ -124,7 +124,7 @@ class _Going:
     def _ended(self, point: Point, found: RunPoint, wall_s: float | None = None) -> None:
         """Show the verdict by what the plan expects of the point alone.  wall_s: None for one of an earlier run."""
         alone = verdict_alone(self.plan, point, found.measured)
-        if alone is not None and alone.verdict == "fail":  # for whoever looks at the run while it goes on
+        if alone is not None and alone.verdict == "fail":  # for readers of the run in progress
             found = set_verdict(found, alone.verdict, alone.reason)
         self.found[point.id] = found
         shown = layout.UNJUDGED if alone is None else alone.verdict

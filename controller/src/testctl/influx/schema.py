@@ -52,7 +52,7 @@ MEASUREMENTS = {
             "one an expectation of the plan",
             (*RUN_TAGS, "expectation", "verdict"),
             {
-                "points": "how many points it was held against",
+                "points": "how many points it was compared with",
                 "failed": "1 when its verdict is fail, else 0",
                 "detail": "why",
             },

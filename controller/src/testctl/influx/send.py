@@ -21,7 +21,7 @@ MOST_PAUSE_S = 30.0
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_THE_BATCH = frozenset({400, 413, 422})
 _NO_POLICY = "retention policy not found"
-"""What InfluxDB 1 says with 500, which is otherwise said of what passes."""
+"""An error of InfluxDB 1 with status 500 that is permanent; other errors with 500 are temporary."""
 
 
 class Away(TestbedError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that wait on disk for their server: whole files, in order, none twice, in bounded room.
+"""The spool of batches for a server that is not available: complete files, in order, none twice, of bounded size.
 
 One directory a target; `<number>-<digest>.lp.gz` are the batches, refused/ holds those that the server will never take.
 """
@@ -28,7 +28,7 @@ _PLACE = "target.txt"
 
 
 class SpoolFull(TestbedError):
-    """There is no room for another batch."""
+    """The spool is full."""
 
 
 class DamagedBatchError(TestctlError):

@@ -25,7 +25,7 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Options:
-    """How to upload: where batches wait and in how much room, how long to try, and how large a batch is at most."""
+    """Options of an upload: the spool and its size, the number of attempts, and the maximum size of a batch."""
 
     spool: Path
     limit: Bytes
@@ -84,7 +84,7 @@ def upload(
     """Write all that waits for the target and then all lines; `say` gets a line of progress now and then.
 
     Nothing is lost: a batch is on the server, in the spool or in its refused/.  Raises NotAllowed when the server
-    takes nothing as things are, SpoolFull when there is no room to wait.
+    refuses everything, SpoolFull if the spool is full.
     """
     done = Done()
     with (

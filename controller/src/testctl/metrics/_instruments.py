@@ -54,7 +54,7 @@ def _ends(result: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def generator_bytes(result: Any) -> tuple[int | None, int | None]:
-    """(bytes the sender's application wrote, bytes the receiver's read), None where not said."""
+    """(bytes the sender's application wrote, bytes the receiver's read), None where not reported."""
     ends = {end["role"]: end["bytes"] for end in _ends(result) if "role" in end and "bytes" in end}
     return ends.get("sender"), ends.get("receiver")
 

@@ -42,7 +42,7 @@ class LastRun:
 
 
 def nightly_runs(results: Path, plan: str) -> list[Path]:
-    """The complete nightly runs of a plan, the oldest first; what can't be read is passed over."""
+    """The complete nightly runs of a plan, oldest first; unreadable ones are skipped."""
     found = []
     for path in sorted(results.glob(f"*-{plan}")):
         if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: read, checked, expanded to points, and held against results."""
+"""Plans: reading, checks, expansion to points, and judging of results."""
 
 from testctl.core.point import Point
 from testctl.core.topology import Topology

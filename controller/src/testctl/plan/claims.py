@@ -94,7 +94,7 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
 
     expectations: their verdicts, which `evaluate` returns
 
-    A published number is held against the mean over points and flows.  With the quantifier `some`
+    A published number is compared with the mean over points and flows.  With the quantifier `some`
     points without a value are left out, with `every` they make the claim "not measured"; points that
     were skipped never count.
     """

@@ -76,10 +76,10 @@ class PlanSession:
                 self._writers[path] = self._begin(plan)
                 place = self._writers[path].path
 
-            def bed(plan: Plan = plan) -> Any:
+            def make_testbed(plan: Plan = plan) -> Any:
                 return choose(self._testbed, plan.points, jobs=jobs)
 
-            found[path] = SharedRun(plan, place, bed)
+            found[path] = SharedRun(plan, place, make_testbed)
         return found
 
     def _begin(self, plan: Plan) -> RunWriter:

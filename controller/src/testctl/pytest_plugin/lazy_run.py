@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run whose points several processes ask for: each point is run once, by whoever asks first."""
+"""A run whose points several processes request: each point is run once, by the first process that needs it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from testctl.testbeds.bed import Bed
 
 
 class SharedRun:
-    """A run in progress at `path`, whoever made it; `bed` makes the testbed when a point is first to be run."""
+    """A run in progress at `path`, created by any of the processes; `make_testbed` is called for the first point."""
 
-    def __init__(self, plan: Plan, path: Path, bed: Callable[[], Bed]) -> None:
+    def __init__(self, plan: Plan, path: Path, make_testbed: Callable[[], Bed]) -> None:
         self.plan = plan
         self.path = path
-        self._make_bed = bed
+        self._make_testbed = make_testbed
 
     @cached_property
     def _bed(self) -> Bed:
-        return self._make_bed()
+        return self._make_testbed()
 
     def result(self, point: Point) -> RunPoint:
         """The point's result: of this run so far, or it is run now.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a file of an entity's raw output is, what is in one of JSON or of records, and what its collector said."""
+"""Finds and reads an entity's raw files (JSON or records), and the results of its collectors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def said_of(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str, Any]:
-    """What the collector of an entity said at its end; {} when it did not run, or not to the end."""
+    """The result of a collector of an entity; {} if it did not run, or not to the end."""
     said = outcome.get("notes", {}).get(f"{entity}: {collector}")
     if isinstance(said, str):
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads what a kernel traced of its TCP: struct tcp_event (tcp_event.h of the agents) after struct tcp_event.
 
-How many, in which layout, and the clock is said by the collector's result, which the outcome keeps under notes as
+The collector's result has their number, the layout and the clock; the outcome keeps it under notes as
 "HOST: tcp_events":
 
     {"layout": 1, "records": n, "lost": n, "clock_offset_ns": realtime - monotonic}
@@ -56,7 +56,7 @@ def read_tcp_events(
     """The table (schema TCP_EVENTS, sorted by time; None: nobody traced) and notes.
 
     files: host -> file.  Connections that belong to no flow are left out.  Raises RecordsError: an unknown layout,
-    a kind or state that there is not, more events than were said.
+    an unknown kind or state, more events than were reported.
     """
     if not files:
         return None, []
@@ -94,12 +94,12 @@ def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -
     kind = LAYOUTS.get(said.get("layout", 0))
     if kind is None:
         ours = ", ".join(map(str, LAYOUTS))
-        raise RecordsError(path, f"want events of layout {ours}; its collector said {said.get('layout', 'nothing')}")
+        raise RecordsError(path, f"want events of layout {ours}; the collector has {said.get('layout', 'nothing')}")
     events, cut = read_records(path, kind)
     count = len(events)
     written = int(said.get("records", count))
     if count > written:
-        raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as the collector said; got {count}")
+        raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as reported; got {count}")
     for field, known in (("kind", len(KINDS)), ("state", len(TCP_STATES))):
         odd = np.flatnonzero(events[field] >= known)
         if len(odd):
@@ -108,7 +108,7 @@ def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -
     if count < written or cut:
         notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
     if lost := int(said.get("lost", 0)):
-        notes.append(f"{where}: tcp_events lacks {lost} packets or events: no room, or not shown by the kernel")
+        notes.append(f"{where}: tcp_events lacks {lost} packets or events: no buffer space, or not reported")
     return events
 
 

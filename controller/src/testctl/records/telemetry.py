@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a switch's telemetry: one record a packet that it handled, whatever became of it.
 
-telemetry.bin holds records of one size, little-endian and packed; what is at which byte is said by
+telemetry.bin holds records of one size, little-endian and packed; the byte layout is described by
 the collector's result, which the outcome keeps under notes as "SWITCH: telemetry":
 
     {"layout": [{"name", "offset", "bytes"}…], "records": n, "lost": n, "clock_offset_ns": realtime - monotonic, …}
@@ -75,7 +75,7 @@ def read_telemetry(path: Path, said: Mapping[str, Any]) -> Telemetry:
     records, cut = read_records(path, kind)
     written = said.get("records", len(records))
     if len(records) != written:
-        got = f"want {written} records of {kind.itemsize} bytes, as the collector said; got {len(records)}"
+        got = f"want {written} records of {kind.itemsize} bytes, as reported; got {len(records)}"
         raise RecordsError(path, got)
     fields = {name: np.ascontiguousarray(records[name]) for name in kind.names or ()}
     return Telemetry(fields, int(said.get("clock_offset_ns", 0)), int(said.get("lost", 0)), cut)
@@ -84,7 +84,7 @@ def read_telemetry(path: Path, said: Mapping[str, Any]) -> Telemetry:
 def _record(path: Path, layout: Any) -> np.dtype[Any]:
     """The record as numpy reads it."""
     if not isinstance(layout, list) or not all(isinstance(item, Mapping) for item in layout) or not layout:
-        raise RecordsError(path, "want a layout in what its collector said; got none")
+        raise RecordsError(path, "want a layout in its collector's result; got none")
     names = [str(item["name"]).rpartition(".")[2] for item in layout]
     if missing := [name for name in NEEDED if name not in names]:
         raise RecordsError(path, f"want fields {', '.join(missing)} in the layout; got {', '.join(names)}")

@@ -15,7 +15,7 @@ from testctl.records.digest import RANDOM, digest_of
 from testctl.records.schema import NAMES
 
 NAMED = ("time_ns", "where", "flow", "conn", "direction", "seq", "ack", "length")
-"""Columns by which a packet is told to a person."""
+"""Columns that describe a packet in messages."""
 
 
 @dataclass(frozen=True)

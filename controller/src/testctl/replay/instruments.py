@@ -45,7 +45,7 @@ class Instruments:
 
 @dataclass(frozen=True)
 class InstrumentedLab(LabTestbed):
-    """The lab with instruments; its points are told by their code key from those of a run."""
+    """The lab with instruments; the code key distinguishes its points from those of a run."""
 
     instruments: Instruments = Instruments()
 

@@ -92,7 +92,7 @@ def verdict_text(claim: Claim) -> Text:
 
 
 def reasons(claims: Sequence[Claim]) -> list[Text]:
-    """A line for each claim that is not as published: why, or that nobody has said."""
+    """A line for each claim that is not as published: the reason, or that the plan has none."""
     return [
         Text.assemble(verdict_text(claim), "  ", (claim.claim, "bold"), f"  {reason(claim)}")
         for claim in claims

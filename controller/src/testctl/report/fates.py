@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fates as the report shows them: what was asked and happened, and the packets that they befell."""
+"""Packet actions in the report: requests and results, and the affected packets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testctl.records.schema import DROPPED, FATES, Array, Ints
 from testctl.results import Run, RunPoint
 
 MOST_PACKETS = 60
-"""Packets of one fate that are listed; of more it is said how many there were."""
+"""Maximum number of listed packets of one action; the others are only counted."""
 
 MOST_RULES = 12
 """Rules that the terminal lists."""

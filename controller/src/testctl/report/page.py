@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes report.html: one file that needs nothing else, offline, with everything a plan said escaped."""
+"""Writes report.html: one self-contained file, with all text of a plan escaped."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
 
 
 def environment() -> Environment:
-    """For templates of this directory: all that a plan said is escaped."""
+    """Environment for the templates of this directory, with autoescape."""
     return Environment(
         loader=PackageLoader("testctl.report", "."),
         autoescape=True,

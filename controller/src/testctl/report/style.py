@@ -62,7 +62,7 @@ CLAIM_LOOKS = {
 """How a paper's claim looks."""
 
 OUTLYING = 100
-"""A value of so many medians leaves the others no room on a linear axis."""
+"""A value of so many medians makes the others invisible on a linear axis."""
 
 
 @dataclass(frozen=True)

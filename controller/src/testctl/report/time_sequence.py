@@ -72,7 +72,7 @@ class TimeSequence:
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """From the first packet to the last, with a little room."""
+        """From the first packet to the last, with a small margin."""
         times = [part.time_ns for part in (self.data, self.again, self.una) if len(part.time_ns)]
         first, last = min((int(t[0]) for t in times), default=0), max((int(t[-1]) for t in times), default=1)
         room = max((last - first) // 50, 1)

@@ -21,7 +21,7 @@ def machine() -> dict[str, Any]:
 def newest(results: Path, testbed: str) -> dict[str, Any] | None:
     """The newest noise of this machine and testbed below a directory of results; None when there is none.
 
-    A file that can't be read is passed over.
+    A file that can't be read is skipped.
     """
     found: dict[str, Any] | None = None
     for path in results.glob(f"*/{FILE}"):

@@ -99,10 +99,10 @@ def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
         raise TestbedError(f"{run}: the run is complete; results are never changed afterwards")
     if (verdict, reason) == (point.verdict, point.reason):
         return point
-    path, said = point.path / layout.VERDICT, {**point.said, "verdict": verdict, "reason": reason}
+    path, said = point.path / layout.VERDICT, {**point.verdict_file, "verdict": verdict, "reason": reason}
     with told(path, f"the verdict of point {point.id} was lost"):
         write_json(path, said)
-    return replace(point, verdict=verdict, reason=reason, said=said)
+    return replace(point, verdict=verdict, reason=reason, verdict_file=said)
 
 
 def _check_verdict(point_id: str, verdict: str) -> None:

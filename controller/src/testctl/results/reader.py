@@ -29,7 +29,7 @@ class RunPoint:
 
     tuples   [(entity, parameter, value)] as in the plan's point
     metrics  {"<flow>" or "*": {metric: number, text or None (NaN)}}
-    said     verdict.json
+    verdict_file  the content of verdict.json
     repeat   which repetition of the plan it is, from 0
     """
 
@@ -42,7 +42,7 @@ class RunPoint:
     wall_s: float
     virtual_s: float
     metrics: Mapping[str, Mapping[str, float | str | None]]
-    said: Mapping[str, Any]
+    verdict_file: Mapping[str, Any]
     repeat: int = 0
 
     @cached_property
@@ -64,14 +64,15 @@ class RunPoint:
 
     @property
     def measured(self) -> Measured:
-        """What it is judged by: its measurement before any expectation; of older runs, which don't say, as judged."""
-        said = Judgement.from_json(self.said.get("measured") or {"verdict": self.verdict, "reason": self.reason})
-        return Measured(said.verdict, said.reason, self.metrics)
+        """The measurement before any expectation; for older runs, which do not have it, the verdict."""
+        judged = {"verdict": self.verdict, "reason": self.reason}
+        measured = Judgement.from_json(self.verdict_file.get("measured") or judged)
+        return Measured(measured.verdict, measured.reason, self.metrics)
 
     @property
     def kernel(self) -> str:
         """The release of the kernel that ran; "" where none did."""
-        found = self.said.get("kernel")
+        found = self.verdict_file.get("kernel")
         return str((read_json(self.path / layout.OUTCOME).get("kernel") or "") if found is None else found)
 
     def state(self, when: str) -> Mapping[str, Any]:
@@ -119,8 +120,8 @@ class RunPoint:
             "virtual_s": self.virtual_s,
             "metrics": {flow: dict(values) for flow, values in self.metrics.items()},
         }
-        if "reused_from" in self.said:
-            entry["reused_from"] = self.said["reused_from"]
+        if "reused_from" in self.verdict_file:
+            entry["reused_from"] = self.verdict_file["reused_from"]
         return entry
 
 
@@ -212,7 +213,7 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
             wall_s=float(said.get("wall_s", 0.0)),
             virtual_s=float(said.get("virtual_s", 0.0)),
             metrics=_shared(read_json(path / layout.METRICS, shapes.VALUES)),
-            said=said,
+            verdict_file=said,
             repeat=point.get("repeat", 0),
         )
         found.measured  # noqa: B018  read now: what it says may be no verdict

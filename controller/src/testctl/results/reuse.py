@@ -28,10 +28,10 @@ class UnusableError(TestctlError):
 
 @dataclass(frozen=True)
 class Kept:
-    """A point of an earlier run, complete or not; `said` is its verdict.json, {} where that can't be read."""
+    """A point of an earlier run, complete or not; `verdict_file` is the content of verdict.json, {} if unreadable."""
 
     path: Path
-    said: Mapping[str, Any]
+    verdict_file: Mapping[str, Any]
 
     @property
     def run(self) -> str:
@@ -74,7 +74,7 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
 
     code_key, records: of the code at hand, as in PointResult
     """
-    said = kept.said
+    said = kept.verdict_file
     if not said:
         return f"{layout.VERDICT} can't be read"
     if said.get("format") != FORMAT:
@@ -97,11 +97,11 @@ def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> Mappi
     code_key, analysis: of the code at hand, as in PointResult
     """
     kept = Kept(path, _said(path / layout.VERDICT))
-    if unusable(kept, code_key, analysis["records"]) or kept.said["analysis"] != analysis:
+    if unusable(kept, code_key, analysis["records"]) or kept.verdict_file["analysis"] != analysis:
         return {}
-    if difference(path, kept.said.get("files")):
+    if difference(path, kept.verdict_file.get("files")):
         return {}
-    return {**kept.said, **kept.said["measured"]}
+    return {**kept.verdict_file, **kept.verdict_file["measured"]}
 
 
 def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
@@ -119,13 +119,13 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
     with told(final, f"point {final.name} of {kept.run} was not taken over"):
         try:
             shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
-            records = _checked(temporary, kept.said)
-            computed = bool(kept.said["analysis"] != analysis)
+            records = _checked(temporary, kept.verdict_file)
+            computed = bool(kept.verdict_file["analysis"] != analysis)
             if computed:
                 _compute(temporary, records, again)
-            verdict = {**kept.said, **kept.said["measured"], "analysis": analysis}
-            verdict["files"] = manifest_of(temporary) if computed else kept.said["files"]
-            verdict["reused_from"] = kept.said.get("reused_from") or kept.run
+            verdict = {**kept.verdict_file, **kept.verdict_file["measured"], "analysis": analysis}
+            verdict["files"] = manifest_of(temporary) if computed else kept.verdict_file["files"]
+            verdict["reused_from"] = kept.verdict_file.get("reused_from") or kept.run
             write_json(temporary / layout.VERDICT, verdict)
             durable.publish(temporary, final)
         except BaseException:

@@ -32,7 +32,7 @@ def build_summary(
     points        in the order of the plan; None: as they lie on disk, in that of `order`
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids]}]
-    claims        what a paper published, held against the points (testctl.plan.Claim)
+    claims        published values of a paper, compared with the points (testctl.plan.Claim)
     provenance    further entries (testctl.results.provenance)
     """
     if points is None:

@@ -33,7 +33,7 @@ def begin_work(run: Path) -> None:
     A run of theirs that has no finished point goes too, and an A/A check.
     """
     for kind in (layout.IN_PROGRESS, layout.CHECK):
-        for work in temporary.sweep(run.parent.glob(f"*{kind}/{WORK}")):
+        for work in temporary.remove_abandoned(run.parent.glob(f"*{kind}/{WORK}")):
             RunWriter(work.parent, work.parent, None).discard()
     with told(run, "nothing was run"):
         (run / WORK).mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as the page lists them, and one run with its points; what is damaged is said, and the rest is shown."""
+"""The list of runs, and one run with its points; damaged parts are marked, and the others are shown."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
             wall_s=float(entry.get("wall_s") or 0),
             virtual_s=float(entry.get("virtual_s") or 0),
             metrics=entry.get("metrics") or {},
-            said=entry,
+            verdict_file=entry,
             repeat=asked.get("repeat", 0),
         )
     except TestctlError as error:

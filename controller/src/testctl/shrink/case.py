@@ -30,7 +30,7 @@ class Case:
 
     plan         the run's plan, as it was run
     point        the point in that plan, and `found`, what the run has of it
-    expectation  the one that it is held against, and `raw`, as the plan has it
+    expectation  the expectation that judges it, and `raw`, as the plan has it
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
     than         tuple's key -> the value at the point that the expectation compares with
     """

@@ -34,7 +34,7 @@ class Trial:
     """What became of the failure with these tuples.
 
     answer  stays; goes; unclear: they can't be run, or not be judged
-    words   what the expectation, or whoever refused them, said
+    words   the message of the expectation, or of the refusal
     ran     how many points were run for it: none where all were known
     """
 
@@ -53,16 +53,16 @@ class Trial:
 class Trials:
     """Every trial so far.
 
-    bed   makes the testbed for some points
-    told  is called after every trial
+    testbed_for  creates the testbed for some points
+    notify  is called after every trial
     most  runs of points that may be made; then SpentError
     """
 
     case: Case
     directory: Path
     pool: ProcessPoolExecutor
-    bed: Callable[[Sequence[Point]], Bed]
-    told: Callable[[Trial], None] = lambda trial: None
+    testbed_for: Callable[[Sequence[Point]], Bed]
+    notify: Callable[[Trial], None] = lambda trial: None
     most: int = 1000
     runs: int = 0
     made: dict[frozenset[tuple[str, str, str]], Trial] = field(default_factory=dict)
@@ -75,13 +75,13 @@ class Trials:
         for key, tuples in fresh.items():
             trial = self._ended(tuples, started[key])
             self.made[key] = trial
-            self.told(trial)
+            self.notify(trial)
         return [self.made[frozenset(tuples)] for tuples in batch]
 
     def _start(self, tuples: Tuples) -> tuple[Candidate, dict[str, Future[Tried]]] | TestctlError:
         try:
             found = candidate(self.case, tuples)
-            bed = self.bed(found.points)
+            bed = self.testbed_for(found.points)
         except (PlanError, TestbedError) as error:
             return error
         waiting: dict[str, Future[Tried]] = {}

@@ -59,8 +59,8 @@ def left_behind(named: Path = NAMED, homes: Path = HOMES) -> list[Path]:
     return [path for path in there if (owner := owner_of(path.name)) and not owner.alive()]
 
 
-def sweep() -> None:
-    """Remove what runs that were killed left.  Two that sweep at once do each other no harm."""
+def remove_abandoned() -> None:
+    """Remove the namespaces and files of killed runs.  Safe to call concurrently."""
     for path in left_behind():
         remove(path)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directories that are gone when the process that made them is: what a killed one leaves, the next start removes.
 
-Whoever uses such a directory holds a lock on a file in it, which the kernel gives up with the process, however that
+A process that uses such a directory holds a lock on a file in it, which the kernel releases with the process, however
+that
 ends and in whichever container it ran.
 """
 
@@ -59,15 +60,15 @@ def remove_mine() -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def sweep_temporary() -> None:
+def remove_temporary() -> None:
     """Remove the labs' directories whose process is dead."""
-    sweep(Path(tempfile.gettempdir()).glob(f"{LABS}*"))
+    remove_abandoned(Path(tempfile.gettempdir()).glob(f"{LABS}*"))
 
 
-def sweep(directories: Iterable[Path]) -> list[Path]:
-    """Remove those of this user's that nobody holds any more; which these were.
+def remove_abandoned(directories: Iterable[Path]) -> list[Path]:
+    """Remove this user's directories that no process holds any more; returns those.
 
-    One that was never held is left alone.  Two that sweep at once do each other no harm.
+    A directory that was never held is not removed.  Safe to call concurrently.
     """
     return [directory for directory in directories if _removed(directory)]
 

@@ -49,7 +49,7 @@ def kill_workers(pool: ProcessPoolExecutor) -> None:
         process.join(max(0.0, until - time.monotonic()))
         process.kill()
         process.join()
-    temporary.sweep_temporary()
+    temporary.remove_temporary()
 
 
 def _space() -> int:

@@ -46,9 +46,9 @@ def check_kernels(plan: Plan) -> None:
 
 
 def places(testbed: str, plan: Plan) -> dict[str, str]:
-    """Which station of a rack each entity of a plan would be, without reaching any; of other testbeds none.
+    """The machine of a rack for each entity of a plan, without calling any agent; {} for other testbeds.
 
-    Raises PlanError as a run would: a wrong inventory, no room.
+    Raises PlanError as a run would: a wrong inventory, or a plan that does not fit.
     """
     if testbed in NAMED:
         return {}

@@ -37,7 +37,7 @@ _PORT = re.compile(r".+:([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
-class Station:
+class Machine:
     """A host or a switch of the rack.
 
     device, address, mac  of a host, on the test network
@@ -61,18 +61,18 @@ class Station:
 
 @dataclass(frozen=True)
 class Rack:
-    """All stations by name; keys: where the controller's certificate lies."""
+    """All machines by name; keys: the directory of the controller's certificate."""
 
     path: Path
-    stations: Mapping[str, Station]
+    machines: Mapping[str, Machine]
     keys: Path
 
-    def of_kind(self, kind: str) -> list[Station]:
-        return [station for station in self.stations.values() if station.kind == kind]
+    def of_kind(self, kind: str) -> list[Machine]:
+        return [machine for machine in self.machines.values() if machine.kind == kind]
 
     def linked(self, a: str, b: str) -> bool:
-        """Whether a cable joins two stations."""
-        return b in self.stations[a].ports or a in self.stations[b].ports
+        """Whether a cable connects two machines."""
+        return b in self.machines[a].ports or a in self.machines[b].ports
 
 
 def ansible(program: str) -> str | None:
@@ -84,7 +84,7 @@ def ansible(program: str) -> str | None:
 def read_rack(path: Path) -> Rack:
     """The rack of an inventory (a directory or a file).
 
-    Raises PlanError with every problem, each with the station and the variable.
+    Raises PlanError with every problem, each with the machine and the variable.
     """
     if not path.exists():
         raise PlanError(
@@ -104,23 +104,23 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
     """The rack in what `ansible-inventory --list` printed.  Raises PlanError as read_rack does."""
     problems: list[str] = []
     variables = listed.get("_meta", {}).get("hostvars", {})
-    stations: dict[str, Station] = {}
+    machines: dict[str, Machine] = {}
     for group, kind in GROUPS.items():
         for name in _members(listed, group):
-            if name in stations:
+            if name in machines:
                 problems.append(f"{name}: want it in one of {', '.join(GROUPS)}; got both")
-            stations[name] = _station(name, kind, variables.get(name, {}), problems)
-    if not stations:
+            machines[name] = _machine(name, kind, variables.get(name, {}), problems)
+    if not machines:
         problems.append(f"want hosts in the groups {' and '.join(GROUPS)}; got none")
-    problems += _cables(stations)
-    problems += _twice(stations, "listen") + _twice(stations, "address") + _twice(stations, "mac")
-    keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in stations}
+    problems += _cables(machines)
+    problems += _twice(machines, "listen") + _twice(machines, "address") + _twice(machines, "mac")
+    keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in machines}
     if len(keys) != 1 or "" in keys:
         problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
     if problems:
         raise PlanError("\n".join(f"{path}: {problem}" for problem in problems))
     base = path if path.is_dir() else path.parent
-    return Rack(path, stations, base / keys.pop())
+    return Rack(path, machines, base / keys.pop())
 
 
 def _members(listed: Mapping[str, Any], group: str) -> list[str]:
@@ -132,7 +132,7 @@ def _members(listed: Mapping[str, Any], group: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _station(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Station:
+def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Machine:
     def text(variable: str) -> str:
         got = values.get(f"testctl_{variable}", "")
         if not isinstance(got, str) or not got:
@@ -150,7 +150,7 @@ def _station(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         if not isinstance(ports, dict) or not all(isinstance(device, str) for device in ports.values()):
             problems.append(f"{name}: testctl_ports: want {{who is at the other end: device}}; got {ports!r}")
             ports = {}
-        return Station(name, kind, listen, ports={str(to): device for to, device in ports.items()}, entity=entity)
+        return Machine(name, kind, listen, ports={str(to): device for to, device in ports.items()}, entity=entity)
     address, mac = text("address"), text("mac").lower()
     try:
         ipaddress.IPv4Address(address or "0.0.0.0")
@@ -158,24 +158,24 @@ def _station(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         problems.append(f"{name}: testctl_address: want an IPv4 address; got {address!r}")
     if mac and not _MAC.fullmatch(mac):
         problems.append(f"{name}: testctl_mac: want six bytes such as 02:00:00:00:00:01; got {mac!r}")
-    return Station(name, kind, listen, text("device"), address, mac, entity=entity)
+    return Machine(name, kind, listen, text("device"), address, mac, entity=entity)
 
 
-def _cables(stations: Mapping[str, Station]) -> list[str]:
+def _cables(machines: Mapping[str, Machine]) -> list[str]:
     return [
-        f"{station.name}: testctl_ports: {to!r} is none of {', '.join(stations)}"
-        for station in stations.values()
-        for to in station.ports
-        if to not in stations
+        f"{machine.name}: testctl_ports: {to!r} is none of {', '.join(machines)}"
+        for machine in machines.values()
+        for to in machine.ports
+        if to not in machines
     ]
 
 
-def _twice(stations: Mapping[str, Station], what: str) -> list[str]:
-    """Stations that share what each must have alone."""
+def _twice(machines: Mapping[str, Machine], what: str) -> list[str]:
+    """Machines that share a value that must be unique."""
     owners: dict[str, list[str]] = {}
-    for station in stations.values():
-        if value := getattr(station, what):
-            owners.setdefault(value, []).append(station.name)
+    for machine in machines.values():
+        if value := getattr(machine, what):
+            owners.setdefault(value, []).append(machine.name)
     return [
         f"testctl_{what} {value}: {' and '.join(names)} have it" for value, names in owners.items() if len(names) > 1
     ]

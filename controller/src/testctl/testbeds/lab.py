@@ -58,7 +58,7 @@ class LabTestbed:
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         PlanError when it has not a sysctl that they set; ProgramError.
         """
-        temporary.sweep_temporary()
+        temporary.remove_temporary()
         points = list(points)
         _compile()
         found = {}

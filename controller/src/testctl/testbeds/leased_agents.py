@@ -2,7 +2,8 @@
 """Agents of a rack: a lease on each, and a plan's names turned into theirs.
 
 A lease is renewed by a thread, four times while it lasts.  An agent that does not answer for most of
-that time, or not one call within CALL_S, is lost: its channel is closed, and whoever waits for a flow's end waits no
+that time, or not one call within CALL_S, is lost: its channel is closed, and a thread that waits for a flow's end waits
+no
 longer.
 """
 
@@ -48,7 +49,7 @@ CALLS = "TESTCTL_CALLS"
 
 
 class RemoteAgents(Agents):
-    """The agents of a placement's stations, by the plan's names.
+    """The agents of a placement's machines, by the plan's names.
 
     Used as a context, it holds a lease on each: `__enter__` raises TestbedError when one can't be
     had, with who has it.
@@ -66,7 +67,7 @@ class RemoteAgents(Agents):
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
-        super().__init__({name: open_channel(one, keys) for name, one in placement.stations.items()})
+        super().__init__({name: open_channel(one, keys) for name, one in placement.machines.items()})
 
     def __enter__(self) -> RemoteAgents:
         try:
@@ -88,8 +89,8 @@ class RemoteAgents(Agents):
         self.close()
 
     def words(self, name: str) -> str:
-        """Whom errors name: the station behind a plan's name."""
-        return str(self._placement.stations[name])
+        """The machine behind a plan's name, for errors."""
+        return str(self._placement.machines[name])
 
     def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
         if name in self._lost:
@@ -115,7 +116,7 @@ class RemoteAgents(Agents):
                 file.write(f"{time.time_ns()} {name} {method} {what}\n")
 
     def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
-        """One call; a stream of replies is read to its end by whoever asked for it."""
+        """One call; the caller reads a stream of replies to its end."""
         metadata = [(LEASE_KEY, self._tokens[name])] if name in self._tokens else []
         return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
 
@@ -146,7 +147,7 @@ class RemoteAgents(Agents):
         self._note(name, "Fetch", "ended")
 
     def _outward(self, name: str, request: Any) -> Any:
-        """The request in the words of the station."""
+        """The request with the machine's own names."""
         place = self._placement
         if isinstance(request, pb.ApplyRequest):
             copies = [
@@ -224,7 +225,7 @@ class RemoteAgents(Agents):
         return end
 
     def clock_steps(self, most_ns: int) -> list[str]:
-        """The stations whose clock moved against the controller's by more than that, in words."""
+        """Texts for the machines whose clock moved against the controller's by more than that."""
         for name in sorted(self._tokens.keys() - self._lost.keys()):
             with suppress(grpc.RpcError, ValueError):
                 self._renewal(name)()

@@ -14,7 +14,7 @@ from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.results.atomic import check_room, told
 from testctl.testbeds.agents import MESSAGE_BYTES, said_by
-from testctl.testbeds.inventory_file import KEY_FILES, Station
+from testctl.testbeds.inventory_file import KEY_FILES, Machine
 
 CONNECT_S = 5.0
 HELD = grpc.StatusCode.ABORTED
@@ -22,7 +22,7 @@ HELD = grpc.StatusCode.ABORTED
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
 """What gRPC says, among other words, when TLS failed, and not the network."""
 CHECK_BYTES = 64 << 20
-"""Of a file that comes, the disk's room is looked at again after so many."""
+"""Bytes of a received file after which the free disk space is checked again."""
 NO_METHOD = "Method not found!"
 """What gRPC says for an agent that is older than the call."""
 
@@ -50,11 +50,11 @@ def read_keys(directory: Path) -> Keys:
     return Keys(*found)
 
 
-def open_channel(station: Station, keys: Keys) -> grpc.Channel:
-    """A channel on which only the agent with this station's own certificate is believed."""
+def open_channel(machine: Machine, keys: Keys) -> grpc.Channel:
+    """A channel that accepts only the agent with this machine's certificate."""
     credentials = grpc.ssl_channel_credentials(keys.authority, keys.key, keys.certificate)
     options = [
-        ("grpc.ssl_target_name_override", station.name),
+        ("grpc.ssl_target_name_override", machine.name),
         ("grpc.max_receive_message_length", MESSAGE_BYTES),
         ("grpc.enable_retries", 0),
         ("grpc.use_local_subchannel_pool", 1),
@@ -62,11 +62,11 @@ def open_channel(station: Station, keys: Keys) -> grpc.Channel:
         ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1000)),
         ("grpc.max_reconnect_backoff_ms", 1000),
     ]
-    return grpc.secure_channel(station.listen, credentials, options)
+    return grpc.secure_channel(machine.listen, credentials, options)
 
 
 def can_not(error: grpc.RpcError) -> bool:
-    """Whether an agent said that its station can't have what was asked, and not that it knows no such call."""
+    """Whether an agent reports that its machine does not support the request, and not that the call is unknown."""
     return error.code() is grpc.StatusCode.UNIMPLEMENTED and said_by(error) != NO_METHOD
 
 

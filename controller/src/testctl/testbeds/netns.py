@@ -28,7 +28,7 @@ from testctl_agent.switch import testbed_object
 
 from testctl.core.point import Point, PointSpec
 from testctl.system import checkout
-from testctl.system.netns_names import HOMES, NAMED, Owner, remove, start_time, sweep
+from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
@@ -69,8 +69,8 @@ class NetnsTestbed:
             )
         if wall_limit_s is not None:
             raise PlanError("--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration")
-        sweep()
-        shared.sweep()
+        remove_abandoned()
+        shared.remove_unused()
         runs = any(backend_of(point) == "ebpf" for point in points)
         return cls(code_hash(), testbed_object.compiled() if runs else None)
 
@@ -118,8 +118,8 @@ class NetnsTestbed:
 def clean() -> None:
     """Remove what this process's own workers left when they were killed; what they started ends a moment later."""
     for _ in range(CLEAN_TRIES):
-        sweep()
-        shared.sweep()
+        remove_abandoned()
+        shared.remove_unused()
         if not shared.there():
             return
         time.sleep(0.1)
@@ -137,7 +137,7 @@ def other_kernel(point: Point) -> str:
 
 
 def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[dict[str, Any]]:
-    """What the launcher is told of each agent."""
+    """The launcher's configuration of each agent."""
     found = []
     for name in asked.topology.entities:
         kernel = str(asked.settings.get(name, {}).get("kernel") or "")
@@ -164,7 +164,7 @@ def _home() -> Iterator[tuple[Path, str]]:
     """A directory for sockets and journals, and the prefix of the namespaces; all of it is gone afterwards."""
     pid = os.getpid()
     owner = Owner(pid, start_time(pid) or 0)
-    sweep()
+    remove_abandoned()
     name = f"{owner.name}-{next(_serial)}"
     home = HOMES / name
     home.mkdir(parents=True, mode=0o700)
@@ -187,7 +187,7 @@ def _launched(spec: dict[str, Any], home: Path, environment: Mapping[str, str]) 
         yield
     finally:
         _end(process)
-        shared.sweep()
+        shared.remove_unused()
 
 
 def _end(process: Process) -> None:

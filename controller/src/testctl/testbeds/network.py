@@ -31,8 +31,8 @@ def devices_of(topology: Topology, name: str) -> dict[str, str]:
     return dict(zip(topology.ports(name), topology.neighbours[name], strict=True))
 
 
-def stations(topology: Topology, name: str) -> dict[str, str]:
-    """MAC address of every host → the device of a switch that it lies behind; of a host nothing."""
+def ports_by_mac(topology: Topology, name: str) -> dict[str, str]:
+    """MAC address of every host → the device of a switch that leads to it; {} for a host."""
     if name in topology.hosts:
         return {}
     return {mac(index): device for index, device in enumerate(topology.next_hops(name).values(), 1)}
@@ -51,7 +51,7 @@ def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel:
         "journal": str(home / f"{name}.journal"),
         "backend": point.backend,
         "notes": {"kernel": kernel} if kernel else {},
-        "forwarding": stations(point.topology, name),
+        "forwarding": ports_by_mac(point.topology, name),
     }
 
 
@@ -107,7 +107,9 @@ def switch(topology: Topology, name: str) -> str:
 
 def forwarding(topology: Topology, name: str) -> str:
     """For `bridge -n SWITCH -batch`: which port each host lies behind; nothing is flooded or learnt."""
-    lines = [f"fdb replace {address} dev {port} master static" for address, port in stations(topology, name).items()]
+    lines = [
+        f"fdb replace {address} dev {port} master static" for address, port in ports_by_mac(topology, name).items()
+    ]
     lines += [f"link set dev {port} learning off flood off" for port in topology.neighbours[name]]
     return "\n".join(lines) + "\n"
 

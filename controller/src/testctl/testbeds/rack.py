@@ -25,7 +25,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.inventory_file import Rack, Station, read_rack
+from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
@@ -34,15 +34,15 @@ from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
 
 CLOCK_NS = 20 * 10**6
-"""By how much a station's clock may differ from the controller's: a fifth of the lead before the traffic."""
+"""Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
 
 
 @dataclass(frozen=True)
 class InventoryTestbed:
-    """Runs points one after the other on the stations of a rack.  Picklable: workers get a copy.
+    """Runs points one after the other on the machines of a rack.  Picklable: workers get a copy.
 
     placements  of each topology (as JSON) that the plan has
-    described   hash of what each station said of itself: kernel, agent
+    described   hash of each machine's description of itself: kernel, agent
     """
 
     rack: Rack
@@ -51,14 +51,14 @@ class InventoryTestbed:
 
     @classmethod
     def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
-        """Raises PlanError when the plan has no room on the rack; TestbedError, naming every station that
+        """Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
 
         can't be reached, is leased to somebody else or has an agent of another version.
         """
         rack = read_rack(path)
         topologies = {_key(point): point.topology for point in points}
         placements = {key: place(topology, rack) for key, topology in topologies.items()}
-        used = {s.name: s for placement in placements.values() for s in placement.stations.values()}
+        used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
         said = check(rack, list(used.values()))
         told = sorted((name, one.version, one.kernel, one.kind) for name, one in said.items())
         return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
@@ -99,7 +99,7 @@ def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
     """The switch's ports in its telemetry's result, named like their neighbours."""
     for key, text in outcome["notes"].items():
         agent, _, task = key.partition(": ")
-        if task == "telemetry" and agent in placement.stations and text.startswith("{"):
+        if task == "telemetry" and agent in placement.machines and text.startswith("{"):
             result = result_of(key, text, task)
             names = placement.devices_back(agent)
             result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
@@ -112,12 +112,12 @@ def _key(point: Point) -> str:
 
 
 def holder(what: str) -> str:
-    """Who holds a lease, for whoever is refused one."""
+    """The holder of a lease, as shown to those who are refused one."""
     return f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {what}"
 
 
 def clocks_apart(agents: RemoteAgents) -> str:
-    """What to say when a station's clock is too far from the controller's; "" when none is."""
+    """The error for a machine whose clock is too far from the controller's; "" if there is none."""
     for name, (offset_ns, error_ns) in sorted(agents.clocks_ns.items()):
         if abs(offset_ns) - error_ns > CLOCK_NS:
             return (
@@ -137,20 +137,20 @@ def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
     ]
 
 
-def check(rack: Rack, stations: Sequence[Station]) -> dict[str, pb.Description]:
-    """What every station says of itself.  Raises TestbedError with all that is wrong with any."""
+def check(rack: Rack, machines: Sequence[Machine]) -> dict[str, pb.Description]:
+    """Every machine's description of itself.  Raises TestbedError with the problems of all of them."""
     keys = read_keys(rack.keys)
-    with ThreadPoolExecutor(max(len(stations), 1)) as pool:
-        answers = list(pool.map(lambda station: _described(station, keys), stations))
+    with ThreadPoolExecutor(max(len(machines), 1)) as pool:
+        answers = list(pool.map(lambda machine: _described(machine, keys), machines))
     wrong = [answer for answer in answers if isinstance(answer, str)]
     if wrong:
         raise TestbedError("\n".join(wrong))
-    return {s.name: a for s, a in zip(stations, answers, strict=True) if isinstance(a, pb.Description)}
+    return {s.name: a for s, a in zip(machines, answers, strict=True) if isinstance(a, pb.Description)}
 
 
-def _described(station: Station, keys: Keys) -> pb.Description | str:
+def _described(machine: Machine, keys: Keys) -> pb.Description | str:
     """Its description, or what is wrong: unreachable, another version, another name, without a device, leased."""
-    with open_channel(station, keys) as channel:
+    with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
             said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
@@ -159,47 +159,47 @@ def _described(station: Station, keys: Keys) -> pb.Description | str:
             token = stub.Acquire(request, timeout=CONNECT_S).token
             stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
         except grpc.RpcError as error:
-            return explain(str(station), error)
+            return explain(str(machine), error)
     for what, want, got in (
-        ("name", station.name, said.name),
-        ("kind", station.kind, said.kind),
+        ("name", machine.name, said.name),
+        ("kind", machine.kind, said.kind),
         ("version of the agent", version(), said.version),
     ):
         if want != got:
-            return f"{station}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
-    return lacking_device(station, facts) or said
+            return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
+    return lacking_device(machine, facts) or said
 
 
-def lacking_device(station: Station, facts: Mapping[str, str]) -> str:
-    """What to say when the inventory has a device that the station's attestation has not, or can't be read there."""
+def lacking_device(machine: Machine, facts: Mapping[str, str]) -> str:
+    """The error for a device of the inventory that a machine does not attest, or can't read; "" if there is none."""
     there = {fact.split()[1]: said for fact, said in sorted(facts.items()) if fact.startswith("link ")}
-    for device in (station.device, *station.ports.values()):
+    for device in (machine.device, *machine.ports.values()):
         if device and device not in there:
-            return f"{station}: device: want {device}; got {', '.join(there)}; is the inventory that of the deployment?"
+            return f"{machine}: device: want {device}; got {', '.join(there)}; is the inventory that of the deployment?"
         if device and facts.get(f"link {device} mtu", "").startswith("can't"):
-            return f"{station}: device {device}: {facts[f'link {device} mtu']}"
+            return f"{machine}: device {device}: {facts[f'link {device} mtu']}"
     return ""
 
 
 def restore(path: Path, wait_s: float) -> list[str]:
-    """Put every station of a rack back as it was; a line for each, and who could not be.
+    """Restore every machine of a rack; yields a line for each, also for those that could not be restored.
 
     Waits up to wait_s for a lease that a controller left behind.  Raises TestbedError at the end when a
-    station could not be restored, after all others were.
+    machine could not be restored, after all others were.
     """
     rack = read_rack(path)
     keys = read_keys(rack.keys)
-    stations = list(rack.stations.values())
-    with ThreadPoolExecutor(len(stations)) as pool:
-        ended = list(pool.map(lambda station: _restored(station, keys, wait_s), stations))
+    machines = list(rack.machines.values())
+    with ThreadPoolExecutor(len(machines)) as pool:
+        ended = list(pool.map(lambda machine: _restored(machine, keys, wait_s), machines))
     if wrong := [words for ok, words in ended if not ok]:
         raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
     return [words for _, words in ended]
 
 
-def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
+def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
     until = time.monotonic() + wait_s
-    with open_channel(station, keys) as channel:
+    with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         while True:
             try:
@@ -208,9 +208,9 @@ def _restored(station: Station, keys: Keys, wait_s: float) -> tuple[bool, str]:
                 if error.code() is HELD and time.monotonic() < until:
                     time.sleep(0.5)
                     continue
-                return False, explain(str(station), error)
+                return False, explain(str(machine), error)
             restored = ", ".join(f"{s.entity} {s.parameter}" for s in reply.restored)
-            return True, f"{station}: {f'restored {restored}' if restored else 'nothing was changed'}"
+            return True, f"{machine}: {f'restored {restored}' if restored else 'nothing was changed'}"
 
 
 def _restored_alone(stub: Any) -> pb.RestoreReply:

@@ -42,7 +42,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
         have = ", ".join(sorted(available))
         raise entity.unavailable(name, value, f"this kernel has {have}, and there is no BPF program of that name")
     try:
-        shared.borrow(wanted)
+        shared.acquire(wanted)
         if not _written(entity, name, wanted):
             shared.allow(wanted)
             if not _written(entity, name, wanted):
@@ -66,12 +66,12 @@ def _written(entity: Entity, name: str, wanted: str) -> bool:
 
 
 def _give_back(kept: str) -> None:
-    """All that this process borrowed for values before this one."""
+    """All that this process acquired for earlier values."""
     from testctl_agent.cc import shared
 
     for other in shared.held():
         if other != kept:
-            shared.give_back(other)
+            shared.release(other)
 
 
 def unavailable(entity: Entity, name: str) -> str:

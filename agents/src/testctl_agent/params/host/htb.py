@@ -11,10 +11,10 @@ ACKs by the programs of bpf/htb_mark.c.  They mark data too, by the same rule as
 kernel has no RED.
 
 `read` takes everything from the kernel, and `write` changes only what differs, so parameters are
-applied and restored in any order that begins (and ends) with htb_rate.  Two numbers have to be told
-from their defaults, and HTB has room for it: its quantum (without effect with a single class) says
-which burst was asked for, since the kernel keeps a time; the handle of the leaf says whether a
-buffer was asked for.
+applied and restored in any order that begins (and ends) with htb_rate.  For two numbers, the
+kernel must record whether they were set or are defaults.  HTB's quantum (without effect with a
+single class) holds the requested burst, because the kernel keeps a time instead; the handle of the
+leaf shows whether a buffer was set.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Switch:
     address  of P4Runtime, as gRPC takes it
     packets  of the data plane over gRPC, "" when it has devices
     thrift   None when it was built without Thrift
-    log      what it said
+    log      its output
     """
 
     process: subprocesses.Process

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port of BMv2's Thrift server, closed to everybody but the agent's own host.
 
-BMv2 opens it on all addresses and asks nobody for a name or a password: whoever reaches it may rewrite tables, queues
+BMv2 opens it on all addresses without authentication: anyone who can reach it may rewrite tables, queues
 and registers.  It has no option for an address, so that nftables drops what does not come from loopback.
 """
 

@@ -30,7 +30,7 @@ MOST_LINES = 8
 """Flows or ports in one figure; more can't be told apart."""
 
 OUTLYING = 100
-"""A value of so many medians leaves the others no room on a linear axis."""
+"""A value of so many medians makes the others invisible on a linear axis."""
 
 MOST_BINS = 1_000_000
 """Bins of a rate whose width is asked for."""

@@ -26,7 +26,7 @@ class CurveSpec:
     each     the figure shows every "flow" or the chosen "connection"
     there    whether the records of a flow can have it, quick to say
     zero, large, stalls   the axis of y begins at 0; a higher figure; stalls are shaded in it
-    log      the axis of y is logarithmic where a linear one has no room for most values
+    log      the y axis is logarithmic if most values would be invisible on a linear one
     place    of the figure on the page, ascending
     """
 

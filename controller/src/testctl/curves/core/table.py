@@ -15,7 +15,7 @@ from testctl.records.schema import Ints, numbers_of
 
 
 def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
-    """A curve of a flow; its columns are said at `compute` of testctl/curves/<name>.py, its bins at its SPEC.
+    """A curve of a flow; its columns are described at `compute` of testctl/curves/<name>.py, its bins at its SPEC.
 
     bin_ns 0 gives every sample (not where a bin has the sum).  Raises KeyError for an unknown curve or flow,
     ValueError for a bin width that can't be.

@@ -21,7 +21,7 @@ from testctl.records.schema import Ints
 
 @dataclass
 class Recovery:
-    """A row of the table; what each field means is said at RECOVERIES."""
+    """A row of the table; RECOVERIES describes the fields."""
 
     flow: str
     conn: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SACK blocks have said of the bytes above the cumulative ACK, and how much is in the pipe (RFC 6675).
+"""The state of the bytes above the cumulative ACK by SACK blocks, and the pipe (RFC 6675).
 
 Numbers are bytes; an interval is [start, end).
 """

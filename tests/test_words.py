@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comments, docstrings and documentation use the field's terms: metaphors and private words of the past stay out.
+
+Each rule has the term to use instead.  Code is not checked, only its comments and strings of three words or more.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+RULES = {
+    r"rooms?": "package, memory, space; or: fits",
+    r"houses?": "repository, project",
+    r"beds?": "testbed",
+    r"stations?": "host, switch, machine",
+    r"nights?": "nightly run",
+    r"doors?": "interceptor, entry point",
+    r"told": "set, reported, distinguished",
+    r"said": "printed, reported, stated",
+    r"mend(s|ed|ing)?": "fix",
+    r"lends?|lending|lent|borrow(s|ed|ing)?": "acquire, release, share",
+    r"befall(s|en)?|befell": "happen, apply",
+    r"books": "scheduler state",
+    r"debts?": "scheduler state",
+    r"whoever": "the process, the user",
+    r"held against": "compared with",
+    r"passed over": "skipped, ignored",
+}
+"""Regular expression of whole words → what to write instead."""
+
+ALLOWED = (
+    r"every night",
+    r"told apart",
+    r"`stations`",
+    r"stations +MAC",  # a table of the P4 program
+)
+"""Phrases in which such a word is the right one."""
+
+NOT_COVERED = ("CHANGELOG.md", "README.md")
+"""Files, or directories with "/" at the end, that are not rewritten yet."""
+
+PATTERN = re.compile(rf"\b(?:{'|'.join(RULES)})\b", re.IGNORECASE)
+ALLOWED_PATTERN = re.compile("|".join(ALLOWED), re.IGNORECASE)
+SPOKEN = re.compile(r"\S+\s+\S+\s+\S")
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [
+        name
+        for name in listed.splitlines()
+        if name.endswith((".py", ".md")) and "_pb2" not in name and not name.startswith(NOT_COVERED)
+    ]
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number, text) of what a reader reads: all of a page; comments and longer strings of Python."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from enumerate(text.splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SPOKEN.search(node.value):
+            yield from enumerate(node.value.splitlines(), node.lineno)
+
+
+def found(text: str) -> list[str]:
+    """The words of RULES in a text."""
+    return PATTERN.findall(ALLOWED_PATTERN.sub("", text))
+
+
+def test_prose_has_the_fields_terms() -> None:
+    wrong = [
+        f"{name}:{number}: {word!r} in {line.strip()[:100]!r}; use: {advice(word)}"
+        for name in tracked()
+        if name != "tests/test_words.py"
+        for number, line in prose(ROOT / name)
+        for word in found(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def advice(word: str) -> str:
+    return next(better for rule, better in RULES.items() if re.fullmatch(rule, word, re.IGNORECASE))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The door of an agent: who may call what", ["door"]),
+        ("no room calls back into the one before it", ["room"]),
+        ("It runs every night.", []),
+        ("colours that can be told apart", []),
+        ("the nightly run", []),
+        ("Mended; the books are held against the station's.", ["Mended", "books", "held against", "station"]),
+    ],
+)
+def test_the_rules(text: str, words: list[str]) -> None:
+    assert [match.group() for match in PATTERN.finditer(ALLOWED_PATTERN.sub("", text))] == words
