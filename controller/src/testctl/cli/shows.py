@@ -42,7 +42,7 @@ def series(
     point: Annotated[str, typer.Argument(help="the point's id, or how it starts")],
     flow: Annotated[str, typer.Option("--flow", help="the flow's name")],
     metric: Annotated[
-        str, typer.Option("--metric", help="throughput, cwnd, rtt, latency, seq, queue, own_queue, tcp")
+        str, typer.Option("--metric", help="a curve, such as throughput, cwnd or rtt; a wrong name lists them all")
     ] = "throughput",
     bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
