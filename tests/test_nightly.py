@@ -29,7 +29,7 @@ tuples:
   - [bulk, duration, 100ms]
 design: {cover: 2}
 expect:
-  - {name: something arrives, metric: goodput_bps, min: LEAST}
+  - {name: something arrives, metric: goodput_bps, min: MIN}
 """
 
 
@@ -42,7 +42,7 @@ def night(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def plan(where: Path, least: str = "1mbit") -> None:
-    (where / "small.yaml").write_text(PLAN.replace("LEAST", least), encoding="utf-8")
+    (where / "small.yaml").write_text(PLAN.replace("MIN", least), encoding="utf-8")
 
 
 def newest(where: Path) -> dict[str, Any]:

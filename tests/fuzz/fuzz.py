@@ -20,7 +20,7 @@ import atheris
 
 ROOT = Path(__file__).parents[2]
 SLOW_S = 120
-MOST_BYTES = 20_000
+MAX_BYTES = 20_000
 
 sys.path.insert(0, str(ROOT))
 with atheris.instrument_imports(include=["testctl", "testctl_agent"]):
@@ -46,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     directory = corpus(given.name)
     limit = f"-runs={given.runs}" if given.runs else f"-max_total_time={given.seconds}"
-    words = [limit, f"-seed={given.seed}", f"-timeout={SLOW_S}", f"-max_len={MOST_BYTES}", "-print_final_stats=1",
+    words = [limit, f"-seed={given.seed}", f"-timeout={SLOW_S}", f"-max_len={MAX_BYTES}", "-print_final_stats=1",
              f"-artifact_prefix={directory}-"]  # fmt: skip
     atexit.register(targets.clean)
     atheris.Setup([sys.argv[0], *words, str(directory)], targets.TARGETS[given.name].run)

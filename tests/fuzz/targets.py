@@ -30,8 +30,8 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.values import from_wire, options_from_wire
 
 ROOT = Path(__file__).parents[2]
-MOST_POINTS = 100
-MOST_CHARS = 20_000
+MAX_POINTS = 100
+MAX_CHARS = 20_000
 ADDRESSES = {bytes((10, 0, 0, 1)): 0, bytes((10, 0, 0, 2)): 1, bytes(15) + b"\1": 2}
 REQUESTS = (pb.ApplyRequest, pb.StartRequest, pb.WaitRequest, pb.FetchRequest, pb.AcquireRequest, pb.TaskStatus)
 
@@ -56,7 +56,7 @@ def clean() -> None:
 
 def _check_text(error: TestctlError) -> None:
     """A message that a terminal can show."""
-    assert len(str(error)) < MOST_CHARS
+    assert len(str(error)) < MAX_CHARS
     assert all(line.isprintable() for line in str(error).splitlines())
 
 
@@ -137,7 +137,7 @@ def _plan_seeds() -> Iterator[bytes]:
 
 def _plan(data: bytes) -> None:
     try:
-        load_plan(data, metrics=metric_names(), max_points=MOST_POINTS)
+        load_plan(data, metrics=metric_names(), max_points=MAX_POINTS)
     except PlanError as error:
         _check_text(error)
 

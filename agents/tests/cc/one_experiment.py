@@ -31,7 +31,7 @@ LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 TRACE = Path("/proc/testctl_cc_trace")
 ROOM = 100_000
 BYTES = 12_000_000
-MOST_BYTES = 40 * BYTES
+MAX_BYTES = 40 * BYTES
 ACKS = 1000
 DROPPED = (600, 601, 1500, 2400, 2403, 3000, 4000, 5000, 6000, 7000)
 CLONE_NEWNET = 0x40000000
@@ -97,7 +97,7 @@ def transfer(name: str, a: int, b: int, acks: Callable[[], int]) -> None:
         sender.bind((ADDRESSES["a"], 40000))
         sender.connect((ADDRESSES["b"], 5000))
         sent = 0
-        while sent < BYTES or (acks() < ACKS and sent < MOST_BYTES):
+        while sent < BYTES or (acks() < ACKS and sent < MAX_BYTES):
             sender.sendall(bytes(BYTES))
             sent += BYTES
         sender.shutdown(socket.SHUT_WR)

@@ -20,7 +20,7 @@ import grpc
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.tests.engine.daemons import Caller, Daemon, calling, written
 
-KILLS, IN_THE_MIDST, MOST_KILLS = 30, 5, 300
+KILLS, IN_THE_MIDST, MAX_KILLS = 30, 5, 300
 """So many at least, so many of them between an Apply and its Restore, and no more than that."""
 DIES_TOO = ["setpriv", "--pdeathsig=KILL"]
 VALUES: dict[str, int | str] = {
@@ -70,7 +70,7 @@ def main() -> None:
         with calling(address) as caller:
             before = caller.facts()
             round_s = measured(caller)
-        while kills < KILLS or (changed < IN_THE_MIDST and kills < MOST_KILLS):
+        while kills < KILLS or (changed < IN_THE_MIDST and kills < MAX_KILLS):
             with calling(address) as caller:
                 caller.acquire()
                 stop = threading.Event()

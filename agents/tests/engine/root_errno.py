@@ -24,7 +24,7 @@ from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
 from testctl_agent.engine.factory import AgentConfig, prepare
 from testctl_agent.engine.journal import this_boot
-from testctl_agent.engine.lease import MOST_RETRY_S, Leases
+from testctl_agent.engine.lease import MAX_RETRY_S, Leases
 from testctl_agent.network import ethtool, netlink
 from testctl_agent.spec.types import Value
 
@@ -35,7 +35,7 @@ VALUES: dict[str, Value] = {
     "htb_rate": 10**8, "htb_buffer": 50_000, "htb_ecn_threshold": 20_000,
 }  # fmt: skip
 ERRORS = (errno.EMFILE, errno.ENOMEM, errno.EIO)
-MOST_TRIES = 60
+MAX_TRIES = 60
 
 
 class Faults:
@@ -100,11 +100,11 @@ class Host:
 
     def left_alone(self) -> int:
         """What the lease's thread does, until all is restored; how often it tried."""
-        for tries in range(MOST_TRIES):
+        for tries in range(MAX_TRIES):
             wait_s = self.leases._wait_s()
             if wait_s is None:
                 return tries
-            assert wait_s <= MOST_RETRY_S
+            assert wait_s <= MAX_RETRY_S
             self.now_s += wait_s
             assert self.leases.expire() or self.leases.retry()
         raise AssertionError(f"not restored: {self.leases._unrestored}")

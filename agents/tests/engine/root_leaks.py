@@ -30,7 +30,7 @@ from agents.tests.engine.daemons import Caller, Daemon, calling, written
 WARM = 5
 CALLS = 64
 SETTLE_S = 60.0
-MOST_KIB_A_POINT = 4
+MAX_KIB_A_POINT = 4
 """Of resident memory: an allocator's noise over some hundred points, far below a leaked message a point."""
 SYS_BPF = {"x86_64": 321}[platform.machine()]
 NEXT_ID = {"programs": 11, "maps": 12, "links": 31}
@@ -105,7 +105,7 @@ def grown(before: Mapping[str, int], now: Callable[[], Mapping[str, int]], point
     """What is more than before, once what others of this machine do has had time to end."""
     until = time.monotonic() + SETTLE_S
     others = dict.fromkeys((f"bpf {what}" for what in NEXT_ID), points // 2)  # a leak is twice as many
-    allowed = {"resident_kib": max(MOST_KIB_A_POINT * points, 10_000)} | others
+    allowed = {"resident_kib": max(MAX_KIB_A_POINT * points, 10_000)} | others
     while True:
         after = now()
         more = {what: (before[what], n) for what, n in after.items() if n > before[what] + allowed.get(what, 0)}

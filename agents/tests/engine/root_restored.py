@@ -71,7 +71,7 @@ VALUES: dict[str, tuple[Value, ...]] = {
 EVERYWHERE = {"mtu", "gro", "tso", "gro_flush", "initcwnd", "queues", "cc", "htb_rate", "htb_burst", "htb_buffer"}
 """What a veth can have in any kernel with HTB."""
 BORROWED = "dctcp_bug"
-LEAST_SYSCTLS, TOGETHER = 150, 40
+MIN_SYSCTLS, TOGETHER = 150, 40
 """So many can be set in the namespace of any kernel; so many at a time when all of ip, tc and ethtool is compared."""
 
 
@@ -229,7 +229,7 @@ def main() -> None:
         refusals(engine)
         changed = parameters(engine, (*devices, "far"))
         count, refused = every_sysctl(engine, devices)
-    assert count >= LEAST_SYSCTLS, (count, refused)
+    assert count >= MIN_SYSCTLS, (count, refused)
     not_here = [name for name in refused if ".far." not in name and ".lo." not in name]
     print(f"{changed} values of parameters, {count} sysctls; not settable: {' '.join(not_here)}")
     print("all is as before")

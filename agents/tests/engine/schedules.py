@@ -16,7 +16,7 @@ from typing import Any
 
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.grpc_errors import Refusal
-from testctl_agent.engine.lease import MOST_RETRY_S, MOST_S, Leases
+from testctl_agent.engine.lease import MAX_RETRY_S, MAX_S, Leases
 from testctl_agent.spec.errors import ApplyError
 
 HOLDERS, STEPS = 4, 150
@@ -222,7 +222,7 @@ class World:
         self.failing = False
         while self.changes:
             self.end_a_change()
-        end = self.now + MOST_S + 2 * MOST_RETRY_S
+        end = self.now + MAX_S + 2 * MAX_RETRY_S
         while self.now < end:
             wait_s = self.leases._wait_s()
             if wait_s is None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from testctl_agent.engine import config
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.grpc_errors import BadRequest, HeldByOther, Refusal
-from testctl_agent.engine.lease import MOST_S, Leases
+from testctl_agent.engine.lease import MAX_S, Leases
 from testctl_agent.engine.server import Service
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.wire import agent_pb2 as pb
@@ -65,7 +65,7 @@ def test_the_holder_is_named_and_for_how_long() -> None:
         leases.check("0" * 64, "Apply")
 
 
-@pytest.mark.parametrize(("wanted", "given"), [(0.0, MOST_S), (-5.0, MOST_S), (3.0, 3.0), (1e9, MOST_S), (1e-9, 0.1)])
+@pytest.mark.parametrize(("wanted", "given"), [(0.0, MAX_S), (-5.0, MAX_S), (3.0, 3.0), (1e9, MAX_S), (1e-9, 0.1)])
 def test_a_lifetime_is_clamped(wanted: float, given: float) -> None:
     assert World().leases().acquire("ann", wanted).lifetime_s == given
 

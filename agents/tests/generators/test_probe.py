@@ -71,7 +71,7 @@ def test_what_can_not_be(tmp_path: Path, port: int) -> None:
         probe.task({"side": "server", "address": "alpha"}, tmp_path).start()
 
 
-@given(st.integers(probe.LEAST, probe.MOST), st.integers(probe.LEAST, probe.MOST))
+@given(st.integers(probe.MIN, probe.MAX), st.integers(probe.MIN, probe.MAX))
 def test_the_largest_size_is_found(most: int, asked: int) -> None:
     tried: list[int] = []
 
@@ -79,7 +79,7 @@ def test_the_largest_size_is_found(most: int, asked: int) -> None:
         tried.append(size)
         return size <= most
 
-    assert probe.largest(passes, probe.LEAST, asked) == min(most, asked)
+    assert probe.largest(passes, probe.MIN, asked) == min(most, asked)
     assert len(tried) <= 18
 
 

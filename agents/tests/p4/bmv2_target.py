@@ -22,7 +22,7 @@ from testctl_agent.switch.drivers import p4info, schema, simple_switch
 from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
 
 _STREAM_S = 60.0
-_MOST_AT_ONCE = 32
+_MAX_AT_ONCE = 32
 """Packets in the switch at the same time: its queues hold 64 a port when it starts."""
 
 Sent = tuple[int, bytes]
@@ -116,7 +116,7 @@ class Bmv2Target:
 
     def inject_together(self, packets: list[Sent]) -> list[Sent]:
         """Let packets in back to back; what comes out of all, sorted by port, in its order at each."""
-        batches = (packets[at : at + _MOST_AT_ONCE] for at in range(0, len(packets), _MOST_AT_ONCE))
+        batches = (packets[at : at + _MAX_AT_ONCE] for at in range(0, len(packets), _MAX_AT_ONCE))
         return sorted((one for batch in batches for one in self._through(batch)), key=lambda sent: sent[0])
 
     def _through(self, packets: list[Sent]) -> list[Sent]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from agents.tests.p4.random_rows import Values
 
-LEAST, MOST_PAYLOAD = 14, 96
-_MOST_STATES = 16
+MIN, MAX_PAYLOAD = 14, 96
+_MAX_STATES = 16
 
 Bits = tuple[int, int]
 """A value and its width."""
@@ -53,10 +53,10 @@ class Maker:
             for _ in range(self._random.randint(1, 3)):
                 at = self._random.randrange(len(made) * 8)
                 made[at // 8] ^= 1 << (at % 8)
-        return bytes(made).ljust(LEAST, b"\0")
+        return bytes(made).ljust(MIN, b"\0")
 
     def _payload(self) -> bytes:
-        return self._random.randbytes(self._random.choice((0, 0, 1, 6, self._random.randint(0, MOST_PAYLOAD))))
+        return self._random.randbytes(self._random.choice((0, 0, 1, 6, self._random.randint(0, MAX_PAYLOAD))))
 
     def _parsed(self) -> bytes:
         """Headers along a random way through the parser, and a payload."""
@@ -64,7 +64,7 @@ class Maker:
         last: dict[str, dict[str, Bits]] = {}
         ahead: list[tuple[int, Bits]] = []
         state: str | None = self._first
-        for _ in range(_MOST_STATES):
+        for _ in range(_MAX_STATES):
             if state is None:
                 break
             one = self._states[state]

@@ -20,7 +20,7 @@ DROP_PORT = 511
 _PORT_BITS, _GROUP_BITS = 9, 16
 _WEIGHTS = (50, 20, 12, 6, 6, 6)
 """How often each of the numbers of a width is taken: rows of many keys shall be hit, too."""
-_MOST_ROWS = 24
+_MAX_ROWS = 24
 
 
 @dataclass
@@ -95,7 +95,7 @@ def rows(info: Info, values: Values) -> list[Entry]:
 
 def _rows(table: Table, values: Values) -> list[Entry]:
     random = values.random
-    wanted = random.randint(1, min(_MOST_ROWS, table.size))
+    wanted = random.randint(1, min(_MAX_ROWS, table.size))
     priorities = random.sample(range(4 * wanted), wanted)
     found: list[Entry] = []
     seen = set()

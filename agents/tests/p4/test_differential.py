@@ -11,7 +11,7 @@ from testctl_agent.switch.drivers import p4info, schema
 
 from agents.tests.p4 import bmv2_target
 from agents.tests.p4.program_files import Program, programs
-from agents.tests.p4.random_packets import LEAST, Maker, checksum
+from agents.tests.p4.random_packets import MIN, Maker, checksum
 from agents.tests.p4.random_rows import Values, rows
 
 PACKETS, SEED = 100, 7
@@ -43,7 +43,7 @@ def test_the_seed_decides_rows_and_packets(program: Program) -> None:
 
     first, second = made(), made()
     assert first == second
-    assert min(map(len, first[1])) >= LEAST
+    assert min(map(len, first[1])) >= MIN
     assert len(set(first[1])) > 100
 
 

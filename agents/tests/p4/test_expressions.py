@@ -15,7 +15,7 @@ from agents.tests.p4.packets import ethernet
 
 pytestmark = pytest.mark.root
 
-LEAST, MOST, WIDE = -128, 127, (1 << 64) - 1
+MIN, MAX, WIDE = -128, 127, (1 << 64) - 1
 OPERANDS = struct.Struct(">BBbbQQIH")
 RESULTS = struct.Struct(">5B4bBBHBHhBQQQQBBBHQbB")
 
@@ -35,7 +35,7 @@ def expected(a: int, b: int, c: int, d: int, x: int, y: int, n: int, pq: int) ->
     comparisons = int((c < d and a >= b) or x != y) | (2 if x > y else 0)
     return (
         (a + b) & 255, (a - b) & 255, (a * b) & 255, min(a + b, 255), max(a - b, 0),
-        signed(c + d), clamp(c + d, LEAST, MOST), clamp(c - d, LEAST, MOST), c >> 2,
+        signed(c + d), clamp(c + d, MIN, MAX), clamp(c - d, MIN, MAX), c >> 2,
         (a << b) & 255, a >> b, a << 8 | b, n >> 13 & 255, a, c, a if a > b else 7,
         (x + y) & WIDE, min(x + y, WIDE), (x << 13) & WIDE ^ y >> 7, (x * y) & WIDE,
         comparisons, (a & 0x3C) | (b ^ 0x81), ~a & 255, ((p + 1) & 31) << 3 | ((q - 1) & 0x7FF) >> 8,

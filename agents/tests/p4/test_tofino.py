@@ -20,7 +20,7 @@ def test_a_buffer_is_never_more_than_was_asked_for_but_at_least_a_cell(limit: in
     assert units.cell_bytes(cells) <= max(limit, units.CELL_BYTES)
 
 
-@pytest.mark.parametrize("limit", [0, -1, units.MOST_CELLS * 80 + 80])
+@pytest.mark.parametrize("limit", [0, -1, units.MAX_CELLS * 80 + 80])
 def test_a_buffer_that_no_queue_has_is_refused(limit: int) -> None:
     with pytest.raises(ValueError, match=rf"want 1 to 20971440 bytes; got {limit}"):
         units.cells(limit)
@@ -37,7 +37,7 @@ def test_a_rate_is_never_faster_than_asked_for(rate: int, kbps: int) -> None:
     assert units.bps(kbps) <= max(rate, 1000)
 
 
-@pytest.mark.parametrize("rate", [0, units.MOST_KBPS * 1000 + 1000])
+@pytest.mark.parametrize("rate", [0, units.MAX_KBPS * 1000 + 1000])
 def test_a_rate_that_no_port_has_is_refused(rate: int) -> None:
     with pytest.raises(ValueError, match="want 1 bit/s to 400000000 kbit/s"):
         units.kbps(rate)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent.spec.fate import LAST, MOST_ROWS, Fate, parse, show
-from testctl_agent.spec.flows import MOST_CONNECTIONS, Connection, flow_id
+from testctl_agent.spec.fate import LAST, MAX_ROWS, Fate, parse, show
+from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.flows import parse as parse_flows
 from testctl_agent.spec.flows import show as show_flows
 from testctl_agent.switch.testbed_program import SIZES
@@ -154,5 +154,5 @@ def test_connections_that_are_not(text: str) -> None:
 
 
 def test_what_a_plan_may_ask_has_room_in_the_program() -> None:
-    assert SIZES["fate"] == SIZES["every"] == MOST_ROWS
-    assert SIZES["connection4"] == SIZES["loss"] == 2 * MOST_CONNECTIONS + 1
+    assert SIZES["fate"] == SIZES["every"] == MAX_ROWS
+    assert SIZES["connection4"] == SIZES["loss"] == 2 * MAX_CONNECTIONS + 1

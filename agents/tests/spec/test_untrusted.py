@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.spec.untrusted import LARGEST, MOST_DEPTH, Named, loads, misfit, words
+from testctl_agent.spec.untrusted import LARGEST, MAX_DEPTH, Named, loads, misfit, words
 
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 ANY = st.recursive(SIMPLE, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -28,9 +28,9 @@ def test_what_is_no_json(text: str) -> None:
 
 
 def test_as_deep_as_it_may_be() -> None:
-    assert loads("[" * MOST_DEPTH + "]" * MOST_DEPTH)
+    assert loads("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     with pytest.raises(ValueError, match="nested more than 100 levels deep"):
-        loads("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1))
+        loads("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
 
 
 @given(ANY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-MOST_BYTES = 2**31
+MAX_BYTES = 2**31
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Link:
         if not self.rate:
             return now + self.delay, 0
         depth = ceil(max(self.free - now, 0) * self.rate / (8 * 10**9))
-        if depth + size + self.framing > min(self.buffer or MOST_BYTES, MOST_BYTES):
+        if depth + size + self.framing > min(self.buffer or MAX_BYTES, MAX_BYTES):
             return None, depth
         self.free = max(self.free, Fraction(now)) + Fraction((size + self.framing) * 8 * 10**9, self.rate)
         return ceil(self.free) + self.delay, depth

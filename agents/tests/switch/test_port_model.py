@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from testctl_agent.p4c_ebpf import runtime
 
-from agents.tests.switch.ideal_link import MOST_BYTES, Link
+from agents.tests.switch.ideal_link import MAX_BYTES, Link
 
 HEADER = Path(runtime.__path__[0]) / "port_model.h"
 NATIVE = """
@@ -114,10 +114,10 @@ def test_has_no_error_that_grows(native: ctypes.CDLL, rate: int) -> None:
 
 def test_never_holds_more_than_its_numbers_can(native: ctypes.CDLL) -> None:
     """2^31 bytes wait at most, whatever buffer was asked for; the next packet is dropped."""
-    for buffer in (0, MOST_BYTES, 2**32 - 1):
+    for buffer in (0, MAX_BYTES, 2**32 - 1):
         port = compare(native, Link(8, 0, buffer, 2**20 - 65_535), 5, [(0, 65_535)] * 2049)
         assert port.dropped_packets == 1
-        assert port.backlog == MOST_BYTES * 8 * 10**9 < 2**64
+        assert port.backlog == MAX_BYTES * 8 * 10**9 < 2**64
 
 
 def test_takes_a_clock_that_lags_as_the_latest_time_it_saw(native: ctypes.CDLL) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl.curves import curves
 from testctl.influx import series_lines, summary_lines
-from testctl.influx.rows import MOST_TAG, machine_tags, parameter_tags, tag
+from testctl.influx.rows import MAX_TAG, machine_tags, parameter_tags, tag
 from testctl.results import Run, load_run
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.units import Duration
@@ -48,8 +48,8 @@ def test_a_run_in_progress_is_refused(run: Run) -> None:
 
 @given(st.text(), st.text())
 def test_tags_are_short_and_stay_apart(one: str, other: str) -> None:
-    assert len(tag("x" * 200 + one)) <= MOST_TAG + 1
-    long = "x" * MOST_TAG
+    assert len(tag("x" * 200 + one)) <= MAX_TAG + 1
+    long = "x" * MAX_TAG
     if tag(one) != tag(other):
         assert tag(long + tag(one)) != tag(long + tag(other))
 

@@ -30,7 +30,7 @@ def test_small_labs_are_as_they_were() -> None:
     """TCP's limits depend on the memory: what is no larger than the shipped plans' labs has the same."""
     assert RING_KIB == capture.RING_KIB
     for hosts in (2, 6, 16):
-        assert memory.lab_mb(star(hosts)) == memory.LEAST_MB
+        assert memory.lab_mb(star(hosts)) == memory.MIN_MB
         assert rings(star(hosts)) == {RING_KIB}
 
 
@@ -52,7 +52,7 @@ def test_the_traffic_begins_when_all_is_set_up() -> None:
 def test_many_captures_share_their_rings() -> None:
     for hosts in (33, 100):
         (ring,) = rings(star(hosts))
-        assert memory.RING_LEAST_KIB <= ring < RING_KIB
+        assert memory.RING_MIN_KIB <= ring < RING_KIB
         assert hosts * ring <= memory.RINGS_KIB
     assert rings(star(33, "[hosts, capture, off]")) == set()
     assert memory.needed_mb(star(33, "[hosts, capture, off]")) < memory.needed_mb(star(33)) / 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from testctl.noise.aa_test import Check, Sample, check_of, judged, numbers_of
-from testctl.noise.bootstrap import LEAST, excess, spread
+from testctl.noise.bootstrap import MIN, excess, spread
 from testctl.plan import load_plan
 from testctl.results import noise
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -63,7 +63,7 @@ def test_a_mean_that_moved_is_an_excess_too() -> None:
     assert moved.ratio > 20
     assert moved.ratio_95[0] > 2
     steady = [[5.0]] * 3
-    assert excess(steady, [[5.0 * (1 + LEAST / 2)]] * 3, 1, "x").ratio == 1
+    assert excess(steady, [[5.0 * (1 + MIN / 2)]] * 3, 1, "x").ratio == 1
 
 
 def test_as_many_at_once_as_do_no_harm() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from testctl.plan.yaml_reader import MOST_BYTES, Mapping, Scalar, Sequence, parse
+from testctl.plan.yaml_reader import MAX_BYTES, Mapping, Scalar, Sequence, parse
 from testctl_agent.spec.errors import PlanError
 
 BAD: dict[bytes | str, str] = {
@@ -25,7 +25,7 @@ BAD: dict[bytes | str, str] = {
     "got tag:yaml.org,2002:python/object:os.system",
     "a: 1\n---\nb: 1": "x.yaml:2:1: want one document; got another",
     "[" * 50: "x.yaml:1:17: want at most 16 levels of nesting",
-    "x" * (MOST_BYTES + 1): f"x.yaml: want at most {MOST_BYTES} bytes; got {MOST_BYTES + 1}",
+    "x" * (MAX_BYTES + 1): f"x.yaml: want at most {MAX_BYTES} bytes; got {MAX_BYTES + 1}",
 }
 
 

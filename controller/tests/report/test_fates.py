@@ -18,7 +18,7 @@ from testctl.packet_actions import check_fates
 from testctl.records import load_raw
 from testctl.records.schema import Array
 from testctl.report import print_summary, write_report
-from testctl.report.fates import MOST_PACKETS
+from testctl.report.fates import MAX_PACKETS
 from testctl.report.payload import payload
 from testctl.report.series import read_series
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run
@@ -107,8 +107,8 @@ def test_of_many_the_first_are_listed_and_all_counted(fated: Run) -> None:
     counts = {what: count for _, _, what, count in series.fates.counts}
     assert counts["lost"] == lost
     assert counts["marked CE by the ECN threshold"] > 500
-    assert len(series.fates.packets) == 2 * MOST_PACKETS
-    assert series.fates.left_out == sum(counts.values()) - 2 * MOST_PACKETS
+    assert len(series.fates.packets) == 2 * MAX_PACKETS
+    assert series.fates.left_out == sum(counts.values()) - 2 * MAX_PACKETS
     assert len(series.lanes[0].fates["dropped"][0]) == lost
 
 

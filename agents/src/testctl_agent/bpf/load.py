@@ -28,7 +28,7 @@ _LOG_BYTES = 1 << 16
 _INSTRUCTION_BYTES = 8
 _PSEUDO_MAP_FD = 1
 _LICENSE = b"GPL\0"
-_MOST_MAPS = 256
+_MAX_MAPS = 256
 
 
 def _bpf(command: int, attributes: bytes, doing: str) -> tuple[int, bytes]:
@@ -115,12 +115,12 @@ def program_maps(program_id: int) -> list[int]:
     """File descriptors of the maps that a loaded program uses."""
     program, _ = _bpf(_PROG_BY_ID, struct.pack("=I", program_id), f"open BPF program {program_id}")
     try:
-        ids = ctypes.create_string_buffer(4 * _MOST_MAPS)
+        ids = ctypes.create_string_buffer(4 * _MAX_MAPS)
         # struct bpf_prog_info: nr_map_ids at 52, map_ids at 56
-        info = ctypes.create_string_buffer(struct.pack("=52xIQ", _MOST_MAPS, _at(ids)), 64)
+        info = ctypes.create_string_buffer(struct.pack("=52xIQ", _MAX_MAPS, _at(ids)), 64)
         _bpf(_INFO, struct.pack("=IIQ", program, 64, _at(info)), f"read BPF program {program_id}")
         (count,) = struct.unpack_from("=52xI", info.raw)
-        found = struct.unpack_from(f"={min(count, _MOST_MAPS)}I", ids.raw)
+        found = struct.unpack_from(f"={min(count, _MAX_MAPS)}I", ids.raw)
     finally:
         os.close(program)
     return [_bpf(_MAP_BY_ID, struct.pack("=I", one), f"open BPF map {one}")[0] for one in found]

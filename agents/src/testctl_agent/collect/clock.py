@@ -7,7 +7,7 @@ before it sends.  That can only make the round trip longer and the error bound l
 Options: side, port, seed (the same on both sides) and
     server  address its own; peer: the only address that it replies to
     client  address and bind; interval_ns; count of requests (0: until it is stopped); span_ns, after which no
-            more are sent once there are LEAST replies (0: all are sent)
+            more are sent once there are MIN replies (0: all are sent)
     state   sends nothing: the state of this host's clock
 """
 
@@ -32,7 +32,7 @@ from testctl_agent.tasks.thread_task import Running, ThreadTask
 NAME = "clock"
 PORT = 7408
 COUNT, INTERVAL_NS = 100, 10**7
-MOST_SAMPLES, LEAST = 100_000, 16
+MAX_SAMPLES, MIN = 100_000, 16
 _SO_TIMESTAMPNS = 35
 _PACKET = struct.Struct("!4sB3xQIQQ")
 _MAGIC, _REQUEST, _ANSWER = b"tclk", 1, 2
@@ -112,9 +112,9 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
     asked, begun = 0, time.monotonic_ns()
 
     def enough() -> bool:
-        return bool(span_ns) and len(exchanges) >= LEAST and time.monotonic_ns() - begun > span_ns
+        return bool(span_ns) and len(exchanges) >= MIN and time.monotonic_ns() - begun > span_ns
 
-    while asked < (count or MOST_SAMPLES) and not running.stop.is_set() and not enough():
+    while asked < (count or MAX_SAMPLES) and not running.stop.is_set() and not enough():
         asked += 1
         t1 = time.time_ns()
         sock.sendto(pack(_REQUEST, token, asked), to)

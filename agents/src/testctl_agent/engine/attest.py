@@ -25,7 +25,7 @@ _LEFT_OUT = frozenset({
 _SECRET = "/stable_secret"
 _OF_DEVICES = ("/conf", "/neigh")
 _ALWAYS = ("all", "default")
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 """Of a file of /proc/sys or /sys, which give it at once."""
 _QUEUE = ("gro_flush_timeout", "napi_defer_hard_irqs", "threaded")
 
@@ -94,7 +94,7 @@ def _text(path: Path | str) -> str | None:
     except OSError:
         return None
     try:
-        return os.read(file, _MOST_BYTES).decode(errors="replace")
+        return os.read(file, _MAX_BYTES).decode(errors="replace")
     except OSError:
         return None
     finally:

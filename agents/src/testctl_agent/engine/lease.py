@@ -26,9 +26,9 @@ from testctl_agent.engine.sd_notify import Watchdog
 from testctl_agent.spec.errors import TestctlError
 
 _log = logging.getLogger(__name__)
-MOST_S = 60.0
-LEAST_S = 0.1
-RETRY_S, MOST_RETRY_S = 1.0, 60.0
+MAX_S = 60.0
+MIN_S = 0.1
+RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """What could not be restored is tried again after so long, then twice as long, at most so long."""
 _TOKEN_BYTES = 32
 _HOLDER_CHARS = 200
@@ -85,7 +85,7 @@ class Leases:
         self._watchdog = Watchdog()
 
     def acquire(self, holder: str, wanted_s: float) -> Grant:
-        """A lease of at most MOST_S seconds (wanted 0 or less: of as much)."""
+        """A lease of at most MAX_S seconds (wanted 0 or less: of as much)."""
         holder_name(self._who, holder)
         with self._change:
             self._refuse_if_held()
@@ -100,7 +100,7 @@ class Leases:
             return self._grant(holder, wanted_s)
 
     def _grant(self, holder: str, wanted_s: float) -> Grant:
-        lifetime_s = min(max(wanted_s, LEAST_S), MOST_S) if wanted_s > 0 else MOST_S
+        lifetime_s = min(max(wanted_s, MIN_S), MAX_S) if wanted_s > 0 else MAX_S
         self._held = Grant(secrets.token_hex(_TOKEN_BYTES), holder, lifetime_s)
         self._until = self._clock() + lifetime_s
         self._change.notify_all()
@@ -188,7 +188,7 @@ class Leases:
                     _log.warning("%s: what was not restored before is now", self._who)
                 self._ending, self._unrestored = False, unrestored
                 self._retry_at = self._clock() + self._retry_s
-                self._retry_s = min(2 * self._retry_s, MOST_RETRY_S) if unrestored else RETRY_S
+                self._retry_s = min(2 * self._retry_s, MAX_RETRY_S) if unrestored else RETRY_S
                 self._change.notify_all()
         return restored
 

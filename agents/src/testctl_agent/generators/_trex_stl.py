@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import TestbedError
 API = ("STL", 5, 1)
 STREAM, LATENCY_STREAM = 1, 2
 _ETHERNET, _IP, _UDP = 14, 20, 8
-_LEAST, _MOST = 64, 9216
+_MIN, _MAX = 64, 9216
 """Bytes of an IP packet; a stream with latency writes 16 of its own into the payload."""
 
 
@@ -60,8 +60,8 @@ def streams(load: Load) -> dict[int, dict[str, Any]]:
 
 def check(load: Load) -> None:
     """Raises TestbedError for a load that a packet can't express."""
-    if not _LEAST <= load.packet_bytes <= _MOST:
-        raise TestbedError(f"trex: want IP packets of {_LEAST} to {_MOST} bytes; got {load.packet_bytes}")
+    if not _MIN <= load.packet_bytes <= _MAX:
+        raise TestbedError(f"trex: want IP packets of {_MIN} to {_MAX} bytes; got {load.packet_bytes}")
     load.check_addresses()
 
 

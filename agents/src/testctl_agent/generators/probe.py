@@ -27,11 +27,11 @@ from testctl_agent.tasks.thread_task import Running, ThreadTask
 
 NAME = "probe"
 PORT = 7407
-LEAST, MOST = 128, 65535
+MIN, MAX = 128, 65535
 _REQUEST, _ANSWER, _TOO_LARGE = 1, 2, 3
 _HEAD = struct.Struct("!4sBxHQI")
 _MAGIC = b"tprb"
-_LOOK_S, _LEAST_WAIT_S = 0.005, 0.1
+_LOOK_S, _MIN_WAIT_S = 0.005, 0.1
 
 
 def unavailable() -> str:
@@ -84,7 +84,7 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
     running.ready.set()
     while not running.stop.is_set():
         try:
-            data, source = sock.recvfrom(MOST)
+            data, source = sock.recvfrom(MAX)
         except TimeoutError:
             continue
         asked = unpacked(data)
@@ -129,7 +129,7 @@ class _Client:
         while (left := end - time.monotonic()) > 0:
             self.sock.settimeout(left)
             try:
-                data, source = self.sock.recvfrom(MOST)
+                data, source = self.sock.recvfrom(MAX)
             except TimeoutError:
                 return None
             found = unpacked(data)
@@ -145,11 +145,11 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
     client = _Client(sock, (address, port), token_of(options), int(options.get("tries", 3)), timeout_s, running)
     running.ready.set()
     begun = time.monotonic()
-    if not client.passes(LEAST, LEAST):
-        raise TestbedError(f"no answer from {address}, UDP port {port}, to packets of {LEAST} bytes")
-    client.wait_s = min(timeout_s, max(_LEAST_WAIT_S, 4 * (time.monotonic() - begun)))
-    forward = largest(lambda n: client.passes(n, LEAST), LEAST, size)
-    backward = largest(lambda n: client.passes(LEAST, n), LEAST, size)
+    if not client.passes(MIN, MIN):
+        raise TestbedError(f"no answer from {address}, UDP port {port}, to packets of {MIN} bytes")
+    client.wait_s = min(timeout_s, max(_MIN_WAIT_S, 4 * (time.monotonic() - begun)))
+    forward = largest(lambda n: client.passes(n, MIN), MIN, size)
+    backward = largest(lambda n: client.passes(MIN, n), MIN, size)
     return report(str(need(options, "bind", NAME)), address, size, forward, backward)
 
 
@@ -169,8 +169,8 @@ def report(near: str, far: str, size: int, forward: int, backward: int) -> Resul
 
 def _size(options: Mapping[str, Value]) -> int:
     size = int(need(options, "bytes", NAME))
-    if not LEAST <= size <= MOST:
-        raise TestbedError(f"{NAME}: want bytes from {LEAST} to {MOST}; got {size}")
+    if not MIN <= size <= MAX:
+        raise TestbedError(f"{NAME}: want bytes from {MIN} to {MAX}; got {size}")
     return size
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from testctl_agent.generators._options import end_ns, need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
-from testctl_agent.params.flow.traffic import MOST_TOGETHER
+from testctl_agent.params.flow.traffic import MAX_TOGETHER
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value, shown
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
@@ -47,9 +47,9 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
     found = with_defaults(options)
     together = int(found["write_size"]) * int(found["parallel"])
-    if together > MOST_TOGETHER:
+    if together > MAX_TOGETHER:
         return [
-            f"write_size: want at most {MOST_TOGETHER} bytes for all {found['parallel']} connections; got {together}"
+            f"write_size: want at most {MAX_TOGETHER} bytes for all {found['parallel']} connections; got {together}"
         ]
     return []
 

@@ -20,7 +20,7 @@ CLSACT_HANDLE, INGRESS, EGRESS = 0xFFFF0000, 0xFFFFFFF2, 0xFFFFFFF3
 
 TICK_NS = 64
 """The unit of HTB's bucket (PSCHED_SHIFT 6)."""
-_U32_MOST = 2**32 - 1
+_U32_MAX = 2**32 - 1
 
 _TCMSG = struct.Struct("=BxHiIII")
 _TCA_KIND, _TCA_OPTIONS, _TCA_XSTATS, _TCA_STATS2 = 1, 2, 4, 7
@@ -213,9 +213,9 @@ def bucket_ticks(burst: int, rate_bps: int) -> int:
 def htb_class_options(rate_bps: int, ticks: int, quantum: int) -> bytes:
     """A class that may send at `rate_bps` and never more (ceil = rate)."""
     rate = bytes_per_second(rate_bps)
-    spec = struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, 0, 0, min(rate, _U32_MOST))
+    spec = struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, 0, 0, min(rate, _U32_MAX))
     options = nl.attr(_HTB_PARMS, spec + spec + struct.pack("=5I", ticks, ticks, quantum, 0, 0))
-    if rate > _U32_MOST:
+    if rate > _U32_MAX:
         options += nl.u64(_HTB_RATE64, rate) + nl.u64(_HTB_CEIL64, rate)
     return options
 
@@ -250,7 +250,7 @@ def red_options(limit: int, threshold: int) -> bytes:
     return (
         nl.attr(_RED_PARMS, parms)
         + nl.attr(_RED_STAB, bytes([31]) * 256)
-        + nl.u32(_RED_MAX_P, _U32_MOST)
+        + nl.u32(_RED_MAX_P, _U32_MAX)
         + nl.attr(_RED_FLAGS, struct.pack("=II", _RED_ECN | _RED_NODROP, _RED_ALL_FLAGS))
     )
 
@@ -272,10 +272,10 @@ def netem_options(rate_bps: int, delay_ns: int, limit: int, note: int) -> bytes:
     jitter, so it can hold a number that has to be read back.
     """
     rate = bytes_per_second(rate_bps) if rate_bps else 0
-    options = struct.pack("=6I", min(delay_ns // TICK_NS, _U32_MOST), limit, 0, 0, 0, 0)
+    options = struct.pack("=6I", min(delay_ns // TICK_NS, _U32_MAX), limit, 0, 0, 0, 0)
     options += nl.attr(_NETEM_CORR, struct.pack("=3I", note, 0, 0))
-    options += nl.attr(_NETEM_RATE, struct.pack("=IiIi", min(rate, _U32_MOST), 0, 0, 0))
-    options += nl.u64(_NETEM_RATE64, rate) if rate > _U32_MOST else b""
+    options += nl.attr(_NETEM_RATE, struct.pack("=IiIi", min(rate, _U32_MAX), 0, 0, 0))
+    options += nl.u64(_NETEM_RATE64, rate) if rate > _U32_MAX else b""
     return options + nl.attr(_NETEM_LATENCY64, struct.pack("=q", delay_ns))
 
 

@@ -15,7 +15,7 @@ from testctl_agent.p4c_ebpf import fields
 from testctl_agent.p4c_ebpf.code import Code
 from testctl_agent.p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Field, Program
 
-MOST_COPIES = 16
+MAX_COPIES = 16
 """Ports of one multicast group or clone session."""
 CHUNK = 512
 _PARSED, _KEPT = 2, 3
@@ -79,7 +79,7 @@ class Copies:
         with code.block("if (!g || !saved || !g->copies)"):
             code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
         code.add(*self._copy("saved", "p"))
-        with code.block(f"for (u32 i = 0; i < {MOST_COPIES}; i++)"):
+        with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
             with code.block("if (i > 0)"):
                 self._again(code, "saved")
@@ -105,7 +105,7 @@ class Copies:
         code.add(f"if (type == {INGRESS_CLONE})", "\tfrom = bpf_map_lookup_elem(&scratch, &parsed);")
         code.add("if (!g || !now || !from)", "\treturn 0;")
         code.add(*self._copy("now", "p"))
-        with code.block(f"for (u32 i = 0; i < {MOST_COPIES}; i++)"):
+        with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
             self._untimed(code)
             self._again(code, "from")

@@ -7,8 +7,8 @@ from testctl_agent.p4c_ebpf.document import Node
 from testctl_agent.p4c_ebpf.model import (
     EGRESS_CLONE,
     INGRESS_CLONE,
-    MOST_HEADERS,
-    MOST_MEMBERS,
+    MAX_HEADERS,
+    MAX_MEMBERS,
     WIDEST,
     Action,
     Array,
@@ -24,7 +24,7 @@ from testctl_agent.p4c_ebpf.model import (
 )
 
 _CLONES = {"clone_ingress_pkt_to_egress": INGRESS_CLONE, "clone_egress_pkt_to_egress": EGRESS_CLONE}
-_MOST_CELLS = 1 << 24
+_MAX_CELLS = 1 << 24
 _WIDEST_FIELD = 2048
 
 
@@ -92,8 +92,8 @@ def _headers(program: Program) -> dict[int, Header]:
             one.cannot("metadata of variable length")
         program.headers[name] = header
         by_id[one["id"].number()] = header
-    if bit > MOST_HEADERS:
-        program.root["headers"].cannot(f"{bit} headers; want at most {MOST_HEADERS}")
+    if bit > MAX_HEADERS:
+        program.root["headers"].cannot(f"{bit} headers; want at most {MAX_HEADERS}")
     return by_id
 
 
@@ -120,7 +120,7 @@ def _unions(program: Program, by_id: dict[int, Header]) -> None:
 
 
 def _array(node: Node, index: int, width: int) -> Array:
-    return Array(node["name"].text(), index, node["size"].number(1, _MOST_CELLS), width)
+    return Array(node["name"].text(), index, node["size"].number(1, _MAX_CELLS), width)
 
 
 def _meter(node: Node, index: int) -> Meter:
@@ -130,7 +130,7 @@ def _meter(node: Node, index: int) -> Meter:
         node.cannot(f"a meter of {kind}")
     if node["rate_count"].number() != 2:
         node.cannot("a meter that has not two rates")
-    size = 0 if direct else node["size"].number(1, _MOST_CELLS)
+    size = 0 if direct else node["size"].number(1, _MAX_CELLS)
     return Meter(name, index, size, kind == "packets", node["result_target"] if direct else None)
 
 
@@ -223,7 +223,7 @@ def declare(root: Node) -> Program:
             program.direct_meters[one["binding"].text()] = meter
     for pipeline in root["pipelines"]:
         for one in pipeline.section("action_profiles"):
-            profile, size = one["name"].text(), one["max_size"].number(1, MOST_MEMBERS)
+            profile, size = one["name"].text(), one["max_size"].number(1, MAX_MEMBERS)
             chosen = one["selector"] if one.has("selector") else None
             program.profiles[profile] = Profile(profile, len(program.profiles), size, chosen)
     for one in root.section("calculations"):

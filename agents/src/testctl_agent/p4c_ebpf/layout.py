@@ -25,15 +25,15 @@ Kind = Literal["none", "exact", "tuples", "ranges"]
 Match = Literal["exact", "ternary", "lpm", "range", "valid"]
 
 ROW_HEAD = 16
-MOST_RANGES = 256
-MOST_CHOICES = 128
+MAX_RANGES = 256
+MAX_CHOICES = 128
 """Members of one group of a selector, each counted as often as its weight says."""
 REFERENCE = 2**32 - 1
 """As a row's action: data[0] is a member of the table's action profile, or a group plus GROUP."""
 GROUP = 1 << 32
 METER = "=2I7Q"
 """struct meter of runtime/meter.h."""
-MOST_TUPLES = 64
+MAX_TUPLES = 64
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from testctl_agent.p4c_ebpf.document import Node
 
-MOST_HEADERS = 64
+MAX_HEADERS = 64
 """Their validity is one 64-bit word."""
 
 WIDEST = 128
 """Bits of a field that is read or written; wider ones are only extracted, copied and emitted with their header."""
 
-MOST_MEMBERS = 1 << 16
+MAX_MEMBERS = 1 << 16
 """Of an action profile."""
 
 INGRESS_CLONE, EGRESS_CLONE = 1, 2

@@ -18,7 +18,7 @@ from testctl_agent.p4c_ebpf.fields import constant
 from testctl_agent.p4c_ebpf.hashes import Hashes
 from testctl_agent.p4c_ebpf.model import Header, Program, identifier
 
-_MOST_STATES = 256
+_MAX_STATES = 256
 
 Visit = tuple[str, tuple[int, ...]]
 """A state and the fill of each stack on entry."""
@@ -67,8 +67,8 @@ class Parser:
                 continue
             done.add(visit)
             path.append(visit)
-            if len(path) > _MOST_STATES:
-                self.node.cannot(f"a parser of more than {_MOST_STATES} states, loops unrolled")
+            if len(path) > _MAX_STATES:
+                self.node.cannot(f"a parser of more than {_MAX_STATES} states, loops unrolled")
             state = self._visit(visit, self.node)
             self._state(code, state)
             todo += [one for one in reversed(state.onward) if one not in done]

@@ -9,7 +9,7 @@ from testctl_agent.p4c_ebpf.document import Node
 from testctl_agent.p4c_ebpf.expression import Scope
 from testctl_agent.p4c_ebpf.fields import constant
 from testctl_agent.p4c_ebpf.hashes import Hashes
-from testctl_agent.p4c_ebpf.layout import MOST_CHOICES, REFERENCE, Param, Preset, Table
+from testctl_agent.p4c_ebpf.layout import MAX_CHOICES, REFERENCE, Param, Preset, Table
 from testctl_agent.p4c_ebpf.model import Action, Program, comment, identifier
 from testctl_agent.p4c_ebpf.tables import Lookup, lay_out, number_of, params_of
 
@@ -201,7 +201,7 @@ class Pipeline:
                 self.hashes.emit(code, Scope(self.program), profile.selector, "h")
                 code.add("at = ~0U;")
                 with code.block("if (s && s->many)"):
-                    code.add("h %= s->many;", "opaque(h);", f"if (h < {MOST_CHOICES})", "\tat = s->member[h];")
+                    code.add("h %= s->many;", "opaque(h);", f"if (h < {MAX_CHOICES})", "\tat = s->member[h];")
         code.add(f"r = bpf_map_lookup_elem(&a{k}, &at);")
 
 

@@ -10,11 +10,11 @@ from testctl_agent.p4c_ebpf.code import Code
 from testctl_agent.p4c_ebpf.document import Node, unwrap
 from testctl_agent.p4c_ebpf.expression import Scope
 from testctl_agent.p4c_ebpf.fields import constant
-from testctl_agent.p4c_ebpf.layout import MOST_CHOICES, MOST_RANGES, MOST_TUPLES, Key, Kind, Match, Param, Preset, Table
+from testctl_agent.p4c_ebpf.layout import MAX_CHOICES, MAX_RANGES, MAX_TUPLES, Key, Kind, Match, Param, Preset, Table
 from testctl_agent.p4c_ebpf.model import Action, Profile, Program, comment
 
 _MATCHES = ("exact", "ternary", "lpm", "range", "valid")
-_MOST_ROWS = 1 << 20
+_MAX_ROWS = 1 << 20
 
 
 def params_of(action: Action) -> tuple[Param, ...]:
@@ -174,7 +174,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         constant_default = any(fixed.has(flag) and fixed[flag].flag() for flag in flags)
     elif not profile:
         node.cannot("a table without a default action")
-    capacity = min(node["max_size"].number(1, _MOST_ROWS), MOST_RANGES if kind == "ranges" else _MOST_ROWS)
+    capacity = min(node["max_size"].number(1, _MAX_ROWS), MAX_RANGES if kind == "ranges" else _MAX_ROWS)
     lpm = [key.width for key in keys if key.match == "lpm"]
     only_lpm = bool(lpm) and not matches & {"ternary", "range"}
     return Table(
@@ -197,7 +197,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         range_words=words["range"],
         data_words=max([1, *(words_of(one) for one in [*actions, *_shared(program, profile)])]),
         control=control,
-        tuples=min(capacity, lpm[0] + 1 if only_lpm else MOST_TUPLES) if kind == "tuples" else 0,
+        tuples=min(capacity, lpm[0] + 1 if only_lpm else MAX_TUPLES) if kind == "tuples" else 0,
         meter=program.direct_meters[name].name if name in program.direct_meters else "",
         profile=profile,
     )
@@ -244,7 +244,7 @@ def profile_maps(profile: layout.Profile) -> str:
     )
     if profile.selector:
         text += (
-            f"struct choices{n} {{\n\tu32 many, member[{MOST_CHOICES}];\n}};\n"
+            f"struct choices{n} {{\n\tu32 many, member[{MAX_CHOICES}];\n}};\n"
             + array.format(profile.size)
             + f'\t__type(value, struct choices{n});\n}} s{n} SEC(".maps");\n'
         )

@@ -23,7 +23,7 @@ from pathlib import Path
 from testctl_agent.p4c_ebpf import document, fields, layout, tables
 from testctl_agent.p4c_ebpf.actions import DROP_PORT, Statements
 from testctl_agent.p4c_ebpf.code import Code
-from testctl_agent.p4c_ebpf.copies import MOST_COPIES, Copies
+from testctl_agent.p4c_ebpf.copies import MAX_COPIES, Copies
 from testctl_agent.p4c_ebpf.declare import declare
 from testctl_agent.p4c_ebpf.deparser import Deparser
 from testctl_agent.p4c_ebpf.document import Node
@@ -123,7 +123,7 @@ class _Writer:
             telemetry=tuple(one for one, _ in self.tap),
             record_bytes=(size + 7) // 8 * 8,
             control_bytes=self.control_bytes,
-            most_copies=MOST_COPIES,
+            most_copies=MAX_COPIES,
             meters=tuple(
                 layout.Meter(one.name, one.map, one.size, one.packets) for one in self.program.meters.values()
             ),
@@ -162,7 +162,7 @@ class _Writer:
             + ("4" if self.program.clones else "2")
             + ");\n"
             '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
-            f"struct group {{\n\tu32 copies;\n\tu16 port[{MOST_COPIES}], instance[{MOST_COPIES}];\n}};\n\n"
+            f"struct group {{\n\tu32 copies;\n\tu16 port[{MAX_COPIES}], instance[{MAX_COPIES}];\n}};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
             '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
         )

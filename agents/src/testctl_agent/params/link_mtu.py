@@ -17,7 +17,7 @@ from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Int, Value
 
 TYPE = Int(576, 65535, "bytes")
-IPV6_LEAST = 1280
+IPV6_MIN = 1280
 """IPV6_MIN_MTU, RFC 8200 section 5."""
 _RTMSG = struct.Struct("=8BI")
 _INET6, _CLONED = 10, 0x200
@@ -55,10 +55,8 @@ def _lasting(entity: Entity, device: str, wanted: int) -> str:
     own = _number(entity.proc / f"sys/net/ipv6/conf/{device}/mtu")
     if own is None:
         return ""
-    if wanted < IPV6_LEAST:
-        return (
-            f"{device} has IPv6, which the kernel removes below {IPV6_LEAST}, with its addresses, routes and settings"
-        )
+    if wanted < IPV6_MIN:
+        return f"{device} has IPv6, which the kernel removes below {IPV6_MIN}, with its addresses, routes and settings"
     if own != now:
         return f"net.ipv6.conf.{device}.mtu is {own}, not the device's {now}, and the kernel would replace it"
     if routes := _ipv6_routes_with_mtu(device):

@@ -30,10 +30,10 @@ NONE = "none"
 LONGEST = 16_384
 """Characters of a text of fates."""
 
-MOST_ROWS = 256
+MAX_ROWS = 256
 """Ranges of all connections together, and so for every: the size of the program's tables."""
 
-LEAST_RATE = 2.0**-32
+MIN_RATE = 2.0**-32
 """Losses are decided by comparing 32 bits of a hash."""
 
 Action = Literal["drop", "mark", "echo", "clear", "lose"]
@@ -176,7 +176,7 @@ def _fate(reader: _Reader) -> Fate:
 def _lose(reader: _Reader) -> Fate:
     text, at = reader.word(_RATE, "a rate above 0, at most 1, such as 1e-5")
     rate = float(text)
-    if not LEAST_RATE <= rate <= 1:
+    if not MIN_RATE <= rate <= 1:
         reader.refuse("a rate above 0 (not below 2^-32), at most 1", text, at)
     flow = _flow(reader)
     seed = _number(reader, 0, "a seed, a whole number from 0") if reader.take("seed") else 0

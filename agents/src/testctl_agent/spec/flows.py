@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_CONNECTIONS = 2048
+MAX_CONNECTIONS = 2048
 """Ids go up to 4096: the size of the program's registers."""
 
 NONE = "none"
@@ -49,8 +49,8 @@ def parse(text: str) -> tuple[Connection, ...]:
     if text.strip() == NONE:
         return ()
     parts = text.split(";")
-    if len(parts) > MOST_CONNECTIONS:
-        raise ValueError(f"want at most {MOST_CONNECTIONS} connections; got {len(parts)}")
+    if len(parts) > MAX_CONNECTIONS:
+        raise ValueError(f"want at most {MAX_CONNECTIONS} connections; got {len(parts)}")
     return tuple(_connection(" ".join(part.split())) for part in parts)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 """Levels of lists and objects; the project's own files have fewer than 20, and the recursion limit is near 1000."""
 LARGEST = 2**63
 """Integers are below this, as they are on the wire and in columns of records."""
@@ -57,7 +57,7 @@ def loads(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "replace")
     if _too_deep(found):
-        raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     if SUSPECT.search(text):
         if _SURROGATE.search(text):
             json.dumps(found, ensure_ascii=False).encode()  # raises for one without its other half
@@ -125,7 +125,7 @@ def _refused(name: str) -> Any:
 
 def _too_deep(found: Any) -> bool:
     level = [found] if isinstance(found, dict | list) else []
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         if not level:
             return False
         level = [

@@ -20,8 +20,8 @@ from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports, ingress, testbed_object
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
-from testctl_agent.switch.ebpf_ports import MOST_BYTES, Port, PortMap
-from testctl_agent.switch.testbed_program import MOST_DEPTH
+from testctl_agent.switch.ebpf_ports import MAX_BYTES, Port, PortMap
+from testctl_agent.switch.testbed_program import MAX_DEPTH
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 _MEMBERS = ("rate", "delay", "buffer", "framing")
@@ -109,12 +109,12 @@ class EbpfBackend:
         threshold, buffer = self._thresholds.get(port, 0), now.buffer
         if what == "ecn_threshold":
             threshold = value
-            if value > MOST_DEPTH:
-                raise ApplyError(f"a queue's depth has 19 bits in P4: at most {MOST_DEPTH} bytes")
+            if value > MAX_DEPTH:
+                raise ApplyError(f"a queue's depth has 19 bits in P4: at most {MAX_DEPTH} bytes")
         if what == "buffer":
             buffer = value
-            if value > MOST_BYTES:
-                raise ApplyError(f"at most {MOST_BYTES} bytes can wait")
+            if value > MAX_BYTES:
+                raise ApplyError(f"at most {MAX_BYTES} bytes can wait")
         if buffer and threshold > buffer:
             raise ApplyError(f"a threshold beyond the buffer: {threshold} of {buffer} bytes")
         if what == "ecn_threshold":
@@ -140,8 +140,8 @@ class EbpfBackend:
             or "exact; packets leave at the kernel's next timer tick of their nanosecond",
             "flooding": self._flooding(),
             "counting": self._counting or "exact; a port's packets come one after the other",
-            "buffer": f"at most {MOST_BYTES} bytes; without a rate nothing waits and it has no effect",
-            "ecn_threshold": f"at most {MOST_DEPTH} bytes: enq_qdepth has 19 bits",
+            "buffer": f"at most {MAX_BYTES} bytes; without a rate nothing waits and it has no effect",
+            "ecn_threshold": f"at most {MAX_DEPTH} bytes: enq_qdepth has 19 bits",
         }
 
     def _flooding(self) -> str:

@@ -18,8 +18,8 @@ from testctl_agent.switch import ingress
 FILTER = "testctl_switch"
 """The name of the program's filter at the clsact ingress of every port."""
 
-MOST_PORTS = 510
-MOST_BYTES = 2**31
+MAX_PORTS = 510
+MAX_BYTES = 2**31
 """That may wait at a port: the numbers of the port model hold no more."""
 
 _PORTS, _PORT_OF = "ports", "port_of"
@@ -162,7 +162,7 @@ def set_clock(device: str, wanted: bool) -> None:
 
 def check_devices(devices: Sequence[str]) -> None:
     """Raises TestbedError: a port that does not exist, twice the same, or too many."""
-    if len(devices) > MOST_PORTS or len(set(devices)) != len(devices):
-        raise TestbedError(f"switch: want at most {MOST_PORTS} different ports; got {', '.join(devices)}")
+    if len(devices) > MAX_PORTS or len(set(devices)) != len(devices):
+        raise TestbedError(f"switch: want at most {MAX_PORTS} different ports; got {', '.join(devices)}")
     for device in devices:
         netlink.index(device)

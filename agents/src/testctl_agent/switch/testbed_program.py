@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate
-from testctl_agent.spec.flows import MOST_CONNECTIONS, Connection, flow_id
+from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.loss import loss
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Range, Ternary
 
@@ -36,7 +36,7 @@ FATE_TABLES = ("fate", "every", "loss")
 REGISTERS = ("begins", "highest", "data_seen", "first_seen", "acks_seen")
 """What is counted by flow id."""
 
-MOST_DEPTH = 2**19 - 1
+MAX_DEPTH = 2**19 - 1
 """enq_qdepth of v1model and TNA has 19 bits, and stays at its end."""
 
 
@@ -58,8 +58,8 @@ def forwarding(ports: Mapping[str, int], stations: Mapping[str, str], *, flood: 
 
 def connections(known: Sequence[Connection]) -> tuple[Entry, ...]:
     """Two rows for each connection, forward and backward.  Port 0 stands for any port."""
-    if len(known) > MOST_CONNECTIONS:
-        raise ApplyError(f"switch, flows: want at most {MOST_CONNECTIONS} connections; got {len(known)}")
+    if len(known) > MAX_CONNECTIONS:
+        raise ApplyError(f"switch, flows: want at most {MAX_CONNECTIONS} connections; got {len(known)}")
     rows = []
     for place, one in enumerate(known):
         source, sink = (one.source, one.source_port), (one.sink, one.sink_port)
@@ -89,8 +89,8 @@ def fates(asked: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ..
 def thresholds(by_port: Mapping[int, int]) -> tuple[Entry, ...]:
     """Rows for ports that mark CE from a depth on, in the target's unit: bytes, packets (BMv2) or cells (Tofino)."""
     for port, depth in by_port.items():
-        if not 0 <= depth <= MOST_DEPTH:
-            want = f"want at most {MOST_DEPTH} (a depth has 19 bits in P4)"
+        if not 0 <= depth <= MAX_DEPTH:
+            want = f"want at most {MAX_DEPTH} (a depth has 19 bits in P4)"
             raise ApplyError(f"switch, port {port}, ecn_threshold: {want}; got {depth}")
     rows = [Entry("ecn", {"port": Exact(port)}, "threshold", {"depth": depth}) for port, depth in by_port.items()]
     return _fitting("ecn_threshold", rows)

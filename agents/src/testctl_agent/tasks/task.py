@@ -20,7 +20,7 @@ from testctl_agent.system.subprocesses import start as start_program
 
 READY_S = 10.0
 END_S = 10.0
-_MOST_WORDS = 2000
+_MAX_WORDS = 2000
 
 Result = dict[str, Any]
 
@@ -161,7 +161,7 @@ class ProgramTask:
         announced = self._heard.decode(errors="replace") if self._announces("stderr") else ""
         path = self.workdir / "stderr.txt"
         said = announced or (path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
-        return said.strip()[-_MOST_WORDS:]
+        return said.strip()[-_MAX_WORDS:]
 
     def _announces(self, stream: str) -> bool:
         return self.announcement is not None and self.announcement.stream == stream

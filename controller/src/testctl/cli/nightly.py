@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from testctl.results import Run
 
 PLAN = "plans/nightly.yaml"
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 GAPS_SHOWN = 6
@@ -48,7 +48,7 @@ def nightly(
 
     budget_s = seconds(budget)
     at_once = jobs or len(os.sched_getaffinity(0))
-    plan = load(file or checkout.root() / PLAN, "lab", None, None, MOST_POINTS)
+    plan = load(file or checkout.root() / PLAN, "lab", None, None, MAX_POINTS)
 
     from testctl.cli.exit_code import exit_code
 

@@ -125,8 +125,8 @@ def run(
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
     try:
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
-        drawers = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
-        options = Options(results, out, jobs, resume, drawers=drawers)
+        report_jobs = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
+        options = Options(results, out, jobs, resume, report_jobs=report_jobs)
         judged = None if as_json else _judged
         done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)
     except KeyboardInterrupt:

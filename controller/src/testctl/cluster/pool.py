@@ -40,7 +40,7 @@ from testctl.cluster.worker import (
 from testctl.execution.pool import Done, Finished
 from testctl.plan import Point
 from testctl.results import PointResult, layout, write_point
-from testctl.results.atomic import check_room, told
+from testctl.results.atomic import check_room, naming_path
 from testctl.results.work import WORK
 from testctl.serve.auth import is_loopback
 from testctl.testbeds.bed import Bed
@@ -55,7 +55,7 @@ CONNECT_S = 20
 WORKERLESS_S = 120
 """A run ends when its cluster has had no worker for this time."""
 POLL_S = 5
-MOST_FETCHES = 5
+MAX_FETCHES = 5
 """A point whose archive was lost this often is broken."""
 
 Task = tuple[Point, int]
@@ -177,10 +177,10 @@ class _Gathering:
                 return
             if verdict:
                 yield point, verdict, parcel.wall_s
-            elif attempt + 1 < MOST_FETCHES:
+            elif attempt + 1 < MAX_FETCHES:
                 self._submit((point, attempt + 1))
             else:
-                yield self._broken(point, f"what it left on its worker could not be fetched, {MOST_FETCHES} times")
+                yield self._broken(point, f"what it left on its worker could not be fetched, {MAX_FETCHES} times")
             return
         failure = future.exception()
         if isinstance(failure, KilledWorker):
@@ -200,7 +200,7 @@ class _Gathering:
         final = layout.point_dir(self._run, point.id)
         fresh = final.with_name(f".{point.id}.{os.getpid()}.tmp")
         archive = self._run / WORK / f"{point.id}.zip"
-        with told(final, f"point {point.id} was lost, finished points are kept (`--resume` uses them)"):
+        with naming_path(final, f"point {point.id} was lost, finished points are kept (`--resume` uses them)"):
             archive.parent.mkdir(exist_ok=True)
             try:
                 if not self._pieces(parcel, archive) or sha256_of(archive) != parcel.sha256:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.compare.verdicts import Case, Verdicts
 
-MOST = 200
+MAX = 200
 """Findings that are listed: such pages are limited in size."""
 _ORDER = {"worse": 0, "better": 1, "other": 2}
 
@@ -18,9 +18,9 @@ def markdown(said: Verdicts) -> str:
     found.sort(key=lambda one: _ORDER[one[1].direction])
     if found:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
-        lines += [f"| {f.direction} | `{case.id}` | {_tuples(case)} | {_cell(f.text)} |" for case, f in found[:MOST]]
-    if len(found) > MOST:
-        lines += ["", f"… and {len(found) - MOST} more"]
+        lines += [f"| {f.direction} | `{case.id}` | {_tuples(case)} | {_cell(f.text)} |" for case, f in found[:MAX]]
+    if len(found) > MAX:
+        lines += ["", f"… and {len(found) - MAX} more"]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -14,9 +14,9 @@ from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.results import RunPoint
 
-MOST_METRICS = 12
+MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
-MOST_POINTS = 20
+MAX_POINTS = 20
 _ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
@@ -25,10 +25,10 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
     print_versions(found.versions, console)
     print_only(found.only_a, found.only_b, console)
     shown = sorted(found.differences, key=lambda one: _ORDER[one.direction])
-    for one in shown if everything else shown[:MOST_POINTS]:
+    for one in shown if everything else shown[:MAX_POINTS]:
         _print_point(one, console, everything)
-    if not everything and len(shown) > MOST_POINTS:
-        say(console, f"\n… and {len(shown) - MOST_POINTS} more points; --all prints them")
+    if not everything and len(shown) > MAX_POINTS:
+        say(console, f"\n… and {len(shown) - MAX_POINTS} more points; --all prints them")
     for which, names in (("first", found.metrics_a), ("second", found.metrics_b)):
         if names:
             say(console, f"metrics only in the {which} run: {', '.join(names)}")
@@ -122,7 +122,7 @@ def _print_point(one: Difference, console: Console, everything: bool) -> None:
     elif one.moves:
         say(console, "  the packets are the same, what is made of them is not")
     ordered = sorted(one.moves, key=lambda m: (_ORDER[m.direction], -abs(m.relative or 0)))
-    shown = ordered if everything else ordered[:MOST_METRICS]
+    shown = ordered if everything else ordered[:MAX_METRICS]
     if shown:
         console.print(_table(shown))
     if len(shown) < len(ordered):

@@ -16,7 +16,7 @@ from testctl.records import Records
 from testctl.system.code_hash import hash_of, modules_below
 from testctl.system.text import first_of
 
-MOST_DOUBTS = 8
+MAX_DOUBTS = 8
 """Reasons why a point is invalid that are written out."""
 
 
@@ -38,7 +38,7 @@ def assess(records: Records) -> Assessment:
     doubts = [*records.outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
     return Assessment(
         verdict="invalid" if doubts else "pass",
-        reason=first_of(doubts, MOST_DOUBTS, "; "),
+        reason=first_of(doubts, MAX_DOUBTS, "; "),
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[found.to_json() for found in fates],

@@ -64,7 +64,7 @@ def complete(
     clear_work(writer.path / WORK)
     run = Run(writer.path, summary, tuple(there))
     tell = judged(run) if judged is not None else None
-    write_report(run, specs=plan.figures, jobs=max(options.jobs, options.drawers), tell=tell)
+    write_report(run, specs=plan.figures, jobs=max(options.jobs, options.report_jobs), tell=tell)
     final = writer.finish(summary)
     return Run(final, summary, tuple(replace(point, path=layout.point_dir(final, point.id)) for point in there))
 

@@ -14,7 +14,7 @@ class Options:
     out      the run's directory; None: a new one below results_dir
     resume   take finished points from earlier runs below results_dir
     runs     which of these: a pattern of their names
-    drawers  number of processes that draw the report, if more than jobs
+    report_jobs  number of processes that draw the report, if more than jobs
     """
 
     results_dir: Path
@@ -23,4 +23,4 @@ class Options:
     resume: bool = False
     runs: str = "*"
     keep_captures: bool = True
-    drawers: int = 1
+    report_jobs: int = 1

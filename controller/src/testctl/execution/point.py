@@ -17,8 +17,8 @@ from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.testbeds.bed import Bed
 
-MOST_TRACEBACK = 100_000
-MOST_REASON = 4000
+MAX_TRACEBACK = 100_000
+MAX_REASON = 4000
 """Characters of a point's reason that are kept."""
 
 
@@ -58,8 +58,8 @@ def keep(run: Path, point: Point, result: PointResult) -> Path:
 
 def bounded(reason: str) -> str:
     """A reason of a length that can be read; the text of an agent's error can have any."""
-    more = len(reason) - MOST_REASON
-    return f"{reason[:MOST_REASON]}… ({more} more characters)" if more > 0 else reason
+    more = len(reason) - MAX_REASON
+    return f"{reason[:MAX_REASON]}… ({more} more characters)" if more > 0 else reason
 
 
 def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
@@ -73,7 +73,7 @@ def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
         verdict="broken",
         reason=words(f"{reason}; {layout.TRACEBACK} beside it has the rest"),
         wall_s=wall_s,
-        traceback="".join(traceback.format_exception(error))[-MOST_TRACEBACK:],
+        traceback="".join(traceback.format_exception(error))[-MAX_TRACEBACK:],
     )
 
 
@@ -81,13 +81,13 @@ def _analyse(
     asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
-    from testctl.execution.assess import MOST_DOUBTS, analysis_keys, assess
+    from testctl.execution.assess import MAX_DOUBTS, analysis_keys, assess
     from testctl.records import load_raw
     from testctl.results.atomic import as_json
 
     for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
         if reason:
-            words = bounded("; ".join([reason, *outcome.get("drift", [])[:MOST_DOUBTS]]))
+            words = bounded("; ".join([reason, *outcome.get("drift", [])[:MAX_DOUBTS]]))
             return PointResult(
                 point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
             )

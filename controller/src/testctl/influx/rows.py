@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.influx.line import Value, head, line, writable
 from testctl.results import Run, RunPoint
 
-MOST_TAG = 120
+MAX_TAG = 120
 """Characters of a tag's value; a longer one is cut, and ends in a hash of the whole."""
 
 POINT_FLOW = "*"
@@ -90,9 +90,9 @@ def machine_tags(run: Run, point: RunPoint, flow: str = POINT_FLOW) -> dict[str,
 def tag(value: object) -> str:
     """A value as a tag: text that can be written, and of bounded length."""
     text = writable(_text(value))
-    if len(text) <= MOST_TAG:
+    if len(text) <= MAX_TAG:
         return text
-    return f"{text[: MOST_TAG - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{text[: MAX_TAG - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _text(value: object) -> str:

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.influx.credentials import Credentials
 from testctl.influx.target import Target, with_version, write_request
 
-MOST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 """The longest pause before another attempt, whatever a server's Retry-After asks."""
 
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -48,7 +48,7 @@ class Patience:
     def pause(self, attempt: int, asked_s: float) -> None:
         """Wait after a failed attempt (0 is the first), at least as long as the server asked."""
         longest = self.first_s * 2**attempt
-        self.sleep(min(max(self.chance.uniform(longest / 2, longest), asked_s), MOST_PAUSE_S))
+        self.sleep(min(max(self.chance.uniform(longest / 2, longest), asked_s), MAX_PAUSE_S))
 
 
 @dataclass(frozen=True)

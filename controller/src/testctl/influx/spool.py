@@ -19,7 +19,7 @@ from testctl_agent.spec.units import Bytes
 from testctl_agent.system import durable
 
 from testctl.influx.target import Target
-from testctl.results.atomic import told
+from testctl.results.atomic import naming_path
 
 _END = ".lp.gz"
 _LOCK = "lock"
@@ -72,14 +72,14 @@ class Spool:
 
     def read(self, path: Path) -> bytes:
         """A batch that waits.  Raises DamagedBatchError when it is not what `add` kept; it is then in refused/."""
-        with told(path, "nothing was uploaded"):
+        with naming_path(path, "nothing was uploaded"):
             batch = path.read_bytes()
         digest = _digest(batch)
         if path.name.endswith(f"-{digest}{_END}"):
             return batch
         why = f"{path.name}: want the batch of this digest; got {len(batch)} bytes of {digest}"
         final = self.path / _REFUSED / path.name
-        with told(path, f"nothing was uploaded; {why}"):
+        with naming_path(path, f"nothing was uploaded; {why}"):
             durable.make_directory(final.parent, 0o700)
             durable.write(final.with_name(f"{final.name.removesuffix(_END)}.txt"), f"{why}\n".encode(), 0o600)
             durable.publish(path, final)
@@ -90,7 +90,7 @@ class Spool:
         """Keep a batch that the server will never take, and why beside it; returns where."""
         digest = _digest(batch)
         final = self.path / _REFUSED / f"{digest}{_END}"
-        with told(final, "a batch that the server refused was not kept"):
+        with naming_path(final, "a batch that the server refused was not kept"):
             durable.make_directory(final.parent, 0o700)
         if not final.exists():
             self._check_room(len(batch))
@@ -100,7 +100,7 @@ class Spool:
 
     def drop(self, path: Path) -> None:
         """Forget a batch that was written to the server."""
-        with told(path, "it is on the server and waits here still; the next upload writes it again, to no harm"):
+        with naming_path(path, "it is on the server and waits here still; the next upload writes it again, to no harm"):
             durable.remove(path)
 
     def _check_room(self, more: int) -> None:
@@ -112,7 +112,7 @@ class Spool:
             )
 
     def _write(self, final: Path, content: bytes) -> None:
-        with told(final, "a batch was not kept; upload the run again"):
+        with naming_path(final, "a batch was not kept; upload the run again"):
             durable.write(final, content, 0o600)
 
 
@@ -120,7 +120,7 @@ class Spool:
 def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> Iterator[Spool]:
     """The spool of a target, for one upload at a time; `wait` is called before waiting for another one's end."""
     path = root / target.key
-    with told(path, "nothing was uploaded: a server that goes away needs it"):
+    with naming_path(path, "nothing was uploaded: a server that goes away needs it"):
         durable.make_directory(path, 0o700)
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -129,7 +129,7 @@ def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> 
         except BlockingIOError:
             wait()
             fcntl.flock(lock, fcntl.LOCK_EX)
-        with told(path, "nothing was uploaded"):
+        with naming_path(path, "nothing was uploaded"):
             for left in path.glob(".*.tmp"):
                 left.unlink()
             durable.write(path / _PLACE, f"{target.place}\n".encode(), 0o600)

@@ -18,8 +18,8 @@ from testctl.influx.send import Away, Patience, Refused, Server
 from testctl.influx.spool import DamagedBatchError, Spool, held
 from testctl.influx.target import Target
 
-MOST_LINES = 5000
-MOST_BYTES = 1_000_000
+MAX_LINES = 5000
+MAX_BYTES = 1_000_000
 _TIMEOUT_S = 30.0
 
 
@@ -30,8 +30,8 @@ class Options:
     spool: Path
     limit: Bytes
     patience: Patience
-    most_lines: int = MOST_LINES
-    most_bytes: int = MOST_BYTES
+    most_lines: int = MAX_LINES
+    most_bytes: int = MAX_BYTES
 
 
 @dataclass

@@ -15,7 +15,7 @@ from testctl.lab.kernel import INPUTS, Kernel
 from testctl.system import checkout
 from testctl.system.text import first_of
 
-_MOST = 3
+_MAX = 3
 """Differences that a message lists."""
 
 
@@ -62,7 +62,7 @@ def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
             f"kernel {name} is not built: there is none in {directory()}"
             + (f", which has {have}" if have else "") + f"; {command}"
         )  # fmt: skip
-    raise TestbedError(f"kernel {name} is to be built again: {first_of(min(others, key=len), _MOST)}; {command}")
+    raise TestbedError(f"kernel {name} is to be built again: {first_of(min(others, key=len), _MAX)}; {command}")
 
 
 def built(name: str, ccs: Collection[str] | None = ()) -> Kernel | None:
@@ -103,7 +103,7 @@ def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
     why = [text for text in now.differences(was, ccs) if text.partition(" ")[0] in used]
     if why:
         raise TestbedError(
-            f"kernel {kernel.name} is to be built again: {first_of(why, _MOST)}; "
+            f"kernel {kernel.name} is to be built again: {first_of(why, _MAX)}; "
             f"build it with: testctl lab build {kernel.name} --source DIR"
         )
     return kernel

@@ -12,7 +12,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.core.point import PointSpec
 
-LEAST_MB = 1024
+MIN_MB = 1024
 """TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
 SET = "TESTCTL_LAB_MEMORY_MB"
 """Environment variable: the memory of every lab, instead of the computed value."""
@@ -21,7 +21,7 @@ RING_KIB = 32 * 1024
 """Default ring of a capture (a test checks that it equals the agent's)."""
 RINGS_KIB = 512 * 1024
 """Total of all captures' rings in a lab; from 17 captures on each ring is smaller than RING_KIB."""
-RING_LEAST_KIB = 4 * 1024
+RING_MIN_KIB = 4 * 1024
 
 _BASE_MB = 160
 _AGENT_MB = 10
@@ -42,7 +42,7 @@ def ring_kib(point: PointSpec) -> int:
 
     Its size only limits how long tcpdump may be delayed; a lab's time stands still while tcpdump runs.
     """
-    return max(RING_LEAST_KIB, min(RING_KIB, RINGS_KIB // max(captures(point), 1)))
+    return max(RING_MIN_KIB, min(RING_KIB, RINGS_KIB // max(captures(point), 1)))
 
 
 def with_rings(point: PointSpec) -> PointSpec:
@@ -63,7 +63,7 @@ def lab_mb(point: PointSpec) -> int:
         if not re.fullmatch(r"[1-9][0-9]{1,6}", text):
             raise PlanError(f"{SET}: want a lab's memory in MB, such as 2048; got {text!r}")
         return int(text)
-    return max(LEAST_MB, needed_mb(point))
+    return max(MIN_MB, needed_mb(point))
 
 
 def needed_mb(point: PointSpec) -> int:

@@ -30,7 +30,7 @@ SPEC = MetricSpec(
 _STEADY_CV = 0.05
 _WEAK = 0.3
 _PACKETS_A_BIN = 10
-_MOST_BINS = 200_000
+_MAX_BINS = 200_000
 
 
 def _bins(seen: FlowView) -> tuple[Array, int]:
@@ -39,7 +39,7 @@ def _bins(seen: FlowView) -> tuple[Array, int]:
     rows = seen.into
     for bin_ns in (10**6, 10**7, 10**8):
         count = (end - start) // bin_ns
-        if count <= _MOST_BINS and len(rows) * bin_ns >= _PACKETS_A_BIN * (end - start):
+        if count <= _MAX_BINS and len(rows) * bin_ns >= _PACKETS_A_BIN * (end - start):
             break
     count, number, total = whole_bins(rows["time_ns"], rows["wire_bytes"], start, end, bin_ns)
     dense = np.zeros(count)

@@ -23,7 +23,7 @@ from testctl.execution.run import Progress
 from testctl.noise.bootstrap import Excess, Spread, excess, spread
 from testctl.plan import Plan, Point
 from testctl.results import layout, noise
-from testctl.results.atomic import told, write_json
+from testctl.results.atomic import naming_path, write_json
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.system.worker_pool import workers
 from testctl.testbeds.bed import Bed
@@ -78,7 +78,7 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
     """
     started = datetime.now(UTC)
     place = results / layout.run_name(f"{plan.name}{layout.CHECK}", started)
-    with told(place, "the check was not begun"):
+    with naming_path(place, "the check was not begun"):
         durable.make_directory(place.parent)
         place.mkdir()
         durable.sync(place.parent)
@@ -96,7 +96,7 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
             "left_out": [list(one) for one in plan.left_out],
             **judged(check, rounds),
         }
-        with told(place, "what was measured is lost"):
+        with naming_path(place, "what was measured is lost"):
             write_json(place / noise.FILE, said)
     except BaseException:
         clear_work(place / WORK)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 DRAWS = 2000
-LEAST = 1e-3
+MIN = 1e-3
 """A spread below a thousandth of the mean counts as that: nothing is made of differences below it."""
 
 Rounds = Sequence[Sequence[float]]
@@ -83,8 +83,8 @@ def _ratio(alone: Floats, beside: Floats) -> float:
     mean = float(alone.mean())
     off = float(np.sqrt(np.mean((beside - mean) ** 2)))
     if mean == 0:
-        return 1.0 if off == 0 else off / LEAST
-    return max(off / abs(mean), LEAST) / max(_cv(alone), LEAST)
+        return 1.0 if off == 0 else off / MIN
+    return max(off / abs(mean), MIN) / max(_cv(alone), MIN)
 
 
 def _interval(draws: Sequence[float]) -> tuple[float, float]:

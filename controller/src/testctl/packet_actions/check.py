@@ -21,7 +21,7 @@ from testctl.metrics.core.view import Rows
 from testctl.packet_actions.findings import Finding, asked_of, ranges_of, words_of
 from testctl.packet_actions.loss import are_lost
 from testctl.records import Records
-from testctl.records.files import said_of
+from testctl.records.files import collector_result
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
 
 _OFFSETS = 2**32
@@ -34,7 +34,7 @@ def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
     """(a finding for every rule on every connection, reasons why the point is invalid: [] if it is valid)."""
     reasons = []
     for switch in records.point.get("topology", {}).get("switches", []):
-        if lost := said_of(records.outcome, switch, "telemetry").get("lost", 0):
+        if lost := collector_result(records.outcome, switch, "telemetry").get("lost", 0):
             reasons.append(f"{switch}: {lost} records of its telemetry were lost, because its ring was full")
     findings: list[Finding] = []
     for switch, rules in asked_of(records.point).items():

@@ -13,7 +13,7 @@ from testctl_agent.spec.fate import LAST, Fate
 
 from testctl.records.schema import Array
 
-MOST_RANGES = 8
+MAX_RANGES = 8
 """Ranges of numbers that are written out; more are counted."""
 
 
@@ -64,11 +64,11 @@ def ranges_of(numbers: Array) -> list[tuple[int, int]]:
 
 
 def words_of(ranges: Sequence[tuple[int, int]]) -> str:
-    """Ranges as text: "1-4, 7, 9-"; after MOST_RANGES, the total count."""
+    """Ranges as text: "1-4, 7, 9-"; after MAX_RANGES, the total count."""
     if not ranges:
         return "none"
-    shown = [_range(low, high) for low, high in ranges[:MOST_RANGES]]
-    if len(ranges) <= MOST_RANGES:
+    shown = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
+    if len(ranges) <= MAX_RANGES:
         return ", ".join(shown)
     total = sum(high - low + 1 for low, high in ranges)
     return f"{', '.join(shown)}, … ({total} in all)"

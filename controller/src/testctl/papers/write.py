@@ -20,7 +20,7 @@ from testctl.report.figures import save_figure
 from testctl.report.page import environment, flat, own_file
 from testctl.report.style import CLAIM_LOOKS, VERDICT_LOOKS, show_time
 from testctl.results import check_place
-from testctl.results.atomic import told, write_json, write_text
+from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.results.layout import REPORT, SCORECARD
 
 _ROOM = 10_000_000
@@ -40,7 +40,7 @@ def check_out(out: Path, again: bool) -> None:
 def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
     """Write the three files into a directory, each atomically; returns their paths.  Raises TestbedError."""
     data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
-    with told(out, "the scorecard was not written; the runs are kept"):
+    with naming_path(out, "the scorecard was not written; the runs are kept"):
         durable.make_directory(out)
         save_figure(draw_scorecard(card), figure)
         write_text(page, render(card, out, figure.read_bytes()))

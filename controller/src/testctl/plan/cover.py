@@ -19,7 +19,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.plan.model import Levels
 from testctl.plan.space import Space
 
-MOST_TUPLES = 50_000
+MAX_TUPLES = 50_000
 SAMPLE = 20_000
 Combination = tuple[tuple[int, int], ...]
 """(index, level) pairs, in order of the index."""
@@ -64,9 +64,9 @@ def covering_array(space: Space, strength: int, seed: int) -> list[Levels]:
         return list(space.points())
     sizes = [space.sizes[index] for index in factors]
     total = combinations_count(sizes, strength)
-    if total > MOST_TUPLES:
+    if total > MAX_TUPLES:
         raise PlanError(
-            f"design: want at most {MOST_TUPLES} value tuples to cover; cover: {strength} would make {total}"
+            f"design: want at most {MAX_TUPLES} value tuples to cover; cover: {strength} would make {total}"
         )
     if space.complete({}) is None:
         return []

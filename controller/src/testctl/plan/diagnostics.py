@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from testctl_agent.spec.errors import PlanError
 
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 _LONGEST_LINE = 400
 _LONGEST_WORD = 60
 
@@ -39,7 +39,7 @@ class Problems:
             line = line[: _LONGEST_LINE - 1] + "…"
         if line in self.lines:
             return
-        if len(self.lines) < MOST_PROBLEMS:
+        if len(self.lines) < MAX_PROBLEMS:
             self.lines.append(line)
         else:
             self.more += 1

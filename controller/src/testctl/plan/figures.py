@@ -14,9 +14,9 @@ from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 KINDS = ("throughput", "sequence", "time_sequence", "response")
 FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")
-MOST_FIGURES = 20
-MOST_TITLE = 200
-LEAST_BIN_NS = 1000
+MAX_FIGURES = 20
+MAX_TITLE = 200
+MIN_BIN_NS = 1000
 
 
 def read_figures(node: Node | None, problems: Problems, reader: Reader | None = None) -> tuple[FigureSpec, ...]:
@@ -26,9 +26,9 @@ def read_figures(node: Node | None, problems: Problems, reader: Reader | None = 
     """
     if node is None:
         return ()
-    if not isinstance(node, Sequence) or len(node.items) > MOST_FIGURES:
+    if not isinstance(node, Sequence) or len(node.items) > MAX_FIGURES:
         got = f"{len(node.items)}" if isinstance(node, Sequence) else what(node)
-        problems.add(node.place, f"figures: want a list of at most {MOST_FIGURES} figures; got {got}")
+        problems.add(node.place, f"figures: want a list of at most {MAX_FIGURES} figures; got {got}")
         return ()
     found = [_figure(item, number, problems, reader) for number, item in enumerate(node.items, start=1)]
     return tuple(one for one in found if one is not None)
@@ -49,10 +49,10 @@ def _figure(node: Node, number: int, problems: Problems, reader: Reader | None) 
     if not fields.ok:
         return None
     title = fields.text("title")
-    if len(title) > MOST_TITLE:
-        fields.refuse(fields.found["title"], "title", f"at most {MOST_TITLE} characters")
+    if len(title) > MAX_TITLE:
+        fields.refuse(fields.found["title"], "title", f"at most {MAX_TITLE} characters")
     width_ns = _time(fields, "bin", DEFAULT_BIN_NS)
-    if width_ns < LEAST_BIN_NS:
+    if width_ns < MIN_BIN_NS:
         fields.refuse(fields.found["bin"], "bin", "at least 1us")
     start_ns, end_ns = _time(fields, "from", 0), _time(fields, "to", 0)
     if end_ns and end_ns <= start_ns:

@@ -27,16 +27,16 @@ from testctl.plan.registry import MetricInfo, Parameters, Registry, default_regi
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import Parameter, read_topology
 from testctl.plan.tuples import read_tuples
-from testctl.plan.yaml_reader import MOST_BYTES, Node, Scalar, parse, what
+from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Sequence as SequenceNode
 
 FIELDS = ("about", "topology", "flows", "groups", "tuples", "design", "repeat", "seed", "exclude", "expect", "figures")
 NEEDED = ("topology", "flows", "tuples")
-MOST_REPEAT = 10_000
-MOST_SEED = 2**31 - 1
-MOST_COVER = 6
-MOST_EXPECTATIONS = 500
+MAX_REPEAT = 10_000
+MAX_SEED = 2**31 - 1
+MAX_COVER = 6
+MAX_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
 PAPER_PLANS = ("plans", "paper")
 
@@ -80,7 +80,7 @@ def load_plan(
     bed = testbed if testbed in ("lab", "netns") else "inventory"
     assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)
     about, design = fields.text("about"), _design(fields.found.get("design"), problems)
-    repeat, seed = fields.integer("repeat", 1, MOST_REPEAT, 1), fields.integer("seed", 0, MOST_SEED, 1)
+    repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
     reader = Reader(assignments, names, parameters, problems)
     written = WrittenPlan(
@@ -146,7 +146,7 @@ def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
         return parse(given, TEXT_NAME), text, TEXT_NAME, "plan"
     try:
         with open(given, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         path = os.fspath(given)
@@ -214,7 +214,7 @@ def _design(node: Node | None, problems: Problems) -> Design:
         problems.add(node.place, f"design: want full or {{cover: 2}}; got {what(node)}")
         return Design()
     fields = Fields(node, "design", ("cover", "seed"), problems, needed=("cover",))
-    return Design(fields.integer("cover", 1, MOST_COVER, 2), fields.integer("seed", 0, MOST_SEED, 1))
+    return Design(fields.integer("cover", 1, MAX_COVER, 2), fields.integer("seed", 0, MAX_SEED, 1))
 
 
 def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
@@ -229,8 +229,8 @@ def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
 
 def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -> tuple[Expectation, ...]:
     found = reader.read(node)
-    if node is not None and len(found) > MOST_EXPECTATIONS:
-        problems.add(node.place, f"expect: want at most {MOST_EXPECTATIONS}; got {len(found)}")
+    if node is not None and len(found) > MAX_EXPECTATIONS:
+        problems.add(node.place, f"expect: want at most {MAX_EXPECTATIONS}; got {len(found)}")
     seen: set[str] = set()
     for expectation in found:
         if expectation.name in seen:

@@ -14,7 +14,7 @@ from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, what
 
 BUILTIN = ("hosts", "switches", "flows", "all")
-MOST_FLOWS = 200
+MAX_FLOWS = 200
 _LONGEST = 31
 
 
@@ -89,9 +89,9 @@ def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tup
             problems.add(value.place, f"flow {key.text}: want two different hosts; got {show(ends[0])} twice")
         if all(end in topology.hosts for end in ends):
             flows.append(Flow(key.text, ends[0], ends[1], key.place))
-    if len(flows) > MOST_FLOWS:
-        problems.add(node.place, f"flows: want at most {MOST_FLOWS}; got {len(flows)}")
-        del flows[MOST_FLOWS:]
+    if len(flows) > MAX_FLOWS:
+        problems.add(node.place, f"flows: want at most {MAX_FLOWS}; got {len(flows)}")
+        del flows[MAX_FLOWS:]
     return tuple(flows)
 
 

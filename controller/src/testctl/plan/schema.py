@@ -13,8 +13,8 @@ from testctl.plan.expect import FIELDS as EXPECT_FIELDS
 from testctl.plan.expect import PAPER_FIELDS
 from testctl.plan.fields import NAME
 from testctl.plan.figures import FIELDS as FIGURE_FIELDS
-from testctl.plan.figures import KINDS, MOST_FIGURES, MOST_TITLE
-from testctl.plan.load import FIELDS, MOST_COVER, MOST_REPEAT, MOST_SEED, NEEDED
+from testctl.plan.figures import KINDS, MAX_FIGURES, MAX_TITLE
+from testctl.plan.load import FIELDS, MAX_COVER, MAX_REPEAT, MAX_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import read_topology
@@ -56,11 +56,11 @@ def schema(
         "design": {
             "oneOf": [
                 {"const": "full"},
-                _object({"cover": _integer(1, MOST_COVER), "seed": _integer(0, MOST_SEED)}, ("cover",)),
+                _object({"cover": _integer(1, MAX_COVER), "seed": _integer(0, MAX_SEED)}, ("cover",)),
             ]
         },
-        "repeat": _integer(1, MOST_REPEAT),
-        "seed": _integer(0, MOST_SEED),
+        "repeat": _integer(1, MAX_REPEAT),
+        "seed": _integer(0, MAX_SEED),
         "exclude": {"type": "array", "items": _condition(many=True)},
         "expect": {"type": "array", "items": _expectation(metrics)},
         "figures": _figures(),
@@ -181,7 +181,7 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
 def _figures() -> Json:
     time: Json = {"type": "string", "description": "A time with its unit, such as 100ms"}
     fields: Json = {
-        "title": {"type": ["string", "number"], "maxLength": MOST_TITLE},
+        "title": {"type": ["string", "number"], "maxLength": MAX_TITLE},
         "kind": {"enum": list(KINDS)},
         "bin": {**time, "description": "Width of the bins of throughput, such as 10ms"},
         "flow": {"type": "string", "description": "The first one when none is named"},
@@ -191,7 +191,7 @@ def _figures() -> Json:
     }
     assert tuple(fields) == FIGURE_FIELDS
     items = _object(fields, ("title",))
-    return {"type": "array", "maxItems": MOST_FIGURES, "items": items, "description": "What the report draws"}
+    return {"type": "array", "maxItems": MAX_FIGURES, "items": items, "description": "What the report draws"}
 
 
 def _paper() -> Json:

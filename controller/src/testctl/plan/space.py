@@ -10,7 +10,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.plan.model import Condition, Levels
 
-_MOST_STEPS = 2_000_000  # that lead nowhere
+_MAX_STEPS = 2_000_000  # that lead nowhere
 
 
 class Space:
@@ -78,7 +78,7 @@ class Space:
         at = 0
         while at >= 0:
             self._steps += 1
-            if self._steps > _MOST_STEPS:
+            if self._steps > _MAX_STEPS:
                 raise PlanError("exclude: too entangled to be worked out; want fewer or simpler conditions")
             levels[at] += 1
             if levels[at] >= self.sizes[order[at]]:

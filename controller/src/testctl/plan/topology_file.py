@@ -31,7 +31,7 @@ from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Sequence as SequenceNode
 
-MOST_NODES = 250
+MAX_NODES = 250
 _COUNT = re.compile(r"([a-z][a-z0-9_]*)(?: *\+ *([0-9]{1,3}))?")
 
 
@@ -90,8 +90,8 @@ def _parameters(node: Node | None, problems: Problems) -> tuple[Parameter, ...]:
     for key, value in _entries(node, "parameters", problems):
         fields = Fields(value, key.text, ("default", "least", "most"), problems, needed=("default",))
         if fields.ok and name_of(key, "parameter", problems, 31):
-            least = fields.integer("least", 0, MOST_NODES, 1)
-            most = fields.integer("most", least, MOST_NODES, MOST_NODES)
+            least = fields.integer("least", 0, MAX_NODES, 1)
+            most = fields.integer("most", least, MAX_NODES, MAX_NODES)
             found.append(Parameter(key.text, fields.integer("default", least, most, least), least, most))
     return tuple(found)
 
@@ -130,8 +130,8 @@ def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
         group = fields.found.get("group")
         if group is not None and name_of(group, "group", problems, 31):
             groups[fields.text("group")] = groups.get(fields.text("group"), ()) + found
-    if len(taken) > MOST_NODES:
-        problems.add(node.place, f"nodes: want at most {MOST_NODES}; got {len(taken)}")
+    if len(taken) > MAX_NODES:
+        problems.add(node.place, f"nodes: want at most {MAX_NODES}; got {len(taken)}")
     return names, kinds, groups
 
 
@@ -139,7 +139,7 @@ def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Pro
     if node is None:
         return 1
     value = node.value if isinstance(node, Scalar) else None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_NODES:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_NODES:
         return value
     match = _COUNT.fullmatch(value) if isinstance(value, str) else None
     if match and match[1] in filled:

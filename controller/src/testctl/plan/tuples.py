@@ -15,7 +15,7 @@ from testctl.plan.names import Names
 from testctl.plan.registry import KINDS, Parameters
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
-MOST_TUPLES = 1000
+MAX_TUPLES = 1000
 OVERRIDE = 10  # added to the rank of what --set gives
 
 
@@ -84,8 +84,8 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
     if not isinstance(node, Sequence) or not node.items:
         problems.add(node.place, f"tuples: want a list of {shape}; got {what(node)}")
         return []
-    if len(node.items) > MOST_TUPLES:
-        problems.add(node.place, f"tuples: want at most {MOST_TUPLES}; got {len(node.items)}")
+    if len(node.items) > MAX_TUPLES:
+        problems.add(node.place, f"tuples: want at most {MAX_TUPLES}; got {len(node.items)}")
         return []
     found = []
     for item in node.items:

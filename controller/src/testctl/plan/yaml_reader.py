@@ -18,8 +18,8 @@ from testctl_agent.spec.untrusted import words
 
 from testctl.plan.diagnostics import Place, Problems, show
 
-MOST_BYTES = 256 * 1024
-MOST_DEPTH = 16
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 16
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 
 
@@ -94,8 +94,8 @@ def parse(data: bytes | str, name: str) -> Node:
 
 
 def _decoded(data: bytes | str, name: str) -> str:
-    if len(data) > MOST_BYTES:
-        raise PlanError(f"{name}: want at most {MOST_BYTES} bytes; got {len(data)}")
+    if len(data) > MAX_BYTES:
+        raise PlanError(f"{name}: want at most {MAX_BYTES} bytes; got {len(data)}")
     text = data if isinstance(data, str) else _utf8(data, name)
     zero = text.find("\0")
     if zero >= 0:
@@ -160,8 +160,8 @@ def _build(events: Iterator[yaml.Event], name: str) -> Node:
             if words(event.value) != event.value:
                 problems.add(place, f"want text that can be shown, without control characters; got {show(event.value)}")
         elif isinstance(event, yaml.CollectionStartEvent):
-            if len(stack) >= MOST_DEPTH:
-                raise PlanError(f"{place}: want at most {MOST_DEPTH} levels of nesting")
+            if len(stack) >= MAX_DEPTH:
+                raise PlanError(f"{place}: want at most {MAX_DEPTH} levels of nesting")
             stack.append(_Open(place, isinstance(event, yaml.MappingStartEvent)))
         elif isinstance(event, yaml.CollectionEndEvent):
             node = stack.pop().close(problems)

@@ -33,7 +33,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def said_of(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str, Any]:
+def collector_result(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str, Any]:
     """The result of a collector of an entity; {} if it did not run, or not to the end."""
     said = outcome.get("notes", {}).get(f"{entity}: {collector}")
     if isinstance(said, str):

@@ -17,7 +17,7 @@ from testctl_agent.spec.untrusted import loads
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
-from testctl.records.files import find_file, read_object, said_of
+from testctl.records.files import collector_result, find_file, read_object
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, names_column, numbers_of
 from testctl.records.tcp_events import read_tcp_events
@@ -87,7 +87,7 @@ class Records:
         if asked and isinstance(asked, Mapping) and collector not in asked.get(entity, {}):
             return False
         if collector == "telemetry":
-            return entity in self.switches or "layout" in said_of(self.outcome, entity, collector)
+            return entity in self.switches or "layout" in collector_result(self.outcome, entity, collector)
         return f"{entity}: {collector}" in self.outcome.get("notes", {}) or self._has_rows(entity, collector)
 
     def _has_rows(self, entity: str, collector: str) -> bool:
@@ -139,7 +139,7 @@ def load_raw(pointdir: Path) -> Records:
     point, outcome = read_object(pointdir / "point.json"), read_object(raw / "outcome.json")
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     told = _files(entities, "telemetry.bin")
-    switches = {name: read_telemetry(path, said_of(outcome, name, "telemetry")) for name, path in told.items()}
+    switches = {name: read_telemetry(path, collector_result(outcome, name, "telemetry")) for name, path in told.items()}
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from testctl.records.errors import RecordsError
-from testctl.records.files import read_records, said_of
+from testctl.records.files import collector_result, read_records
 from testctl.records.flows import FlowMap
 from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENT_SOURCES, TCP_EVENTS, TCP_STATES, Array, names_column
 
@@ -66,7 +66,7 @@ def read_tcp_events(
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []
     for number, where in enumerate(wheres):
-        said = said_of(outcome, where, "tcp_events")
+        said = collector_result(outcome, where, "tcp_events")
         events = _events(files[where], said, where, notes)
         flow, conn = flows.of_ports(events["local_port"], events["remote_port"])
         events, conn, flow = events[flow >= 0], conn[flow >= 0], flow[flow >= 0]

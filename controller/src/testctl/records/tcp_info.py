@@ -21,7 +21,7 @@ from testctl.records.schema import TCP_INFO, TCP_INFO_BITS, TCP_INFO_FIELDS, Arr
 _MAGIC = b"TGI1"
 _HEADER = 8
 _LARGEST = 4096
-_MOST = np.uint64(2**63 - 1)
+_MAX = np.uint64(2**63 - 1)
 
 
 def read_tcp_info(
@@ -94,7 +94,7 @@ def _fields(info: Array, size: Array) -> dict[str, Array]:
         if at + width <= stored and len(info):
             there = size >= at + width
             wire = np.ascontiguousarray(info[there, at : at + width]).view(f"<u{width}")[:, 0]
-            column[there] = np.minimum(wire.astype(np.uint64), _MOST).astype(np.int64)
+            column[there] = np.minimum(wire.astype(np.uint64), _MAX).astype(np.int64)
         columns[name] = column
     for name, at, shift, mask in TCP_INFO_BITS:
         column = np.full(len(info), -1, np.int64)

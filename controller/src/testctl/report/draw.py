@@ -29,7 +29,7 @@ from testctl.report.style import (
 )
 from testctl.report.thin import envelope
 
-MOST = 6000
+MAX = 6000
 """Points of one line: more than a panel has pixels, with every extreme."""
 
 MANY = 100
@@ -70,7 +70,7 @@ def draw_throughput(axes: Axes, rates: Sequence[FlowRate], bin_ns: int, end_ns: 
     for index, (rate, y) in enumerate(zip(rates, lines, strict=True)):
         y = y[: -(-end_ns // bin_ns)]
         x = np.arange(len(y)) * (bin_ns / 1e9)
-        kept = envelope(x, y, MOST)
+        kept = envelope(x, y, MAX)
         colour = LANES[index % len(LANES)]
         axes.step(x[kept], y[kept] / unit.size, where="post", color=colour, linewidth=1.1, label=rate.flow)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
@@ -91,13 +91,13 @@ def draw_sequence(axes: Axes, lane: Lane, stalls: Sequence[Stall], title: str, s
     for stall in shown:
         axes.axvspan(stall.start_ns / 1e9, stall.end_ns / 1e9, color=STALL, alpha=0.2, linewidth=0)
     _points(axes, lane.data_ns, lane.data_seq, unit, DATA, "data")
-    kept = envelope(lane.ack_ns, lane.ack, MOST)
+    kept = envelope(lane.ack_ns, lane.ack, MAX)
     axes.step(lane.ack_ns[kept] / 1e9, lane.ack[kept] / unit.size, where="post", color=ACK, linewidth=1, label="ACK")
     if len(lane.retrans_ns):
         x, y = lane.retrans_ns / 1e9, lane.retrans_seq / unit.size
         axes.plot(x, y, "x", color=RETRANS, markersize=7, markeredgewidth=1.8, label="retransmission")
     for name, (t, level) in lane.fates.items():
-        kept = envelope(t, level, MOST)
+        kept = envelope(t, level, MAX)
         shape = {"dropped": "v", "marked CE": "d"}[name]
         size, label = 6 if len(t) <= MANY else 3, f"{name} by a switch ({len(t)})"
         colour = FATE_COLOURS[name]
@@ -126,7 +126,7 @@ def _arrow(axes: Axes, lane: Lane, stall: Stall, unit: Unit, top: float) -> None
 def draw_cwnd(axes: Axes, lanes: Sequence[Lane], span: Limits) -> None:
     """Congestion window over time of each connection."""
     for index, lane in enumerate(lanes):
-        kept = envelope(lane.info_ns, lane.cwnd, MOST)
+        kept = envelope(lane.info_ns, lane.cwnd, MAX)
         colour = LANES[index % len(LANES)]
         axes.step(lane.info_ns[kept] / 1e9, lane.cwnd[kept], where="post", color=colour, linewidth=1, label=lane.name)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
@@ -154,7 +154,7 @@ def draw_queue(axes: Axes, series: Series, span: Limits) -> None:
     """Queue depths over time."""
     unit = byte_unit(max((float(y.max(initial=0)) for _, y in series.queue.values()), default=0.0))
     for index, (name, (t, y)) in enumerate(series.queue.items()):
-        kept = envelope(t, y, MOST)
+        kept = envelope(t, y, MAX)
         axes.plot(t[kept] / 1e9, y[kept] / unit.size, color=LANES[index % len(LANES)], linewidth=1, label=name)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
     axes.set_xlim(*span)
@@ -169,7 +169,7 @@ def draw_latency(axes: Axes, rates: Sequence[FlowRate]) -> None:
     unit = time_unit(max((float(np.quantile(rate.latency_ns, 0.99)) for rate in full), default=1.0))
     for index, rate in enumerate(full):
         above = 1 - np.arange(len(rate.latency_ns)) / len(rate.latency_ns)
-        kept = envelope(rate.latency_ns, above, MOST)
+        kept = envelope(rate.latency_ns, above, MAX)
         colour = LANES[index % len(LANES)]
         axes.step(
             rate.latency_ns[kept] / unit.size, above[kept], where="pre", color=colour, linewidth=1.2, label=rate.flow
@@ -181,7 +181,7 @@ def draw_latency(axes: Axes, rates: Sequence[FlowRate]) -> None:
 
 
 def _points(axes: Axes, t: Ints, y: Ints, unit: Unit, colour: str, label: str) -> None:
-    kept = envelope(t, y, MOST)
+    kept = envelope(t, y, MAX)
     axes.plot(t[kept] / 1e9, y[kept] / unit.size, ".", color=colour, markersize=2, label=label)
 
 

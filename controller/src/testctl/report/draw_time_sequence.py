@@ -15,10 +15,10 @@ from testctl.report.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW, Uni
 from testctl.report.thin import envelope
 from testctl.report.time_sequence import Bars, Line, TimeSequence
 
-MOST = 8000
+MAX = 8000
 """Bars of one kind; of more an envelope is drawn."""
 
-LEAST_PX = 2
+MIN_PX = 2
 """Height of a bar at least: a segment of megabytes would be less than a pixel."""
 
 _ROOM = 0.06
@@ -44,7 +44,7 @@ def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tup
         strict=True,
     ):
         if len(bars.time_ns):
-            _bars(axes, bars, time, size, colour, wide, (high - low + 2 * room) * LEAST_PX)
+            _bars(axes, bars, time, size, colour, wide, (high - low + 2 * room) * MIN_PX)
             legend.append(Line2D([], [], color=colour, linewidth=2.5, label=label))
     steps: tuple[tuple[Line, str, str, Literal["-", "--", ":"]], ...] = (
         (una, UNA, "snd.una", "-"),
@@ -76,8 +76,8 @@ def limits(sent: list[Bars], una: Line) -> tuple[int, int]:
 
 
 def _bars(axes: Axes, bars: Bars, time: Unit, size: Unit, colour: str, width: float, shown: float) -> None:
-    """shown: bytes of the axis times LEAST_PX; a bar is never shorter than LEAST_PX."""
-    kept = envelope(bars.time_ns, bars.high, MOST)
+    """shown: bytes of the axis times MIN_PX; a bar is never shorter than MIN_PX."""
+    kept = envelope(bars.time_ns, bars.high, MAX)
     low, high = bars.low[kept], bars.high[kept]
     more = np.maximum(shown / axes.get_window_extent().height - (high - low), 0) / 2
     x = bars.time_ns[kept] / time.size

@@ -15,13 +15,13 @@ from testctl.records import Records
 from testctl.records.schema import DROPPED, FATES, Array, Ints
 from testctl.results import Run, RunPoint
 
-MOST_PACKETS = 60
+MAX_PACKETS = 60
 """Maximum number of listed packets of one action; the others are only counted."""
 
-MOST_RULES = 12
+MAX_RULES = 12
 """Rules that the terminal lists."""
 
-MOST_LETTERS = 80
+MAX_LETTERS = 80
 """Of a rule in the terminal: a longer one is cut in its middle."""
 
 WORDS = {
@@ -78,7 +78,7 @@ def read_fates(point: RunPoint, records: Records) -> Fates:
                 rows = index[codes == code]
                 what = WORDS.get(FATES[code], FATES[code]) if code < len(FATES) else str(code)
                 counts.append((port, flow, what, len(rows)))
-                packets += _listed(records, flow, port, what, rows[:MOST_PACKETS])
+                packets += _listed(records, flow, port, what, rows[:MAX_PACKETS])
     return Fates(point.fates, sorted(packets, key=lambda packet: packet.time_ns), counts)
 
 
@@ -128,7 +128,7 @@ def lane_marks(records: Records, flow: str, conn: int) -> dict[str, tuple[Array,
 
 def shorten(rule: str) -> str:
     """A rule with its beginning and its end, which names the flow."""
-    return rule if len(rule) <= MOST_LETTERS else f"{rule[: MOST_LETTERS - 24]} … {rule[-20:]}"
+    return rule if len(rule) <= MAX_LETTERS else f"{rule[: MAX_LETTERS - 24]} … {rule[-20:]}"
 
 
 def lines(run: Run) -> list[str]:
@@ -139,11 +139,11 @@ def lines(run: Run) -> list[str]:
             key = (str(found["switch"]), str(found["rule"]))
             by_rule.setdefault(key, []).append((int(found["happened"]), int(found["asked"])))
     said = []
-    for (switch, rule), counts in list(by_rule.items())[:MOST_RULES]:
+    for (switch, rule), counts in list(by_rule.items())[:MAX_RULES]:
         least, most = min(counts), max(counts)
         amount = f"{least[0]} of {least[1]}" + (f" to {most[0]} of {most[1]}" if most != least else "")
         often = f", {len(counts)} times" if len(counts) > 1 else ""
         said.append(f"{switch}: {shorten(rule)}: {amount} packets{often}")
-    if len(by_rule) > MOST_RULES:
-        said.append(f"and {len(by_rule) - MOST_RULES} more rules")
+    if len(by_rule) > MAX_RULES:
+        said.append(f"and {len(by_rule) - MAX_RULES} more rules")
     return said

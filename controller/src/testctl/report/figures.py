@@ -28,7 +28,7 @@ from testctl.report.figure_spec import first_match, missing, specs_of
 from testctl.report.response import Response, response
 from testctl.report.series import Series, read_series
 from testctl.results import Run
-from testctl.results.atomic import told
+from testctl.results.atomic import naming_path
 from testctl.results.layout import PAPER
 
 _BIN_NS = 10_000_000
@@ -87,7 +87,7 @@ def paper_figures(
             series[point.id] = read_series(point)
         found = None if point is None else series[point.id]
         panels.append((spec, missing(spec, run.points) if found is None else found))
-    with told(out_dir, "the figures were not written; the results are kept"):
+    with naming_path(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
     columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
     lines = -(-len(panels) // columns)
@@ -159,6 +159,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
     """Write a PNG at once: drawn in memory, no half-written file, no date in it."""
     drawn = BytesIO()
     figure.savefig(drawn, format="png", metadata={"Software": None})
-    with told(path, "the figure was not written; the results are kept"):
+    with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.getvalue())
     return path

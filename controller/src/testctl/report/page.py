@@ -37,7 +37,7 @@ from testctl.report.style import (
     show_time,
 )
 from testctl.results import Run, RunPoint
-from testctl.results.atomic import told, write_text
+from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 
 
@@ -89,7 +89,7 @@ def point_data(series: Series | None) -> str | None:
 def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path | None = None) -> Path:
     """Write report.html into the run's directory (or to `out`) at once; returns its path."""
     path = out or run.path / REPORT
-    with told(path, "the report was not written; the results are kept"):
+    with naming_path(path, "the report was not written; the results are kept"):
         write_text(path, render_report(run, data))
     return path
 

@@ -20,7 +20,7 @@ from testctl.report.thin import envelope, near
 BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)
 """Bin widths of the throughput figure: 100 ms, 10 ms, 1 ms, 100 µs."""
 
-MOST = 3000
+MAX = 3000
 """Points of one line of one figure, shared by the lines of that figure."""
 
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.geomspace(0.01, 1e-5, 50), [1.0]]))
@@ -28,7 +28,7 @@ QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.geomspac
 
 def payload(series: Series) -> dict[str, Any]:
     """The data of a point's figures, as report.js reads it."""
-    most = MOST // max(len(series.lanes), 1) + 200
+    most = MAX // max(len(series.lanes), 1) + 200
     return {
         "duration": round(series.duration_ns / 1e9, 6),
         "throughput": throughput(series.rates, series.duration_ns),
@@ -62,7 +62,7 @@ def throughput(rates: Sequence[FlowRate], duration_ns: int) -> dict[str, Any]:
     unit = rate_unit(max((float(y.max(initial=0)) for y in wide), default=0))
     bins = []
     for width in (w for w in BINS_NS if w * 2 <= duration_ns or w == BINS_NS[-1]):
-        lines = [_bins(rate, width, duration_ns, unit, MOST // max(len(rates), 1)) for rate in rates]
+        lines = [_bins(rate, width, duration_ns, unit, MAX // max(len(rates), 1)) for rate in rates]
         bins.append({"label": show_time(width), "lines": lines})
     return {"unit": unit.name, "bins": bins}
 

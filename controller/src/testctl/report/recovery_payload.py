@@ -13,19 +13,19 @@ from testctl.records.schema import Bools, Ints
 from testctl.report.style import show_time
 from testctl.report.time_sequence import Bars, Line, TimeSequence
 
-MOST_BARS = 3000
+MAX_BARS = 3000
 """Bars and steps of one point's time-sequence figures, shared by its connections."""
 
-MOST_VIEWS = 12
+MAX_VIEWS = 12
 """Recoveries that a figure has a button for."""
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 
-_LEAST_PAD_NS = 1_000_000
+_MIN_PAD_NS = 1_000_000
 _LONGEST_TEXT = 400
 
 
-def recovery_payload(shown: Sequence[TimeSequence], most: int = MOST_BARS) -> dict[str, Any] | None:
+def recovery_payload(shown: Sequence[TimeSequence], most: int = MAX_BARS) -> dict[str, Any] | None:
     """The figures of connections that had a recovery, and the list of all recoveries; None without any."""
     some = [one for one in shown if one.recoveries]
     if not some:
@@ -33,8 +33,8 @@ def recovery_payload(shown: Sequence[TimeSequence], most: int = MOST_BARS) -> di
     every = sorted((one for part in some for one in part.recoveries), key=lambda one: one.entry_ns)
     return {
         "figures": [_figure(one, most // len(some)) for one in some],
-        "list": [_row(one) for one in every[:MOST_LISTED]],
-        "left_out": max(len(every) - MOST_LISTED, 0),
+        "list": [_row(one) for one in every[:MAX_LISTED]],
+        "left_out": max(len(every) - MAX_LISTED, 0),
     }
 
 
@@ -65,21 +65,21 @@ def _figure(shown: TimeSequence, most: int) -> dict[str, Any]:
         "views": [
             {"label": label, "from": _s(span[0]), "to": _s(span[1])}
             for label, span in zip(_labels(complete), spans, strict=False)
-        ][: min(MOST_VIEWS, len(kept) + complete)],
+        ][: min(MAX_VIEWS, len(kept) + complete)],
         "drawn": len(shown.recoveries) if complete else len(kept),
         "recoveries": len(shown.recoveries),
     }
 
 
 def _labels(complete: bool) -> list[str]:
-    return [*(["all"] if complete else []), *(str(n) for n in range(1, MOST_VIEWS + 1))]
+    return [*(["all"] if complete else []), *(str(n) for n in range(1, MAX_VIEWS + 1))]
 
 
 def _span(shown: TimeSequence, one: Recovery) -> tuple[int, int]:
     """A recovery with as much again before and after it: at least the round trip of what was lost."""
     last = int(shown.una.time_ns[-1]) if len(shown.una.time_ns) else one.entry_ns
     end = one.exit_ns if one.exit_ns >= 0 else last
-    pad = max(end - one.entry_ns, _LEAST_PAD_NS)
+    pad = max(end - one.entry_ns, _MIN_PAD_NS)
     return max(one.first_dup_ns - pad, 0), end + pad
 
 
@@ -98,7 +98,7 @@ def _kept(time_ns: Ints, spans: Sequence[tuple[int, int]], complete: bool) -> Bo
     kept = np.full(len(time_ns), complete)
     for low, high in spans:
         first, last = np.searchsorted(time_ns, [low, high])
-        kept[first : min(last, first + MOST_BARS)] = True
+        kept[first : min(last, first + MAX_BARS)] = True
     return kept
 
 

@@ -23,7 +23,7 @@ from testctl.report.stalls import Stall, read_stalls
 from testctl.report.time_sequence import TimeSequence, time_sequence
 from testctl.results import RunPoint
 
-MOST_LANES = 8
+MAX_LANES = 8
 """Connections that are drawn; more can't be told apart."""
 
 
@@ -115,9 +115,9 @@ def read_series(point: RunPoint) -> Series | None:
     return Series(
         duration_ns=shown_ns(point.point, int(pc.max(records.packets["time_ns"]).as_py())),
         rates=rates,
-        lanes=lanes[:MOST_LANES],
-        time_sequences=[time_sequence(view(records, lane.flow), lane.conn) for lane in lanes[:MOST_LANES]],
-        lanes_left_out=max(len(lanes) - MOST_LANES, 0),
+        lanes=lanes[:MAX_LANES],
+        time_sequences=[time_sequence(view(records, lane.flow), lane.conn) for lane in lanes[:MAX_LANES]],
+        lanes_left_out=max(len(lanes) - MAX_LANES, 0),
         queue=queue,
         stalls=read_stalls(point.stalls(), records.packets),
         fates=read_fates(point, records),

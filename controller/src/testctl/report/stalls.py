@@ -15,7 +15,7 @@ from testctl.metrics.stalls.table import CAUSES, ENDS
 from testctl.records.schema import FATES, Ints
 from testctl.report.style import show_time
 
-MOST = 200
+MAX = 200
 """Stalls that are shown, the longest ones."""
 
 PROVEN = 20
@@ -72,7 +72,7 @@ def read_stalls(stalls: pa.Table | None, packets: pa.Table) -> list[Stall]:
         return []
     longest = np.argsort(-stalls["length_ns"].to_numpy(), kind="stable")
     proven = set(longest[:PROVEN].tolist())
-    rows = {index: stalls.slice(index, 1).to_pylist()[0] for index in longest[:MOST].tolist()}
+    rows = {index: stalls.slice(index, 1).to_pylist()[0] for index in longest[:MAX].tolist()}
     found = [_stall(row, _proof(row, packets) if index in proven else ()) for index, row in rows.items()]
     return sorted(found, key=lambda stall: (stall.start_ns, stall.flow, stall.conn))
 

@@ -12,7 +12,7 @@ from testctl.report.figures import paper_figures, point_figure
 from testctl.report.page import point_data, write_page
 from testctl.report.series import read_series
 from testctl.results import Run, RunPoint, load_run
-from testctl.results.atomic import told
+from testctl.results.atomic import naming_path
 from testctl.results.layout import FIGURES
 from testctl.results.reader import check_plain
 from testctl.system.worker_pool import workers
@@ -43,7 +43,7 @@ def write_report(
     run = load_run(of) if isinstance(of, Path) else of
     out = run.path / FIGURES
     if figures:
-        with told(out, "the figures were not written; the results are kept"):
+        with naming_path(out, "the figures were not written; the results are kept"):
             out.mkdir(exist_ok=True)
         check_plain(out)
     varying = factors(run.points)

@@ -21,7 +21,7 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
-def told(where: Path, lost: str) -> Iterator[None]:
+def naming_path(where: Path, lost: str) -> Iterator[None]:
     """Turn an OSError inside into a TestbedError that says where, why and what was lost."""
     try:
         yield

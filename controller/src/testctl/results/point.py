@@ -18,7 +18,7 @@ from testctl_agent.system import durable
 from testctl.plan import Judgement, Measured
 from testctl.records import Records
 from testctl.results import layout
-from testctl.results.atomic import as_json, plain, put_file, told, write_json
+from testctl.results.atomic import as_json, naming_path, plain, put_file, write_json
 from testctl.results.manifest import manifest_of
 from testctl.results.reader import RunPoint
 
@@ -77,7 +77,7 @@ def write_point(run: Path, result: PointResult) -> Path:
     if final.exists():
         raise TestbedError(f"{final}: the point exists already; points are never overwritten")
     temporary = final.with_name(f".{point_id}.{os.getpid()}.tmp")
-    with told(final, f"point {point_id} was lost, finished points are kept (`--resume` uses them)"):
+    with naming_path(final, f"point {point_id} was lost, finished points are kept (`--resume` uses them)"):
         try:
             temporary.mkdir()
             _fill(temporary, result)
@@ -100,7 +100,7 @@ def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
     if (verdict, reason) == (point.verdict, point.reason):
         return point
     path, said = point.path / layout.VERDICT, {**point.verdict_file, "verdict": verdict, "reason": reason}
-    with told(path, f"the verdict of point {point.id} was lost"):
+    with naming_path(path, f"the verdict of point {point.id} was lost"):
         write_json(path, said)
     return replace(point, verdict=verdict, reason=reason, verdict_file=said)
 

@@ -17,7 +17,7 @@ from testctl_agent.system import durable
 
 from testctl.records import Records
 from testctl.results import layout
-from testctl.results.atomic import put_file, told, write_json
+from testctl.results.atomic import naming_path, put_file, write_json
 from testctl.results.manifest import difference, manifest_of
 from testctl.results.point import FORMAT, write_analysis
 
@@ -116,7 +116,7 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
     if final.exists():
         raise TestbedError(f"{final}: the point exists already; points are never overwritten")
     temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-    with told(final, f"point {final.name} of {kept.run} was not taken over"):
+    with naming_path(final, f"point {final.name} of {kept.run} was not taken over"):
         try:
             shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
             records = _checked(temporary, kept.verdict_file)

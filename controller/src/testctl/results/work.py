@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from testctl.results import layout
-from testctl.results.atomic import told
+from testctl.results.atomic import naming_path
 from testctl.results.writer import RunWriter
 from testctl.system import temporary
 
@@ -35,6 +35,6 @@ def begin_work(run: Path) -> None:
     for kind in (layout.IN_PROGRESS, layout.CHECK):
         for work in temporary.remove_abandoned(run.parent.glob(f"*{kind}/{WORK}")):
             RunWriter(work.parent, work.parent, None).discard()
-    with told(run, "nothing was run"):
+    with naming_path(run, "nothing was run"):
         (run / WORK).mkdir()
         temporary.hold(run / WORK)

@@ -14,11 +14,11 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
 from testctl.results import layout
-from testctl.results.atomic import check_place, told, write_json, write_text
+from testctl.results.atomic import check_place, naming_path, write_json, write_text
 
 ROOM = 500_000_000
 """Bytes that must be free before a run starts, when the caller has no better estimate."""
-_MOST_AT_ONCE = 99
+_MAX_AT_ONCE = 99
 """Runs of one plan that can begin in one second."""
 
 
@@ -42,12 +42,12 @@ class RunWriter:
         if latest.exists() and not latest.is_symlink():
             raise PlanError(f"{latest}: want a symbolic link to the newest run; got something else")
         moment = now or datetime.now(UTC)
-        for number in range(1, _MOST_AT_ONCE + 1):
+        for number in range(1, _MAX_AT_ONCE + 1):
             final = results_dir / layout.run_name(plan, moment, number)
             path = _begun(final, need)
             if path is not None:
                 return cls(path, final, latest)
-        raise PlanError(f"{final}: the result directory exists already, and {_MOST_AT_ONCE} runs of this second")
+        raise PlanError(f"{final}: the result directory exists already, and {_MAX_AT_ONCE} runs of this second")
 
     @classmethod
     def create_at(cls, final: Path, *, need: int = ROOM) -> RunWriter:
@@ -65,13 +65,13 @@ class RunWriter:
 
     def write_plan(self, text: str, expanded: Mapping[str, Any] | Sequence[Any]) -> None:
         """Keep the plan as given (its bytes, comments too) and as expanded."""
-        with told(self.path, "the plan was not kept; nothing was run"):
+        with naming_path(self.path, "the plan was not kept; nothing was run"):
             write_text(self.path / layout.PLAN, text)
             write_json(self.path / layout.EXPANDED, expanded)
 
     def write_versions(self, versions: Mapping[str, Any]) -> None:
         """Keep the versions of kernel, code and tools."""
-        with told(self.path, "the versions were not kept"):
+        with naming_path(self.path, "the versions were not kept"):
             write_json(self.path / layout.VERSIONS, versions)
 
     def finish(self, summary: Mapping[str, Any]) -> Path:
@@ -85,7 +85,7 @@ class RunWriter:
             odd = ", ".join(sorted(listed ^ written)[:5])
             raise TestbedError(f"{self.path}: want the same points in summary.json and points/; not in both: {odd}")
         kept = f"the finished points are kept in {self.path.name}, `--resume` uses them"
-        with told(self.path, f"the run is not complete; {kept}"):
+        with naming_path(self.path, f"the run is not complete; {kept}"):
             for left in (self.path / layout.POINTS).glob(".*"):
                 shutil.rmtree(left)
             durable.sync(self.path / layout.POINTS)
@@ -94,7 +94,7 @@ class RunWriter:
                 raise TestbedError(f"{self.final}: the result directory appeared while the run went on; {kept}")
             durable.rename(self.path, self.final)
         if self.latest is not None:
-            with told(self.latest, f"{self.final} is complete, and this link does not lead to it"):
+            with naming_path(self.latest, f"{self.final} is complete, and this link does not lead to it"):
                 durable.link(self.latest, self.final.name)
         return self.final
 

@@ -23,13 +23,13 @@ from testctl.serve.cache import Cache, stamp
 from testctl.serve.runs import point_of
 from testctl.serve.source import Source, read_source
 
-MOST_LANES = 200
+MAX_LANES = 200
 """Connections that can be chosen: those with most bytes."""
 
-MOST_STALLS = 1000
+MAX_STALLS = 1000
 """Stalls in the list, the longest ones."""
 
-MOST_PACKETS = 300
+MAX_PACKETS = 300
 """Packets in the table of a window."""
 
 _COLUMNS = (
@@ -63,7 +63,7 @@ class Points:
             "wall": show_time(found.wall_s * 1e9),
             "packets": source.count,
             "duration_ns": duration_ns,
-            "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MOST_LANES]],
+            "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MAX_LANES]],
             "lanes_in_all": len(lanes),
             "figures": figures,
             "stalls": _stalls(source),
@@ -93,11 +93,11 @@ class Points:
             low, high = np.searchsorted(records.column("time_ns"), [window.from_ns, window.to_ns])
             (flows, names), (wheres, places) = records.codes("flow"), records.codes("where")
             mine = (flows[low:high] == names.index(chosen[0])) & (records.column("conn")[low:high] == chosen[1])
-            index = low + np.flatnonzero(mine)[: MOST_PACKETS + 1]
+            index = low + np.flatnonzero(mine)[: MAX_PACKETS + 1]
             columns = {name: records.column(name)[index].tolist() for name in _COLUMNS}
             columns["where"] = [places[code] for code in wheres[index]]
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return {"rows": [_in_words(row) for row in rows[:MOST_PACKETS]], "more": len(rows) > MOST_PACKETS}
+        return {"rows": [_in_words(row) for row in rows[:MAX_PACKETS]], "more": len(rows) > MAX_PACKETS}
 
     def _source(self, place: Path) -> Source:
         version = tuple(stamp(place / name) for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS))
@@ -108,7 +108,7 @@ def _stalls(source: Source) -> dict[str, Any]:
     """The longest in order of time; rows that are not shown are not converted."""
     path = source.files.get(layout.STALLS)
     table = pq.read_table(path) if path is not None else pa.table({"length_ns": []})
-    longest = np.sort(np.argsort(-table["length_ns"].to_numpy(), kind="stable")[:MOST_STALLS])
+    longest = np.sort(np.argsort(-table["length_ns"].to_numpy(), kind="stable")[:MAX_STALLS])
     rows = sorted(
         table.take(pa.array(longest)).to_pylist(), key=lambda row: (row["start_ns"], row["flow"], row["conn"])
     )

@@ -18,7 +18,7 @@ from testctl.serve.app import make_app
 from testctl.serve.auth import Guard, is_loopback
 from testctl.serve.listing import check_results
 
-LEAST_TOKEN = 16
+MIN_TOKEN = 16
 """Characters of a token from a file."""
 
 
@@ -56,8 +56,8 @@ def read_token(path: Path) -> str:
             token = file.read(4096).strip()
     except (OSError, ValueError) as error:
         raise PlanError(f"--token-file {path}: can't read it: {error}") from error
-    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise PlanError(f"--token-file {path}: want at least {LEAST_TOKEN} printable characters without spaces")
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise PlanError(f"--token-file {path}: want at least {MIN_TOKEN} printable characters without spaces")
     return token
 
 

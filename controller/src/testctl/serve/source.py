@@ -18,7 +18,7 @@ from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records
 from testctl.results import layout
 from testctl.serve import listing
 
-MOST_PACKETS = 50_000_000
+MAX_PACKETS = 50_000_000
 """Packets of a point that are drawn: its columns are held in memory, up to 100 bytes a packet."""
 
 
@@ -28,8 +28,8 @@ class Columns:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._path, self.schema = path, schema
         self.num_rows = pq.read_metadata(path).num_rows
-        if self.num_rows > MOST_PACKETS:
-            raise PlanError(f"{path.name}: want at most {MOST_PACKETS} packets to draw; got {self.num_rows}")
+        if self.num_rows > MAX_PACKETS:
+            raise PlanError(f"{path.name}: want at most {MAX_PACKETS} packets to draw; got {self.num_rows}")
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name."""

@@ -12,7 +12,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Point
 from testctl.results import layout
-from testctl.results.atomic import told
+from testctl.results.atomic import naming_path
 from testctl.results.reader import read_json
 from testctl.shrink.case import Case
 from testctl.shrink.search import Found, search
@@ -22,7 +22,7 @@ from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.bed import Bed
 from testctl.testbeds.choose import choose
 
-LEAST_WALL_S = 45.0
+MIN_WALL_S = 45.0
 TIMES_WALL = 5.0
 """How long a point may take, beside what it took in the run."""
 
@@ -74,11 +74,11 @@ def prepare(case: Case, directory: Path) -> None:
     elif directory.exists() and any(item.name != CANDIDATES for item in directory.iterdir()):
         raise PlanError(f"{directory}: want a new directory, or one of an earlier search; got one with something in it")
     shutil.rmtree(directory / CANDIDATES / ".work", ignore_errors=True)  # what a killed search left
-    with told(directory, "nothing was run"):
+    with naming_path(directory, "nothing was run"):
         (directory / CANDIDATES / layout.POINTS).mkdir(parents=True, exist_ok=True)
 
 
 def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
     """Testbeds that give up sooner than a run does: a point without any rate would go on for as long as it may."""
-    limit_s = max(LEAST_WALL_S, TIMES_WALL * case.found.wall_s)
+    limit_s = max(MIN_WALL_S, TIMES_WALL * case.found.wall_s)
     return lambda points: choose(case.plan.testbed, points, limit_s)

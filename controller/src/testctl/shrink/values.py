@@ -13,7 +13,7 @@ from testctl_agent.spec.units import Quantity
 
 from testctl.shrink.ranges import Axis
 
-MOST_WORDS = 8
+MAX_WORDS = 8
 """Other words of one tuple that are tried."""
 DIGITS = 2
 """Significant digits to which a number's range is looked for, if its unit is not coarser."""
@@ -57,7 +57,7 @@ def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | N
         return Numbers(axis, _shower(number))
     words = _words(kind)
     others = [word for word in dict.fromkeys([*swept, *words]) if kind.parse(word) != value]
-    return Words(tuple(others[:MOST_WORDS]))
+    return Words(tuple(others[:MAX_WORDS]))
 
 
 def _words(kind: ValueType) -> tuple[str, ...]:

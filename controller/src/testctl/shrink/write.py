@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testctl.report.style import show_time
-from testctl.results.atomic import told, write_json, write_text
+from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.shrink.case import Case, Tuple3, plan_text
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import Found
@@ -58,7 +58,7 @@ def write(case: Case, found: Found, trials: Trials, directory: Path) -> Path:
     ]
     notes = {item: words for item, matter in found.matters.items() if (words := ranges(matter))}
     notes |= {item: f"kept: {why.strip()}" for item, why in found.kept.items()}
-    with told(directory, "what shrink found was not kept"):
+    with naming_path(directory, "what shrink found was not kept"):
         write_text(path, plan_text(case, found.smallest, comments, notes))
         write_json(directory / REPORT, to_json(case, found, trials, path))
     return path

@@ -41,7 +41,7 @@ def end(process: Process) -> None:
     _sessions.discard(process.pid)
 
 
-def end_when_told(parent: int) -> None:
+def end_on_sigterm(parent: int) -> None:
     """Install signal handlers: SIGTERM, also sent when the parent dies, ends this process and its labs.
 
     parent: its process id; a parent that is already dead sends no signal, so it is checked

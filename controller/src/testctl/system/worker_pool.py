@@ -14,7 +14,7 @@ from pathlib import Path
 
 from testctl.system import temporary
 from testctl.system.netns_names import Owner, start_time
-from testctl.system.process_groups import end_when_told
+from testctl.system.process_groups import end_on_sigterm
 
 LAST_S = 2.0
 """For workers to end what they run."""
@@ -29,7 +29,7 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     _name_semaphores()
     # Started afresh: the threads of Arrow do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=end_when_told, initargs=(os.getpid(),))
+    pool = ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=end_on_sigterm, initargs=(os.getpid(),))
     with pool:
         try:
             yield pool

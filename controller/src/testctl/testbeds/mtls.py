@@ -12,7 +12,7 @@ import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
-from testctl.results.atomic import check_room, told
+from testctl.results.atomic import check_room, naming_path
 from testctl.testbeds.agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.inventory_file import KEY_FILES, Machine
 
@@ -105,7 +105,7 @@ def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
     """
     fresh = to.with_name(f".{to.name}.part")
     digest, wanted = hashlib.sha256(), ""
-    with told(to, f"{what} is not kept"):
+    with naming_path(to, f"{what} is not kept"):
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
             with fresh.open("wb") as file:

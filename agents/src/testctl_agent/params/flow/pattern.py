@@ -22,9 +22,9 @@ from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 from testctl_agent.spec.units import Bytes, Duration, Quantity
 
-MOST_WRITES = 1024
+MAX_WRITES = 1024
 _LONGEST_NS = 10**15
-_LONGEST_TEXT = 64 * MOST_WRITES
+_LONGEST_TEXT = 64 * MAX_WRITES
 _FORM = re.compile(r"(greedy|on-off|stall at|schedule)(?: (.+))?")
 
 
@@ -67,8 +67,8 @@ def _stall(rest: str, show: Callable[[Quantity], str]) -> str:
 def _schedule(rest: str, show: Callable[[Quantity], str]) -> str:
     pairs = [_pair(item, ":") for item in rest.split(",")]
     writes = [(_duration(at, least=0), _bytes(size)) for at, size in pairs]
-    if len(writes) > MOST_WRITES:
-        raise ValueError(f"want at most {MOST_WRITES} writes; got {len(writes)}")
+    if len(writes) > MAX_WRITES:
+        raise ValueError(f"want at most {MAX_WRITES} writes; got {len(writes)}")
     if any(a[0] > b[0] for a, b in pairwise(writes)):
         raise ValueError("want the writes in the order of their times")
     return "schedule " + ",".join(f"{show(at)}:{show(size)}" for at, size in writes)

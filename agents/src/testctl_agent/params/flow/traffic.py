@@ -14,7 +14,7 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 
 OTHERWISE = Duration(10 * 10**9)
 """The duration of a flow that has neither bytes nor a schedule nor a duration."""
-MOST_TOGETHER = 2**30
+MAX_TOGETHER = 2**30
 """Bytes that all connections of a flow write from together: each has its own buffer, in memory from the start."""
 _GENERATORS = {path.stem for path in (Path(__file__).parents[2] / "generators").glob("[!_]*.py")}
 _NO_FLOW = {"probe"}

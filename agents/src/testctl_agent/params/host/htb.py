@@ -68,7 +68,7 @@ SPECS = [
 DEFAULT_BUFFER = 1_000_000
 """Bytes that may wait when htb_buffer says nothing."""
 
-_LEAST_BURST, _BURST_NS = 1600, 10_000
+_MIN_BURST, _BURST_NS = 1600, 10_000
 _ROOT, _CLASS = 0x10000, 0x10001
 _QUANTUM_BASE = 1 << 30
 _UNLIMITED = 2**31 - 1
@@ -103,7 +103,7 @@ class Htb:
 
 def default_burst(rate: int) -> int:
     """The bucket when none is asked for: 10 us of the rate, at least one packet of 1600 bytes."""
-    return max(_LEAST_BURST, rate * _BURST_NS // (8 * 10**9))
+    return max(_MIN_BURST, rate * _BURST_NS // (8 * 10**9))
 
 
 def class_options(htb: Htb) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 ETHERNET_HEADER = 14
 NO_DEPTH = 1 << 20
 """Packets when no buffer is set: more than any test has under way."""
-MOST_DEPTH = (1 << 31) - 1
+MAX_DEPTH = (1 << 31) - 1
 
 
 def packet_bytes(mtu: int, framing: int = 0) -> int:
@@ -25,7 +25,7 @@ def packets_per_s(rate_bps: int, packet: int) -> int:
 
 
 def depth(buffer: int, packet: int) -> int:
-    return min(max(1, buffer // packet), MOST_DEPTH) if buffer else NO_DEPTH
+    return min(max(1, buffer // packet), MAX_DEPTH) if buffer else NO_DEPTH
 
 
 def mark(threshold: int, packet: int) -> int:

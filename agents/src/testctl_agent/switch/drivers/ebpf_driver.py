@@ -22,9 +22,9 @@ from testctl_agent.switch.drivers.ebpf_table import Rows, meter_cell, total
 from testctl_agent.switch.drivers.rows import Row, action_of, data_words, entry_of, row_of
 
 _ZERO = struct.pack("=I", 0)
-_MOST_PORT = 510
-_MOST_GROUP = 2**16 - 1
-_MOST_SESSION = 2**15 - 1
+_MAX_PORT = 510
+_MAX_GROUP = 2**16 - 1
+_MAX_SESSION = 2**15 - 1
 
 
 class EbpfDriver:
@@ -93,14 +93,14 @@ class EbpfDriver:
         rows.set_default(Row((), (), (), (), (), 0, chosen.number, data))
 
     def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
-        if not 1 <= group <= _MOST_GROUP:
-            raise DriverError(f"multicast group: want 1 to {_MOST_GROUP}; got {group}")
+        if not 1 <= group <= _MAX_GROUP:
+            raise DriverError(f"multicast group: want 1 to {_MAX_GROUP}; got {group}")
         self._copies("groups", f"multicast group {group}", group, ports, instances)
 
     def mirror(self, session: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         """The ports that a clone of this session leaves by; none deletes the session."""
-        if not 0 <= session <= _MOST_SESSION:
-            raise DriverError(f"clone session: want 0 to {_MOST_SESSION}; got {session}")
+        if not 0 <= session <= _MAX_SESSION:
+            raise DriverError(f"clone session: want 0 to {_MAX_SESSION}; got {session}")
         if "mirrors" not in self._loaded.maps:
             raise DriverError(f"clone session {session}: the program does not clone")
         self._copies("mirrors", f"clone session {session}", session, ports, instances)
@@ -110,8 +110,8 @@ class EbpfDriver:
         if len(ports) > most:
             raise DriverError(f"{who}: want at most {most} ports; got {len(ports)}")
         for port in ports:
-            if not self._layout.first_port <= port <= _MOST_PORT:
-                raise DriverError(f"{who}: want ports from {self._layout.first_port} to {_MOST_PORT}; got {port}")
+            if not self._layout.first_port <= port <= _MAX_PORT:
+                raise DriverError(f"{who}: want ports from {self._layout.first_port} to {_MAX_PORT}; got {port}")
         groups, key = self._loaded.map(where), struct.pack("=I", number)
         if not ports:
             if not groups.delete(key):

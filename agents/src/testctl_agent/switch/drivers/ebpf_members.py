@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 
 from testctl_agent.bpf.libbpf import Object
-from testctl_agent.p4c_ebpf.layout import GROUP, MOST_CHOICES, Action, Profile
+from testctl_agent.p4c_ebpf.layout import GROUP, MAX_CHOICES, Action, Profile
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.rows import Row, data_words, packed
 
@@ -64,8 +64,8 @@ class Members:
     def set_group(self, number: int, numbers: Sequence[int]) -> None:
         if not self.profile.selector:
             raise DriverError(f"{self._where}: it has no groups: it is no selector")
-        if len(numbers) > MOST_CHOICES:
-            raise DriverError(f"{self._where}: group {number}: want at most {MOST_CHOICES} members; got {len(numbers)}")
+        if len(numbers) > MAX_CHOICES:
+            raise DriverError(f"{self._where}: group {number}: want at most {MAX_CHOICES} members; got {len(numbers)}")
         places = [self._place(one) for one in sorted(numbers)]
         at = (
             self._groups[number][0] if number in self._groups else self._free([one for one, _ in self._groups.values()])
@@ -84,5 +84,5 @@ class Members:
 
     def _write(self, at: int, places: Sequence[int]) -> None:
         groups = self._loaded.map(f"s{self.profile.index}")
-        raw = struct.pack(f"=I{MOST_CHOICES}I", len(places), *places, *[0] * (MOST_CHOICES - len(places)))
+        raw = struct.pack(f"=I{MAX_CHOICES}I", len(places), *places, *[0] * (MAX_CHOICES - len(places)))
         groups.update(struct.pack("=I", at), raw)

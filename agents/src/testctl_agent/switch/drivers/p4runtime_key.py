@@ -16,7 +16,7 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
 from testctl_agent.switch.drivers.p4info import Action, Field, Info, Table
 
-_MOST_PRIORITY = 2**31 - 2
+_MAX_PRIORITY = 2**31 - 2
 
 
 def number(value: int) -> bytes:
@@ -35,8 +35,8 @@ def table_entry(info: Info, entry: Entry, into: Any, action: bool = True) -> Tab
             _match(table, field, entry.keys[name], into)
         elif field.match == "exact":
             raise DriverError(f"table {table.name}: want the exact key {name}; got none")
-    if not 0 <= entry.priority <= _MOST_PRIORITY:
-        raise DriverError(f"table {table.name}: want a priority of 0 to {_MOST_PRIORITY}; got {entry.priority}")
+    if not 0 <= entry.priority <= _MAX_PRIORITY:
+        raise DriverError(f"table {table.name}: want a priority of 0 to {_MAX_PRIORITY}; got {entry.priority}")
     into.priority = entry.priority + 1 if table.ordered else 0
     if action:
         fill_action(table, info.action(table, entry.action), entry.params, into.action.action)

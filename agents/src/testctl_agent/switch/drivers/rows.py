@@ -12,7 +12,7 @@ from testctl_agent.p4c_ebpf.layout import Action, Preset, Table
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary, find
 
-MOST_PRIORITY = 2**31 - 1
+MAX_PRIORITY = 2**31 - 1
 
 
 @dataclass
@@ -128,8 +128,8 @@ def row_of(table: Table, entry: Entry) -> Row:
                 priority = length
         _spread(key, bits & key.cut, value)
         _spread(key, wanted & key.cut, mask)
-    if not 0 <= priority <= MOST_PRIORITY:
-        raise DriverError(f"{where}: want a priority from 0 to {MOST_PRIORITY}; got {priority}")
+    if not 0 <= priority <= MAX_PRIORITY:
+        raise DriverError(f"{where}: want a priority from 0 to {MAX_PRIORITY}; got {priority}")
     data: tuple[int, ...] = (0,)
     if table.profile:
         if entry.action or (entry.member is None) == (entry.group is None):

@@ -26,7 +26,7 @@ from testctl.compare.stats.modes import two_modes, within_modes
 
 ALPHA = 0.01
 """The share of false alarms in histories without a change, if runs are independent."""
-LEAST = 3
+MIN = 3
 """Minimum number of values in a level."""
 ENOUGH = 10
 """Minimum number of values: with fewer no test can reach ALPHA.  Five and five are in order by chance once in 126
@@ -35,7 +35,7 @@ NEAR = 6
 """Denominator of the part of a history by which ranks may misplace a change between fully separated values."""
 _NOTICED = 1.2
 """Autocorrelation, in units of 1 / sqrt(n), above which it is removed."""
-_MOST = 0.95
+_MAX = 0.95
 _COUNTS = 1000
 """Whole numbers below this repeat by chance (drops, timeouts); larger ones and fractions do not."""
 
@@ -85,7 +85,7 @@ def first_change(values: Floats, seed: int) -> int | None:
     alpha = ALPHA / len(tested)
     splits = []
     for one in tested:
-        at, p = strongest_split(one, LEAST, seed)
+        at, p = strongest_split(one, MIN, seed)
         if p > alpha:
             continue
         at = _exactly(one, at)
@@ -103,10 +103,10 @@ def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int)
     count = len(values)
     seen = float(around[1:] @ around[:-1]) / square
     # Both means were subtracted, each from about half of the values: Kendall's bias, -(1 + 3 phi) / n, twice.
-    phi = min(seen + (2 + 6 * seen) / count, _MOST)
+    phi = min(seen + (2 + 6 * seen) / count, _MAX)
     if phi * count**0.5 < _NOTICED:
         return True
-    _, p = strongest_split(values[1:] - phi * values[:-1], LEAST, seed)
+    _, p = strongest_split(values[1:] - phi * values[:-1], MIN, seed)
     return p <= alpha
 
 
@@ -123,8 +123,8 @@ def _better(values: Floats, place: int, at: int) -> bool:
     """Whether a change near `at` may be at `place` instead: a change of levels, not an alternation of modes."""
     before, after = values[:place], values[place:]
     if before.max() < after.min() or after.max() < before.min():
-        return abs(place - at) <= max(LEAST, len(values) // NEAR)
-    return abs(place - at) < LEAST and not (two_modes(before) or two_modes(after))
+        return abs(place - at) <= max(MIN, len(values) // NEAR)
+    return abs(place - at) < MIN and not (two_modes(before) or two_modes(after))
 
 
 def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from testctl.compare.stats.energy import Floats
 
-LEAST = 8
+MIN = 8
 """Minimum number of values for a decision about modes."""
 APART = 4.0
 """Minimum distance of modes as Ashman's D.  Modes are separate from 2 on; the best cut of one normal mode has 2.7."""
@@ -38,7 +38,7 @@ class Modes:
 def two_modes(values: Floats) -> Modes | None:
     """The two modes of values; None if one mode describes them as well."""
     count = len(values)
-    if count < LEAST:
+    if count < MIN:
         return None
     ordered = np.sort(values)
     sizes = np.arange(1, count)

@@ -26,13 +26,13 @@ from testctl.records.schema import Array, Ints, numbers_of
 EXACT = 3000
 """Samples that are given one by one instead of being thinned."""
 
-MOST_LINES = 8
+MAX_LINES = 8
 """Flows or ports in one figure; more can't be told apart."""
 
 OUTLYING = 100
 """A value of so many medians makes the others invisible on a linear axis."""
 
-MOST_BINS = 1_000_000
+MAX_BINS = 1_000_000
 """Bins of a rate whose width is asked for."""
 
 _FINE = 10
@@ -95,7 +95,7 @@ def figure(records: Records, name: str, lane: Lane, window: Window, bin_ns: int 
     """A curve of a point in a window.  bin_ns: the width of a rate's bins, by default as the window wants it."""
     spec = curves()[name].spec
     lines = lines_of(records, name, lane if spec.each == "connection" else None)
-    shown, left_out = lines if spec.shape == "packets" else lines[:MOST_LINES], max(len(lines) - MOST_LINES, 0)
+    shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":
         return _rates(shown, window, bin_ns, _last_ns(records)) | {"left_out": left_out}
     cuts = [_cut(line, window, spec.shape == "steps") for line in shown]
@@ -146,7 +146,7 @@ def _thinned(line: Line, window: Window, each: bool) -> dict[str, Any]:
 
 def _rates(lines: Sequence[Line], window: Window, bin_ns: int, last_ns: int) -> dict[str, Any]:
     """Rate of each flow; where a bin is wide enough also its least and greatest tenth."""
-    width = max(bin_ns, round_width(window.span // MOST_BINS)) if bin_ns else max(round_width(window.bucket * 2), 1000)
+    width = max(bin_ns, round_width(window.span // MAX_BINS)) if bin_ns else max(round_width(window.bucket * 2), 1000)
     fine = width // _FINE if width >= 100_000 and not bin_ns else width
     base = max(window.low // width * width, 0)
     bins = max(-(-(min(window.high, last_ns + 1) - base) // width), 0)

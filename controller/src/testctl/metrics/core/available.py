@@ -10,7 +10,7 @@ from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
-from testctl.records.files import said_of
+from testctl.records.files import collector_result
 
 
 @once
@@ -34,7 +34,7 @@ def of_point(records: Records) -> frozenset[str]:
 
 def _events_lost(seen: FlowView) -> int:
     """Events that the trace of the sender lacks: it is no count of anything then."""
-    return int(said_of(seen.records.outcome, seen.sender, "tcp_events").get("lost", 0))
+    return int(collector_result(seen.records.outcome, seen.sender, "tcp_events").get("lost", 0))
 
 
 def _telemetry(seen: FlowView) -> bool:

@@ -13,7 +13,7 @@ from testctl.metrics.core.view import Rows
 from testctl.records.schema import Ints
 
 _MS = 1_000_000
-_LEAST_SPAN_MS = 50
+_MIN_SPAN_MS = 50
 
 
 def own_waits(out: Rows) -> Ints:
@@ -27,7 +27,7 @@ def own_waits(out: Rows) -> Ints:
         return unknown
     ticks = (tsval - tsval[0]).astype(np.uint32).view(np.int32).astype(np.int64) if len(out) else unknown
     span = int(time_ms[-1] - time_ms[0])
-    if span < _LEAST_SPAN_MS or not 0.5 <= int(ticks[-1]) / span <= 1.5:
+    if span < _MIN_SPAN_MS or not 0.5 <= int(ticks[-1]) / span <= 1.5:
         return unknown
     waited = time_ms - ticks
     return np.asarray((waited - waited.min()) * _MS)

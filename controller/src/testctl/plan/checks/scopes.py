@@ -15,7 +15,7 @@ from testctl.plan.names import Names
 from testctl.plan.registry import Parameters
 from testctl.plan.space import Space
 
-_MOST_CHECKED = 10_000  # combinations of the factors that set one parameter
+_MAX_CHECKED = 10_000  # combinations of the factors that set one parameter
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,6 @@ class _Check:
             if one.values[i] == other.values[j]:
                 continue
             fixed = {index: level for index, level in ((one.index, i), (other.index, j)) if index >= 0}
-            if number >= _MOST_CHECKED or self.space.complete(fixed) is not None:
+            if number >= _MAX_CHECKED or self.space.complete(fixed) is not None:
                 return one.values[i], other.values[j]
         return None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import fate
-from testctl_agent.spec.flows import MOST_CONNECTIONS
+from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
 from testctl.core.point import Point
@@ -19,7 +19,7 @@ from testctl.plan.names import Names
 FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
 FATELESS = "netem"
 """The back end whose points are skipped where a plan wants fates of it."""
-MOST_CLASHES = 20
+MAX_CLASHES = 20
 
 
 def check_switches(
@@ -103,12 +103,12 @@ def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assig
         for switch, index in fated.items():
             who, place = f"switch {switch}, {FATE}", _place(assignments[index], point.levels[index])
             rules = _parsed(str(point.settings[switch][FATE]))
-            if rules and total > MOST_CONNECTIONS:
-                problems.add(place, f"{who}: want at most {MOST_CONNECTIONS} connections in the plan; got {total}")
+            if rules and total > MAX_CONNECTIONS:
+                problems.add(place, f"{who}: want at most {MAX_CONNECTIONS} connections in the plan; got {total}")
             rows = sum(len(rule.ranges) * parallel.get(rule.flow, 0) for rule in rules)
             every = sum(parallel.get(rule.flow, 0) for rule in rules if rule.every)
-            if max(rows, every) > fate.MOST_ROWS:
-                want = f"at most {fate.MOST_ROWS} ranges, counted for each connection"
+            if max(rows, every) > fate.MAX_ROWS:
+                want = f"at most {fate.MAX_ROWS} ranges, counted for each connection"
                 problems.add(place, f"{who}: want {want}; got {max(rows, every)}")
 
 
@@ -125,7 +125,7 @@ def _thresholds(
             if not isinstance(threshold, int) or not isinstance(buffer, int) or threshold < buffer:
                 continue
             key = (port, threshold, buffer)
-            if key in seen or len(seen) >= MOST_CLASHES:
+            if key in seen or len(seen) >= MAX_CLASHES:
                 continue
             seen.add(key)
             index, _ = setters[port, THRESHOLD]

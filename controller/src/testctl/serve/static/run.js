@@ -4,7 +4,7 @@ import { ask, badge, counts, drawn, facts, here, looks, make, route, table, trou
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
 
-const MOST = 400; // rows of the table of points; the search finds the others
+const MAX = 400; // rows of the table of points; the search finds the others
 
 export const showRun = async (place, now) => {
   const name = now.path[1];
@@ -30,9 +30,9 @@ export const showRun = async (place, now) => {
       state.words.split(/\s+/).every((word) => `${point.id} ${point.name} ${point.verdict} ${point.reason}`.toLowerCase().includes(word)));
     said.replaceChildren(state.cell ? `${found.length} of ${run.points.length}: ${state.cell.text} ` :
       found.length === run.points.length ? `${found.length} in all` : `${found.length} of ${run.points.length} match`,
-      found.length > MOST ? `; the first ${MOST} are shown, the search finds the others` : "");
+      found.length > MAX ? `; the first ${MAX} are shown, the search finds the others` : "");
     if (state.cell) said.append(make("button", { type: "button", onclick: () => { state.cell = null; heat?.clear(); list(); } }, "Show all"));
-    points.replaceChildren(rows(run, found.slice(0, MOST), all));
+    points.replaceChildren(rows(run, found.slice(0, MAX), all));
   };
   let heat = null;
   if (run.points.length > 1 && run.factors.length) {
