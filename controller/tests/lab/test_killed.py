@@ -192,6 +192,7 @@ def test_semaphores_of_the_living_stay() -> None:
 
 def test_a_worker_whose_parent_is_another_ends_at_once() -> None:
     """As one whose parent died while it was importing."""
-    script = "import os; from testctl.system import process_groups; process_groups.end_on_sigterm(os.getppid() + 1); print('goes on')"
+    script = "import os; from testctl.system.process_groups import end_on_sigterm; end_on_sigterm(os.getppid() + 1)"
+    script += "; print('goes on')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
