@@ -19,6 +19,7 @@ from testctl_agent.p4c_ebpf.document import Node, unwrap
 from testctl_agent.p4c_ebpf.fields import constant, ones
 from testctl_agent.p4c_ebpf.interval import EVERYTHING, Interval, signed, unsigned
 from testctl_agent.p4c_ebpf.model import WIDEST, Field, Header, Param, Program, Stack
+from testctl_agent.p4c_ebpf.value import Value, c_type, cast_to, signed_value
 
 _COMPARE = {"==", "!=", "<", "<=", ">", ">="}
 _BOOL = _COMPARE | {"and", "or", "not", "valid", "valid_union", "d2b"}
@@ -30,32 +31,6 @@ _ARITHMETIC: Mapping[str, Callable[[Interval, Interval], Interval]] = {
 }  # fmt: skip
 _CASTS = {"usat_cast": unsigned, "sat_cast": signed, "two_comp_mod": signed}
 _ZERO = Interval(0, 0)
-
-
-@dataclass(frozen=True)
-class Value:
-    """C text of a number and its bounds, both included."""
-
-    text: str
-    low: int
-    high: int
-
-    @property
-    def range(self) -> Interval:
-        return Interval(self.low, self.high)
-
-
-def c_type(low: int, high: int) -> str | None:
-    """The C type that holds both bounds; None: there is none."""
-    if low >= 0:
-        return "u64" if high < 1 << 64 else "u128" if high < 1 << 128 else None
-    if low >= -(1 << 63) and high < 1 << 63:
-        return "s64"
-    return "s128" if low >= -(1 << 127) and high < 1 << 127 else None
-
-
-def _as(value: Value, kind: str) -> str:
-    return value.text if c_type(value.low, value.high) == kind else f"({kind}){value.text}"
 
 
 @dataclass
@@ -129,7 +104,7 @@ class Scope:
         text = fields.load(one, header)
         if not one.signed:
             return Value(text, 0, (1 << one.width) - 1)
-        return _signed(text, one.width)
+        return signed_value(text, one.width)
 
     def chosen(self, node: Node) -> tuple[Stack, str]:
         """A stack, and C of the index of its header that the packet chooses."""
@@ -168,7 +143,7 @@ class Scope:
             f"({{ u64 at = {index}; {kind} e_ = 0; opaque(at); "
             f"if (at < {len(stack.headers)}) {{ opaque(at); e_ = {text}; }} e_; }})"
         )
-        return _signed(text, one.width) if one.signed else Value(text, 0, (1 << one.width) - 1)
+        return signed_value(text, one.width) if one.signed else Value(text, 0, (1 << one.width) - 1)
 
     # numbers
 
@@ -232,7 +207,7 @@ class Scope:
                 if c_type(0, mine.high) is None:
                     break
                 own = self.number(node["left" if side == "right" else "right"])
-                return Value(f"({_as(own, kind)} & {self.cut(node[side], bits)[0]})", 0, mine.high)
+                return Value(f"({cast_to(own, kind)} & {self.cut(node[side], bits)[0]})", 0, mine.high)
         left, right = self.number(node["left"]), self.number(node["right"])
         return self._typed(node, lambda cast: f"{cast}{left.text} & {cast}{right.text}", left.range & right.range)
 
@@ -278,7 +253,7 @@ class Scope:
         if op == "two_comp_mod":
             if self.bounds(node["left"]) in signed(bits):
                 return self.number(node["left"])
-            return _signed(self.cut(node["left"], bits)[0], bits)
+            return signed_value(self.cut(node["left"], bits)[0], bits)
         a = self.number(node["left"])
         to = _CASTS[op](bits)
         found = a.range.clamped(to)
@@ -400,11 +375,4 @@ class Scope:
         kind = c_type(min(a.low, b.low), max(a.high, b.high))
         if kind is None:
             node.cannot("comparing numbers of more than 128 bits")
-        return f"({_as(a, kind)} {op} {_as(b, kind)})"
-
-
-def _signed(text: str, width: int) -> Value:
-    """The lowest `width` bits of a C value, as two's complement."""
-    low, high = -(1 << (width - 1)), (1 << (width - 1)) - 1
-    size, kind, wide = (64, "s64", "u64") if width <= 64 else (128, "s128", "u128")
-    return Value(f"((({kind})(({wide}){text} << {size - width})) >> {size - width})", low, high)
+        return f"({cast_to(a, kind)} {op} {cast_to(b, kind)})"

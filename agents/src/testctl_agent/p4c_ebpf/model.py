@@ -43,13 +43,6 @@ class Field:
 
 
 @dataclass(frozen=True)
-class HeaderType:
-    name: str
-    fields: Mapping[str, Field]
-    bits: int
-
-
-@dataclass(frozen=True)
 class Header:
     """bit: its place in the word of valid headers (-1: metadata); base: its place in `head`, bytes.
 
