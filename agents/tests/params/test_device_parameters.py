@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from testctl_agent.network import ethtool, netlink
+from testctl_agent.network.routes import RTMSG, parse
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import gro_flush, initcwnd, tso
 from testctl_agent.params.port import link
@@ -137,27 +138,27 @@ def test_tso_of_any_state_is_brought_back(
 
 
 def test_initcwnd_keeps_all_else_of_a_route() -> None:
-    dumped = initcwnd._RTMSG.pack(2, 16, 0, 0, 254, 2, 253, 1, 0x10)
+    dumped = RTMSG.pack(2, 16, 0, 0, 254, 2, 253, 1, 0x10)
     destination, source = netlink.attr(1, b"\x0a\0\0\0"), netlink.attr(7, b"\x0a\0\0\1")
     window, mss = netlink.u32(11, 20), netlink.u32(8, 1400)
-    route = initcwnd._Route(dumped, tuple(netlink.attributes(destination + source + netlink.attr(8, mss))))
-    assert route.initcwnd == "none"
+    route = parse(dumped + destination + source + netlink.attr(8, mss))
+    assert initcwnd.value_of(route) == "none"
     set_to = dumped[:8] + bytes(4) + destination + source + netlink.attr(8, mss + window)
-    assert route.with_initcwnd(20) == set_to
-    again = initcwnd._Route(dumped, tuple(netlink.attributes(set_to[12:])))
-    assert again.initcwnd == 20
-    assert again.with_initcwnd("none") == dumped[:8] + bytes(4) + destination + source + netlink.attr(8, mss)
+    assert initcwnd.with_initcwnd(route, 20) == set_to
+    again = parse(dumped + set_to[12:])
+    assert initcwnd.value_of(again) == 20
+    assert initcwnd.with_initcwnd(again, "none") == dumped[:8] + bytes(4) + destination + source + netlink.attr(8, mss)
 
 
 def test_initcwnd_of_a_route_with_a_nexthop_object() -> None:
     """The kernel shows what the object holds, refuses it in a request, and keeps old metrics when it gets none."""
-    dumped = initcwnd._RTMSG.pack(2, 16, 0, 0, 254, 3, 0, 1, 0x4)
+    dumped = RTMSG.pack(2, 16, 0, 0, 254, 3, 0, 1, 0x4)
     destination, nexthop = netlink.attr(1, b"\x0a\x07\0\0"), netlink.u32(30, 5)
     shown = netlink.u32(4, 3) + netlink.attr(5, b"\x0a\0\0\2")
-    route = initcwnd._Route(dumped, tuple(netlink.attributes(destination + shown + nexthop)))
+    route = parse(dumped + destination + shown + nexthop)
     for value, metric in ((20, 20), ("none", 0)):
         kept = destination + nexthop + netlink.attr(8, netlink.u32(11, metric))
-        assert route.with_initcwnd(value) == dumped[:8] + bytes(4) + kept
+        assert initcwnd.with_initcwnd(route, value) == dumped[:8] + bytes(4) + kept
 
 
 def test_a_number_or_none() -> None:

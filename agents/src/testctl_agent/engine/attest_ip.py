@@ -15,14 +15,14 @@ import struct
 from collections.abc import Callable, Mapping
 
 from testctl_agent.network import netlink as nl
+from testctl_agent.network import routes
+from testctl_agent.network.routes import Route
 
-_IFADDR, _RTMSG = struct.Struct("=4BI"), struct.Struct("=8BI")
+_IFADDR = struct.Struct("=4BI")
 _RTM_GETADDR = 22
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _IFA_F_PERMANENT = 0x80
-_RTA_DST, _RTA_OIF, _RTA_CACHEINFO = 1, 4, 12
-_CLONED = 0x200
-_UNICAST, _BY_ROUTER = 1, 9
+_BY_ROUTER = 9
 _EXPIRES = slice(8, 12)
 """Of struct rta_cacheinfo."""
 _LINK_STATE = 0x11  # RTNH_F_DEAD, RTNH_F_LINKDOWN: the state of the cable
@@ -52,25 +52,22 @@ def _addresses(family: int, device: str) -> str:
 
 def _routes(family: int, device: str) -> str:
     """Routes through the device: destination, table, and a digest of all else (metrics, gateway, …)."""
-    index = struct.pack("=I", nl.index(device))
     anywhere = bytes(4 if family == socket.AF_INET else 16)
-    with nl.Netlink() as netlink:
-        answers = netlink.dump(nl.RTM_GETROUTE, _RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))
     found = []
-    for answer in answers:
-        fields, attributes = _RTMSG.unpack_from(answer), nl.parse(answer[_RTMSG.size :])
-        if attributes.get(_RTA_OIF) == index and (family == socket.AF_INET or _stands(fields, attributes)):
-            to = socket.inet_ntop(family, attributes.get(_RTA_DST, anywhere))
-            head = _RTMSG.pack(*fields[:8], fields[8] & ~_LINK_STATE)
-            rest = [nl.attr(kind, data) for kind, data in sorted(attributes.items()) if kind != _RTA_CACHEINFO]
-            found.append(f"{to}/{fields[1]},{fields[4]},{digest(head + b''.join(rest))}")
+    for route in routes.through([device], family):
+        if family == socket.AF_INET or _stands(route):
+            to = socket.inet_ntop(family, route.get(routes.DST, anywhere))
+            head = routes.RTMSG.pack(*route.fields[:8], route.fields[8] & ~_LINK_STATE)
+            known = sorted(dict(route.attributes).items())
+            rest = [nl.attr(kind, data) for kind, data in known if kind != routes.CACHEINFO]
+            found.append(f"{to}/{route.fields[1]},{route.fields[4]},{digest(head + b''.join(rest))}")
     return " ".join(sorted(found)) or "none"
 
 
-def _stands(fields: tuple[int, ...], attributes: Mapping[int, bytes]) -> bool:
+def _stands(route: Route) -> bool:
     """Whether an IPv6 route stands still."""
-    expires = attributes.get(_RTA_CACHEINFO, bytes(12))[_EXPIRES]
-    return fields[7] == _UNICAST and fields[5] != _BY_ROUTER and not fields[8] & _CLONED and not any(expires)
+    expires = any(route.get(routes.CACHEINFO, bytes(12))[_EXPIRES])
+    return route.fields[7] == routes.UNICAST and route.fields[5] != _BY_ROUTER and not route.cloned and not expires
 
 
 READERS: Mapping[str, Callable[[str], str]] = {

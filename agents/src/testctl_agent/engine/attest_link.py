@@ -14,35 +14,27 @@ from testctl_agent.engine.attest_ip import digest
 from testctl_agent.network import ethtool, qdisc
 from testctl_agent.network import netlink as nl
 
-_IFINFO = struct.Struct("=BxHiII")
 _ADDRESS, _MTU, _TXQLEN, _PROMISCUITY, _XDP = 1, 4, 13, 30, 43
 _FLAGS = {0x1: "up", 0x2: "broadcast", 0x80: "noarp", 0x100: "promisc", 0x200: "allmulti", 0x1000: "multicast"}
 _BPF_NAME, _BPF_TAG = 7, 10
 _HTB_INIT, _HTB_DIRECT_PACKETS = 2, 16
 
 
-def _link(device: str) -> tuple[int, dict[int, bytes]]:
-    """(flags, attributes) of a device."""
-    with nl.Netlink() as netlink:
-        (answer,) = netlink.request(nl.RTM_GETLINK, 0, _IFINFO.pack(0, 0, nl.index(device), 0, 0))
-    return _IFINFO.unpack_from(answer)[3], nl.parse(answer[_IFINFO.size :])
-
-
 def _number(device: str, what: int) -> str:
-    return str(struct.unpack("=I", _link(device)[1].get(what, bytes(4)))[0])
+    return str(struct.unpack("=I", nl.link(device)[1].get(what, bytes(4)))[0])
 
 
 def _flags(device: str) -> str:
-    flags, _ = _link(device)
+    flags, _ = nl.link(device)
     return " ".join(word for bit, word in _FLAGS.items() if flags & bit) or "none"
 
 
 def _mac(device: str) -> str:
-    return _link(device)[1].get(_ADDRESS, b"").hex(":")
+    return nl.link(device)[1].get(_ADDRESS, b"").hex(":")
 
 
 def _xdp(device: str) -> str:
-    return digest(_link(device)[1].get(_XDP, b""))
+    return digest(nl.link(device)[1].get(_XDP, b""))
 
 
 def _options(entry: qdisc.Entry) -> bytes:

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import TestbedError
 
 _SIOCETHTOOL = 0x8946
 _GDRVINFO = 0x03
-GRO, GSO = "rx-gro", "tx-generic-segmentation"
+GRO, GSO, LRO = "rx-gro", "tx-generic-segmentation", "rx-lro"
 _SEGMENTATION = ("tx-tcp-segmentation", "tx-tcp6-segmentation")
 """TSO is these two.  The others (tx-tcp-mangleid-segmentation, …) say what it may do, and nothing without them."""
 

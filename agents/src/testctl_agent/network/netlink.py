@@ -182,11 +182,16 @@ def index(device: str) -> int:
         raise TestbedError(f"device {device}: not in this network namespace") from error
 
 
-def mtu(device: str) -> int:
-    """The device's MTU in bytes."""
+def link(device: str) -> tuple[int, dict[int, bytes]]:
+    """The flags and attributes of a device."""
     with Netlink() as netlink:
         (answer,) = netlink.request(RTM_GETLINK, 0, _IFINFO.pack(0, 0, index(device), 0, 0))
-    return int(struct.unpack("=I", parse(answer[_IFINFO.size :])[_IFLA_MTU])[0])
+    return _IFINFO.unpack_from(answer)[3], parse(answer[_IFINFO.size :])
+
+
+def mtu(device: str) -> int:
+    """The device's MTU in bytes."""
+    return int(struct.unpack("=I", link(device)[1][_IFLA_MTU])[0])
 
 
 def set_mtu(device: str, value: int) -> None:

@@ -8,10 +8,12 @@ lie on it.
 
 from __future__ import annotations
 
+import socket
 import struct
 from pathlib import Path
 
 from testctl_agent.network import netlink as nl
+from testctl_agent.network import routes
 from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Int, Value
@@ -19,9 +21,7 @@ from testctl_agent.spec.types import Int, Value
 TYPE = Int(576, 65535, "bytes")
 IPV6_MIN = 1280
 """IPV6_MIN_MTU, RFC 8200 section 5."""
-_RTMSG = struct.Struct("=8BI")
-_INET6, _CLONED = 10, 0x200
-_RTA_OIF, _RTA_METRICS, _RTAX_LOCK, _RTAX_MTU = 4, 8, 1, 2
+_RTAX_LOCK, _RTAX_MTU = 1, 2
 HELP = "Largest IP packet, the same on every entity of a path"
 
 
@@ -73,14 +73,8 @@ def _number(path: Path) -> int | None:
 
 def _ipv6_routes_with_mtu(device: str) -> int:
     """How many have that metric, not locked."""
-    index = struct.pack("=I", nl.index(device))
-    with nl.Netlink() as netlink:
-        answers = netlink.dump(nl.RTM_GETROUTE, _RTMSG.pack(_INET6, 0, 0, 0, 0, 0, 0, 0, 0))
     count = 0
-    for answer in answers:
-        found = nl.parse(answer[_RTMSG.size :])
-        metrics = nl.parse(found.get(_RTA_METRICS, b""))
-        locked = struct.unpack("=I", metrics.get(_RTAX_LOCK, bytes(4)))[0] >> _RTAX_MTU & 1
-        own = _RTAX_MTU in metrics and not locked and not _RTMSG.unpack_from(answer)[8] & _CLONED
-        count += own and found.get(_RTA_OIF) == index
+    for route in routes.through([device], socket.AF_INET6):
+        locked = struct.unpack("=I", route.metrics.get(_RTAX_LOCK, bytes(4)))[0] >> _RTAX_MTU & 1
+        count += _RTAX_MTU in route.metrics and not locked and not route.cloned
     return count
