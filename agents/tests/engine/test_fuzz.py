@@ -124,6 +124,19 @@ def test_too_large_a_message(agent: tuple[Daemon, Caller]) -> None:
     assert daemon.process.poll() is None
 
 
+@pytest.mark.parametrize("size", [64 << 20, 400 << 20])
+def test_a_small_message_that_becomes_too_large(agent: tuple[Daemon, Caller], size: int) -> None:
+    """Zeros, compressed a thousandfold: refused before they are all there."""
+    daemon, caller = agent
+    call = caller.channel.unary_unary("/testctl.v1.Agent/Apply")
+    with pytest.raises(grpc.RpcError) as refused:
+        call(bytes(size), timeout=CALL_S, compression=grpc.Compression.Gzip)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    status = Path(f"/proc/{daemon.process.pid}/status").read_text()
+    (peak_kb,) = (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+    assert peak_kb < 200_000
+
+
 @settings(FUZZ, max_examples=150)
 @given(
     entity=st.sampled_from(["alpha", "", "beta"]) | st.text(max_size=20),

@@ -43,6 +43,11 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(found)
 
 
+@pytest.mark.parametrize("topology", ["./mine.yaml", "../labs/mine.yaml", "labs/mine.yaml", {"./mine.yaml": {"n": 2}}])
+def test_takes_a_topology_by_its_path(validator: Draft202012Validator, topology: object) -> None:
+    assert list(validator.iter_errors(PLAN | {"topology": topology})) == []
+
+
 def test_takes_a_good_plan(validator: Draft202012Validator) -> None:
     assert list(validator.iter_errors(PLAN)) == []
 
@@ -61,6 +66,9 @@ def test_takes_every_plan_of_the_project(validator: Draft202012Validator, path: 
         (("topology",), "pear"),
         (("topology",), {"dumbbell": {"sender": 2}}),
         (("topology",), {"pair": {"n": 2}}),
+        (("topology",), "/etc/mine.yaml"),
+        (("topology",), "./mine.txt"),
+        (("topology",), {"./mine.yaml": {"n": "x"}}),
         (("flows",), {}),
         (("flows", "bulk"), "sender1"),
         (("flows", "Bulk"), "sender1 -> receiver"),

@@ -64,6 +64,57 @@ def test_a_topology_of_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert list(plan.topology.hosts) == ["a", "b"]
 
 
+MINE = """
+parameters: {senders: {default: 1, least: 1, most: 9}}
+nodes: {a: {kind: host, count: senders}, b: {kind: host}, s: {kind: switch}}
+links: [{each: [a, s]}, {each: [b, s]}]
+"""
+REST = "flows: {f: b -> a}\ntuples: [[f, duration, 1s]]\n"
+
+
+def test_a_topology_beside_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its path begins at the plan, wherever one is; the plan holds its text, and is the same from that."""
+    monkeypatch.chdir("/")
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "mine.yaml").write_text(MINE)
+    path = tmp_path / "plans" / "p.yaml"
+    path.write_text(f"topology: ../mine.yaml\n{REST}")
+    plan = load_plan(path, metrics={})
+    assert (plan.topology.name, list(plan.topology.hosts), plan.topology_text) == ("mine", ["a", "b"], MINE)
+    assert load_plan(plan.text.encode(), metrics={}, topology_text=plan.topology_text).points == plan.points
+    path.write_text(f"topology: {{../mine.yaml: {{senders: 2}}}}\n{REST.replace('-> a', '-> a2')}")
+    assert list(load_plan(path, metrics={}).topology.hosts) == ["a1", "a2", "b"]
+    assert load_plan(path.with_name("p.yaml"), metrics={}).points[0].id != plan.points[0].id
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("./none.yaml", "p.yaml:1:11: topology ./none.yaml: can't be read: No such file or directory"),
+        ("./mine.yml", "topology ./mine.yml: want a path of a .yaml file that begins at the plan, such as ./mine.yaml"),
+        ("/etc/mine.yaml", "topology /etc/mine.yaml: want a path of a .yaml file that begins at the plan, such as"),
+        ("./bad.yaml", "bad.yaml:1:1: want a field links; got none"),
+        ("{./mine.yaml: {senders: 10}}", "topology ./mine.yaml, senders: want a whole number from 1 to 9; got 10"),
+    ],
+)
+def test_a_topology_beside_the_plan_that_can_not_be_had(tmp_path: Path, named: str, said: str) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE)
+    (tmp_path / "bad.yaml").write_text("nodes: {}")
+    path = tmp_path / "p.yaml"
+    path.write_text(f"topology: {named}\n{REST}")
+    with pytest.raises(PlanError) as error:
+        load_plan(path, metrics={})
+    assert said in str(error.value)
+
+
+def test_a_plan_without_a_file_has_no_topology_beside_it() -> None:
+    text = f"topology: ./mine.yaml\n{REST}".encode()
+    with pytest.raises(PlanError, match="want a plan in a file, from which the path begins; got only its text"):
+        load_plan(text, metrics={})
+    with pytest.raises(PlanError, match=r"want the text that the run used; it has no topology\.yaml"):
+        load_plan(text, metrics={}, topology_text="")
+
+
 def test_unknown_topology_or_parameter() -> None:
     with pytest.raises(PlanError, match=r"^no topology named pari; did you mean pair\?$"):
         load_topology("pari")

@@ -79,7 +79,7 @@ def run_plan(
     )
     begin_work(writer.path)
     try:
-        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]})
+        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]}, plan.topology_text)
         resume = Resume(options.results_dir, writer.path, options.runs, progress.note) if options.resume else None
         going = _Going(plan, testbed, writer.path, progress, policy, resume)
         with progress:

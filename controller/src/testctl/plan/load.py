@@ -25,7 +25,7 @@ from testctl.plan.names import Names, read_flows, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
-from testctl.plan.topology_file import Parameter, read_topology
+from testctl.plan.topology_file import OwnTopology, Parameter, TopologyFile, read_topology
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
@@ -52,6 +52,7 @@ def load_plan(
     topologies: Path | None = None,
     paper: bool | None = None,
     without: Sequence[str] = (),
+    topology_text: str | None = None,
 ) -> Plan:
     """The plan of a file (a path, or text of one line), of the text itself (bytes, or several lines) or of its nodes.
 
@@ -62,6 +63,7 @@ def load_plan(
     topologies  where the topology files are; None: topology_dir()
     paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
     without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
+    topology_text  the text of a topology that the plan names by its path; None: that file is read
 
     Raises PlanError with every problem and its place.
     """
@@ -70,7 +72,8 @@ def load_plan(
     fields = Fields(root, "", FIELDS, problems, needed=NEEDED)
     if not fields.ok:
         problems.check()
-    topology = _topology(fields.found["topology"], topologies, problems)
+    own = OwnTopology(Path(file).parent if file != TEXT_NAME else None, topology_text)
+    topology = _topology(fields.found["topology"], topologies, own, problems)
     if topology is None:
         problems.check()
         raise PlanError(f"{file}: no topology")
@@ -102,6 +105,7 @@ def load_plan(
         expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems),
         figures=read_figures(fields.found.get("figures"), problems, reader),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
+        topology_text=own.read,
     )
     if paper or (paper is None and _of_paper(given)):
         _check_claims(written, fields, problems)
@@ -154,21 +158,18 @@ def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
     return parse(data, str(given)), data.decode("utf-8", "replace"), str(given), Path(given).stem
 
 
-def _topology(node: Node, directory: Path | None, problems: Problems) -> Topology | None:
-    """`topology: NAME` or `topology: {NAME: {parameter: number}}`."""
+def _topology(node: Node, directory: Path | None, own: OwnTopology, problems: Problems) -> Topology | None:
+    """`topology: NAME` or `topology: {NAME: {parameter: number}}`; in place of NAME the path of a file, ./mine.yaml."""
     values: Node | None = None
     name = node
     if isinstance(node, MappingNode) and len(node.entries) == 1:
         name, values = node.entries[0]
-    where = directory or topology_dir()
-    known = topology_names(where)
     if not isinstance(name, Scalar) or name.empty:
         problems.add(node.place, f"topology: want a name or {{name: {{parameter: number}}}}; got {what(node)}")
         return None
-    if name.text not in known:
-        problems.add(name.place, f"no topology named {show(name.text)}{_other_topologies(name.text, known)}")
+    found = own.file(name, problems) if "/" in name.text else _of_the_lab(name, directory or topology_dir(), problems)
+    if found is None:
         return None
-    found = read_topology(where / f"{name.text}.yaml")
     who = f"topology {name.text}"
     filled: dict[str, int] = {}
     if values is not None and not (isinstance(values, Scalar) and values.empty):
@@ -183,11 +184,17 @@ def _topology(node: Node, directory: Path | None, problems: Problems) -> Topolog
     return found.resolve(filled)
 
 
+def _of_the_lab(name: Scalar, directory: Path, problems: Problems) -> TopologyFile | None:
+    known = topology_names(directory)
+    if name.text not in known:
+        problems.add(name.place, f"no topology named {show(name.text)}{_other_topologies(name.text, known)}")
+        return None
+    return read_topology(directory / f"{name.text}.yaml")
+
+
 def _other_topologies(name: str, known: Sequence[str]) -> str:
     """What there is instead, and how a user's own is found."""
-    return suggest(name, known) or (
-        f"; there are {', '.join(known)}; your own: DIR/topologies/NAME.yaml, with TESTCTL_LAB=DIR"
-    )
+    return suggest(name, known) or (f"; there are {', '.join(known)}; your own: ./NAME.yaml, a file beside the plan")
 
 
 def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, dict[str, Value]]:

@@ -166,6 +166,7 @@ class WrittenPlan:
     """A plan as it is written, with its overrides: all of it is read, and its points are not made yet.
 
     text       the file as given
+    topology_text  the file that `topology` names by its path, as it was; "" where it names one of the lab's
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
@@ -190,6 +191,7 @@ class WrittenPlan:
     expectations: tuple[Expectation, ...]
     figures: tuple[FigureSpec, ...]
     left_out: tuple[tuple[str, str, str], ...]
+    topology_text: str = ""
 
     @property
     def sizes(self) -> tuple[int, ...]:

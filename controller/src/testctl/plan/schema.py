@@ -22,6 +22,7 @@ from testctl.plan.topology_file import read_topology
 Json = dict[str, Any]
 _ANY: Json = {"type": ["string", "number", "boolean"]}
 _NAMED = f"^{NAME.pattern}$"
+OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
 _KEY = r"^[a-z][a-z0-9_]*(:[a-z0-9_]+)?\..+$"
 
 
@@ -89,7 +90,11 @@ def _topology(directory: Path) -> Json:
     with_parameters = [
         _object({t.name: _object({p.name: _integer(p.least, p.most) for p in t.parameters})}, (t.name,)) for t in found
     ]
-    return {"anyOf": [{"enum": [t.name for t in found]}, *with_parameters]}
+    own = {"type": "string", "pattern": OWN_TOPOLOGY, "description": "a file; its path begins at the plan"}
+    numbers = {"type": "object", "additionalProperties": {"type": "integer"}}
+    filled = {"type": "object", "minProperties": 1, "maxProperties": 1, "patternProperties": {OWN_TOPOLOGY: numbers}}
+    filled["additionalProperties"] = False
+    return {"anyOf": [{"enum": [t.name for t in found]}, own, *with_parameters, filled]}
 
 
 def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:

@@ -70,10 +70,42 @@ class TopologyFile:
         return Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups)
 
 
-def read_topology(path: Path) -> TopologyFile:
-    """The topology of a file.  Raises PlanError with places."""
+@dataclass
+class OwnTopology:
+    """A topology file that a plan names by its path, which begins at the plan.
+
+    directory  the plan's; None: the plan is not in a file
+    kept       the text that the file had, where the file itself is not to be read; "" if it was lost
+    read       the text, once it has been read
+    """
+
+    directory: Path | None
+    kept: str | None
+    read: str = ""
+
+    def file(self, name: Scalar, problems: Problems) -> TopologyFile | None:
+        """What the file says; None with a problem added."""
+        if name.text.startswith("/") or not name.text.endswith(".yaml"):
+            why = "want a path of a .yaml file that begins at the plan, such as ./mine.yaml"
+        elif self.kept is None and self.directory is None:
+            why = "want a plan in a file, from which the path begins; got only its text"
+        elif self.kept == "":
+            why = "want the text that the run used; it has no topology.yaml"
+        else:
+            path = (self.directory or Path()) / name.text
+            try:
+                self.read = self.kept if self.kept is not None else path.read_text(encoding="utf-8")
+                return read_topology(path, self.read)
+            except (OSError, ValueError) as error:
+                why = f"can't be read: {getattr(error, 'strerror', None) or error}"
+        problems.add(name.place, f"topology {show(name.text)}: {why}")
+        return None
+
+
+def read_topology(path: Path, text: str | None = None) -> TopologyFile:
+    """The topology of a file, or of the text that it had.  Raises PlanError with places."""
     try:
-        data = path.read_bytes()
+        data = path.read_bytes() if text is None else text.encode()
     except OSError as error:
         raise PlanError(f"{path}: {error.strerror or error}") from error
     problems = Problems()

@@ -87,7 +87,7 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     started, clock = datetime.now(UTC), time.monotonic()
     plan = subset(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
     begin_work(writer.path)
-    writer.write_plan(run.plan_text, {"points": [point.to_json()]})
+    writer.write_plan(run.plan_text, {"points": [point.to_json()]}, run.topology_text)
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)
     log = work / "raw" / KERNEL_LOG

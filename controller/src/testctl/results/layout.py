@@ -18,6 +18,8 @@ CHECK = "-aa"
 
 PLAN = "plan.yaml"
 EXPANDED = "plan.expanded.json"
+TOPOLOGY = "topology.yaml"
+"""Of a plan that names a topology by its path."""
 VERSIONS = "versions.json"
 SUMMARY = "summary.json"
 REPORT = "report.html"

@@ -115,6 +115,7 @@ def plan_of(run: Run) -> Plan:
         overrides=made.overrides,
         without=made.without,
         paper=False,
+        topology_text=run.topology_text,
     )
 
 

@@ -150,6 +150,12 @@ class Run:
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     @cached_property
+    def topology_text(self) -> str:
+        """The topology that the plan names by its path ("" where it names none)."""
+        path = self.path / layout.TOPOLOGY
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    @cached_property
     def versions(self) -> Mapping[str, Any]:
         """The versions of kernel, code and tools."""
         path = self.path / layout.VERSIONS

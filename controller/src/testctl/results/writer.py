@@ -63,11 +63,13 @@ class RunWriter:
         """The run's name."""
         return self.final.name
 
-    def write_plan(self, text: str, expanded: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Keep the plan as given (its bytes, comments too) and as expanded."""
+    def write_plan(self, text: str, expanded: Mapping[str, Any] | Sequence[Any], topology: str = "") -> None:
+        """Keep the plan as given (its bytes, comments too), as expanded, and the text of a topology of its own."""
         with naming_path(self.path, "the plan was not kept; nothing was run"):
             write_text(self.path / layout.PLAN, text)
             write_json(self.path / layout.EXPANDED, expanded)
+            if topology:
+                write_text(self.path / layout.TOPOLOGY, topology)
 
     def write_versions(self, versions: Mapping[str, Any]) -> None:
         """Keep the versions of kernel, code and tools."""

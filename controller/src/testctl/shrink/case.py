@@ -125,7 +125,8 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
     from testctl.metrics import metric_names
 
     root = node_of(document_of(case, tuples), Place(TEXT_NAME))
-    plan = load_plan(root, metrics=metric_names(), testbed=case.plan.testbed, paper=False)
+    bed, topology = case.plan.testbed, case.plan.topology_text
+    plan = load_plan(root, metrics=metric_names(), testbed=bed, paper=False, topology_text=topology)
     point = plan.points[0]
     if point.duration_ns > case.point.duration_ns:
         raise PlanError(f"the point would take {point.duration_ns / 1e9:g} s, longer than {case.point.id} itself")
@@ -142,6 +143,11 @@ def verdict_of(found: Candidate, results: Results) -> tuple[Verdict, str]:
     return finding.verdict, finding.text
 
 
+def topology_file(case: Case) -> str:
+    """The name of the file beside the plan, for a topology that the run's plan names by its path."""
+    return f"{case.name}_{case.point.id}_topology.yaml"
+
+
 def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
     """A plan of these tuples and the one expectation, as plain data."""
     ours = {f"{entity}.{param}": text for entity, param, text in tuples}
@@ -150,8 +156,11 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
     expect = {"name": case.expectation.name, **{k: v for k, v in case.raw.items() if k not in left_out}}
     if case.than:
         expect |= {"when": {key: ours[key] for key in case.than}, "than": dict(case.than)}
+    own, filled = f"./{topology_file(case)}", dict(case.plan.topology.parameters)
+    topology = {"topology": {own: filled} if filled else own} if case.plan.topology_text else {}
     return {
         **{name: case.document[name] for name in KEPT_FIELDS if case.document.get(name) is not None},
+        **topology,
         "seed": case.plan.seed,
         "tuples": [[entity, param, values[f"{entity}.{param}"]] for entity, param, _ in tuples],
         "expect": [expect],

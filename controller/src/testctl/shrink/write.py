@@ -13,7 +13,7 @@ from rich.table import Table
 
 from testctl.report.style import show_time
 from testctl.results.atomic import naming_path, write_json, write_text
-from testctl.shrink.case import Case, Tuple3, plan_text
+from testctl.shrink.case import Case, Tuple3, plan_text, topology_file
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import Found
 from testctl.shrink.trials import Trials
@@ -60,6 +60,8 @@ def write(case: Case, found: Found, trials: Trials, directory: Path) -> Path:
     notes |= {item: f"kept: {why.strip()}" for item, why in found.kept.items()}
     with naming_path(directory, "what shrink found was not kept"):
         write_text(path, plan_text(case, found.smallest, comments, notes))
+        if case.plan.topology_text:
+            write_text(directory / topology_file(case), case.plan.topology_text)
         write_json(directory / REPORT, to_json(case, found, trials, path))
     return path
 

@@ -196,12 +196,17 @@ class RemoteAgents(Agents):
     def _renew(self) -> None:
         heard = dict.fromkeys(self.stubs, time.monotonic())
         while not self._ended.wait(self._lease_s / 4):
-            asked = {name: self._renewal(name) for name in self._tokens.keys() - self._lost.keys()}
+            asked: dict[str, Callable[[], None]] = {}
+            for name in self._tokens.keys() - self._lost.keys():
+                with suppress(ValueError):  # a call has just given this agent up, and closed its channel
+                    asked[name] = self._renewal(name)
             for name, end in asked.items():
                 try:
                     end()
                     heard[name] = time.monotonic()
                 except grpc.RpcError as error:
+                    if name in self._lost:
+                        continue
                     answered = error.code() is not grpc.StatusCode.UNAVAILABLE
                     answered = answered and error.code() is not LATE
                     if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
