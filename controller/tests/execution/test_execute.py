@@ -122,7 +122,7 @@ def test_a_run_in_progress_shows_what_is_known_of_its_points(tmp_path: Path) -> 
 def test_a_point_taken_over_is_shown_as_this_plan_judges_it(tmp_path: Path) -> None:
     go(tmp_path, "one", ALONE % "1")
     said, run = go(tmp_path, "two", ALONE % "1000gbit", resume=True)
-    assert all("reused_from" in point.verdict_file for point in run.points)
+    assert all(point.verdict_file.reused_from for point in run.points)
     assert said == [point.verdict for point in run.points] == ["fail", "fail"]
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 from testctl.papers import Scorecard, check_out, load_papers, print_scorecard, write_scorecard
-from testctl.plan import Claim, Ours
+from testctl.plan import Claim, Judgement, Ours
 from testctl.results import Run, RunPoint, run_digest
+from testctl.results.verdict_file import VerdictFile
 from testctl_agent.spec.errors import PlanError
 
 GOOD = Claim(
@@ -45,7 +46,10 @@ TAKEN = dataclasses.replace(LOST, claim="on 6.1", ours=Ours(), found="no point o
 def run_of(
     claims: Sequence[Claim], verdict: str = "pass", expectations: Sequence[Any] = (), plan: str = "halving"
 ) -> Run:
-    point = RunPoint(Path("p"), "ab" * 6, (), verdict, "why so", "d", 1.0, 1.0, {}, {})
+    judged = Judgement.from_json({"verdict": verdict})
+    point = RunPoint(
+        Path("p"), "ab" * 6, (), verdict, "why so", "d", 1.0, 1.0, {}, VerdictFile("ab" * 6, judged, judged)
+    )
     summary = {
         "plan": plan,
         "digest": "1" * 64,

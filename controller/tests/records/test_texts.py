@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from testctl.compare.packet import first_difference
 from testctl.metrics import analyse
+from testctl.plan import Judgement
 from testctl.records import Records, load_raw
 from testctl.records.texts import cleaned
 from testctl.results.reader import RunPoint
+from testctl.results.verdict_file import VerdictFile
 
 from controller.tests.support.synthetic import save
 
@@ -64,7 +66,9 @@ def test_stalls_are_read_without(tmp_path: Path) -> None:
     proof = stalls.schema.get_field_index("proof")
     odd = pa.array([ODD] * len(stalls)).cast(stalls.schema.field(proof).type)
     pq.write_table(stalls.set_column(proof, stalls.schema.field(proof), odd), tmp_path / "stalls.parquet")
-    point = RunPoint(tmp_path, "x", (), "pass", "", "", 0.0, 0.0, {}, {})
+    point = RunPoint(
+        tmp_path, "x", (), "pass", "", "", 0.0, 0.0, {}, VerdictFile("x", Judgement("pass"), Judgement("pass"))
+    )
     found = point.stalls()
     assert found is not None
     assert found.num_rows == stalls.num_rows > 0

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.plan import load_plan
+from testctl.plan import Judgement, load_plan
 from testctl.replay.command import differences, replay
 from testctl.replay.instruments import Instruments
 from testctl.results import Run, RunPoint
 from testctl.results.provenance import point_of
+from testctl.results.verdict_file import VerdictFile
 from testctl.results.versions import collect_versions
 from testctl_agent.spec.errors import PlanError, TestbedError
 
@@ -34,7 +35,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "plan.expanded.json").write_text(json.dumps({"points": [point.to_json() for point in points]}))
     (tmp_path / "versions.json").write_text(json.dumps(collect_versions()))
-    found = [RunPoint(tmp_path, p.id, p.tuples, "pass", "", "", 1.0, 1.0, {}, {"code_key": "k-c-p"}) for p in points]
+    passed = Judgement("pass")
+    files = [VerdictFile(point.id, passed, passed, code_key="k-c-p") for point in points]
+    found = [RunPoint(tmp_path, file.id, (), "pass", "", "", 1.0, 1.0, {}, file) for file in files]
     return Run(tmp_path, {}, tuple(found))
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.plan import FigureSpec
+from testctl.plan import FigureSpec, Judgement
 from testctl.report import paper_figures, print_summary
 from testctl.report.draw import new_figure
 from testctl.report.draw_response import draw_response
 from testctl.report.page import render_report
 from testctl.report.response import response, responses
 from testctl.results import Run, RunPoint
+from testctl.results.verdict_file import VerdictFile
 
 PLAN = """\
 figures:
@@ -41,7 +42,8 @@ def point(folder: Path, cc: str, number: int) -> RunPoint:
         for (name, rate), window in zip(RATES.items(), WINDOWS[cc], strict=True)
     }
     metrics["lossless"] = {"random_loss_rate": None, "window_segments": 5000.0}
-    return RunPoint(where, where.name, (("hosts", "cc", cc),), "pass", "", "0" * 64, 1.0, 1.0, metrics, {})
+    file = VerdictFile(where.name, Judgement("pass"), Judgement("pass"))
+    return RunPoint(where, where.name, (("hosts", "cc", cc),), "pass", "", "0" * 64, 1.0, 1.0, metrics, file)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_what_is_taken_is_the_same_and_says_where_it_is_from(tmp_path: Path) -> 
     assert same[0] == same[1]
     again = run_at(tmp_path, 22)
     take(again, Kept(after.path, after.verdict_file), ANALYSIS, assess)
-    assert load_point(again / "points" / "aa01").verdict_file["reused_from"] == "20260131T010507Z-p", (
+    assert load_point(again / "points" / "aa01").verdict_file.reused_from == "20260131T010507Z-p", (
         "where it was measured"
     )
 

@@ -71,7 +71,7 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
 
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     """What determines the records beside the point, and is not what the run had."""
-    said = CodeKey.parse(str(found.verdict_file.get("code_key", ""))).differences(CodeKey.parse(key))
+    said = CodeKey.parse(found.verdict_file.code_key).differences(CodeKey.parse(key))
     if said:
         here, there = collect_versions(), run.versions
         said += [

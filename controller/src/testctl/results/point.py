@@ -21,9 +21,7 @@ from testctl.results import layout
 from testctl.results.atomic import as_json, naming_path, plain, put_file, write_json
 from testctl.results.manifest import manifest_of
 from testctl.results.reader import RunPoint
-
-FORMAT = 2
-"""Of verdict.json: since 2 it has "measured", "analysis" and "files"."""
+from testctl.results.verdict_file import VerdictFile
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,11 @@ def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
         raise TestbedError(f"{run}: the run is complete; results are never changed afterwards")
     if (verdict, reason) == (point.verdict, point.reason):
         return point
-    path, said = point.path / layout.VERDICT, {**point.verdict_file, "verdict": verdict, "reason": reason}
+    judged = Judgement.from_json({"verdict": verdict, "reason": reason})
+    path, file = point.path / layout.VERDICT, replace(point.verdict_file, judged=judged)
     with naming_path(path, f"the verdict of point {point.id} was lost"):
-        write_json(path, said)
-    return replace(point, verdict=verdict, reason=reason, verdict_file=said)
+        write_json(path, file.to_json())
+    return replace(point, verdict=verdict, reason=reason, verdict_file=file)
 
 
 def _check_verdict(point_id: str, verdict: str) -> None:
@@ -124,20 +123,20 @@ def _fill(directory: Path, result: PointResult) -> None:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():
             put_file(source, directory / layout.CAPTURES / layout.capture_name(layout.safe_name(host, "host")))
-    verdict = {
-        "format": FORMAT,
-        "id": result.point["id"],
-        **(measured := Judgement(result.measured.verdict, result.reason).to_json()),
-        "measured": measured,
-        "digest": result.records.digest() if result.records is not None else "",
-        "code_key": result.code_key,
-        "analysis": result.analysis,
-        "wall_s": result.wall_s,
-        "virtual_s": result.virtual_s,
-        "kernel": str(result.outcome.get("kernel") or ""),
-        "files": manifest_of(directory),
-    }
-    _write(directory / layout.VERDICT, verdict)
+    measured = Judgement(result.measured.verdict, result.reason)
+    file = VerdictFile(
+        id=str(result.point["id"]),
+        judged=measured,
+        measured=measured,
+        digest=result.records.digest() if result.records is not None else "",
+        code_key=result.code_key,
+        analysis=result.analysis,
+        wall_s=result.wall_s,
+        virtual_s=result.virtual_s,
+        kernel=str(result.outcome.get("kernel") or ""),
+        files=manifest_of(directory),
+    )
+    _write(directory / layout.VERDICT, file.to_json())
 
 
 def write_analysis(

@@ -17,10 +17,11 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import Shape, misfit
 
-from testctl.plan import Judgement, Measured, Point
+from testctl.plan import Measured, Point
 from testctl.records import Records
 from testctl.records.texts import cleaned
 from testctl.results import layout, shapes
+from testctl.results.verdict_file import VerdictFile
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class RunPoint:
 
     tuples   [(entity, parameter, value)] as in the plan's point
     metrics  {"<flow>" or "*": {metric: number, text or None (NaN)}}
-    verdict_file  the content of verdict.json
+    verdict_file  verdict.json, whose judgement is this point's
     repeat   which repetition of the plan it is, from 0
     """
 
@@ -42,7 +43,7 @@ class RunPoint:
     wall_s: float
     virtual_s: float
     metrics: Mapping[str, Mapping[str, float | str | None]]
-    verdict_file: Mapping[str, Any]
+    verdict_file: VerdictFile
     repeat: int = 0
 
     @cached_property
@@ -64,16 +65,14 @@ class RunPoint:
 
     @property
     def measured(self) -> Measured:
-        """The measurement before any expectation; for older runs, which do not have it, the verdict."""
-        judged = {"verdict": self.verdict, "reason": self.reason}
-        measured = Judgement.from_json(self.verdict_file.get("measured") or judged)
-        return Measured(measured.verdict, measured.reason, self.metrics)
+        """What it is judged by."""
+        return Measured(self.verdict_file.measured.verdict, self.verdict_file.measured.reason, self.metrics)
 
     @property
     def kernel(self) -> str:
         """The release of the kernel that ran; "" where none did."""
-        found = self.verdict_file.get("kernel")
-        return str((read_json(self.path / layout.OUTCOME).get("kernel") or "") if found is None else found)
+        known = self.verdict_file.kernel
+        return str(read_json(self.path / layout.OUTCOME).get("kernel") or "") if known is None else known
 
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
@@ -120,9 +119,7 @@ class RunPoint:
             "virtual_s": self.virtual_s,
             "metrics": {flow: dict(values) for flow, values in self.metrics.items()},
         }
-        if "reused_from" in self.verdict_file:
-            entry["reused_from"] = self.verdict_file["reused_from"]
-        return entry
+        return entry | ({"reused_from": self.verdict_file.reused_from} if self.verdict_file.reused_from else {})
 
 
 @dataclass(frozen=True)
@@ -209,23 +206,22 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
     if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
         raise PlanError(f"{path}: want the verdict of point {path.name}; got {said['verdict']!r} of {said['id']!r}")
     try:
-        found = RunPoint(
+        file = VerdictFile.from_json(said)
+        return RunPoint(
             path=path,
-            id=str(said["id"]),
+            id=file.id,
             tuples=tuple((str(e), str(p), v) for e, p, v in point.get("tuples", [])),
-            verdict=str(said["verdict"]),
-            reason=str(said.get("reason", "")),
-            digest=str(said.get("digest", "")),
-            wall_s=float(said.get("wall_s", 0.0)),
-            virtual_s=float(said.get("virtual_s", 0.0)),
+            verdict=file.judged.verdict,
+            reason=file.judged.reason,
+            digest=file.digest,
+            wall_s=file.wall_s,
+            virtual_s=file.virtual_s,
             metrics=_shared(read_json(path / layout.METRICS, shapes.VALUES)),
-            verdict_file=said,
+            verdict_file=file,
             repeat=point.get("repeat", 0),
         )
-        found.measured  # noqa: B018  read now: what it says may be no verdict
     except (KeyError, TypeError, ValueError) as error:
         raise PlanError(f"{path}: want a point as testctl writes it; got {error!r}") from error
-    return found
 
 
 def _shared(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

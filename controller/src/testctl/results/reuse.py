@@ -7,19 +7,21 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.untrusted import misfit
 from testctl_agent.system import durable
 
 from testctl.records import Records
-from testctl.results import layout
+from testctl.results import layout, shapes
 from testctl.results.atomic import naming_path, put_file, write_json
 from testctl.results.manifest import difference, manifest_of
-from testctl.results.point import FORMAT, write_analysis
+from testctl.results.point import write_analysis
+from testctl.results.verdict_file import FORMAT, VerdictFile
 
 
 class UnusableError(TestctlError):
@@ -28,10 +30,10 @@ class UnusableError(TestctlError):
 
 @dataclass(frozen=True)
 class Kept:
-    """A point of an earlier run, complete or not; `verdict_file` is the content of verdict.json, {} if unreadable."""
+    """A point of an earlier run, complete or not; `verdict_file` is its verdict.json, None where that can't be read."""
 
     path: Path
-    verdict_file: Mapping[str, Any]
+    verdict_file: VerdictFile | None
 
     @property
     def run(self) -> str:
@@ -66,7 +68,7 @@ def kept_points(results_dir: Path, point_id: str, runs: str = "*") -> list[Kept]
     pattern = f"{runs}/{layout.POINTS}/{layout.safe_name(point_id, 'point id')}"
     places = [path for path in results_dir.glob(pattern) if not path.parents[1].is_symlink()]
     places.sort(key=lambda path: path.parents[1].name, reverse=True)
-    return [Kept(path, _said(path / layout.VERDICT)) for path in places]
+    return [Kept(path, _file(path / layout.VERDICT)) for path in places]
 
 
 def unusable(kept: Kept, code_key: str, records: str) -> str:
@@ -74,34 +76,33 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
 
     code_key, records: of the code at hand, as in PointResult
     """
-    said = kept.verdict_file
-    if not said:
+    file = kept.verdict_file
+    if file is None:
         return f"{layout.VERDICT} can't be read"
-    if said.get("format") != FORMAT:
+    if file.format != FORMAT:
         return "an older or newer testctl wrote it: there is no manifest to check it by"
-    measured = said.get("measured")
-    verdict = measured.get("verdict") if isinstance(measured, Mapping) else None
-    if verdict != "pass":
-        return f"it was {verdict}"
-    if said.get("code_key") != code_key:
+    if file.measured.verdict != "pass":
+        return f"it was {file.measured.verdict}"
+    if file.code_key != code_key:
         return "other code made it: kernel, agents, tgen, switch program or lab"
-    analysis = said.get("analysis")
-    if not isinstance(analysis, Mapping) or analysis.get("records") != records:
+    if file.analysis.get("records") != records:
         return "other code read its captures"
     return ""
 
 
-def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> Mapping[str, Any]:
-    """What verdict.json of a point says, with the verdict that was measured; {} where it may not be used as it is.
+def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> bool:
+    """Whether a point may be used as it lies there, by the verdict that was measured.
 
     code_key, analysis: of the code at hand, as in PointResult
     """
-    kept = Kept(path, _said(path / layout.VERDICT))
-    if unusable(kept, code_key, analysis["records"]) or kept.verdict_file["analysis"] != analysis:
-        return {}
-    if difference(path, kept.verdict_file.get("files")):
-        return {}
-    return {**kept.verdict_file, **kept.verdict_file["measured"]}
+    kept = Kept(path, _file(path / layout.VERDICT))
+    if (
+        kept.verdict_file is None
+        or unusable(kept, code_key, analysis["records"])
+        or kept.verdict_file.analysis != analysis
+    ):
+        return False
+    return not difference(path, kept.verdict_file.files)
 
 
 def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
@@ -112,6 +113,8 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
     Returns whether that was so.  Raises UnusableError, leaving nothing, when the point is not what was written;
     TestbedError when it can't be written here.
     """
+    if kept.verdict_file is None:
+        raise UnusableError(f"{layout.VERDICT} can't be read")
     final = layout.point_dir(run, kept.path.name)
     if final.exists():
         raise TestbedError(f"{final}: the point exists already; points are never overwritten")
@@ -120,13 +123,17 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
         try:
             shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
             records = _checked(temporary, kept.verdict_file)
-            computed = bool(kept.verdict_file["analysis"] != analysis)
+            computed = kept.verdict_file.analysis != analysis
             if computed:
                 _compute(temporary, records, again)
-            verdict = {**kept.verdict_file, **kept.verdict_file["measured"], "analysis": analysis}
-            verdict["files"] = manifest_of(temporary) if computed else kept.verdict_file["files"]
-            verdict["reused_from"] = kept.verdict_file.get("reused_from") or kept.run
-            write_json(temporary / layout.VERDICT, verdict)
+            file = replace(
+                kept.verdict_file,
+                judged=kept.verdict_file.measured,
+                analysis=analysis,
+                files=manifest_of(temporary) if computed else kept.verdict_file.files,
+                reused_from=kept.verdict_file.reused_from or kept.run,
+            )
+            write_json(temporary / layout.VERDICT, file.to_json())
             durable.publish(temporary, final)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -134,10 +141,10 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
     return computed
 
 
-def _checked(directory: Path, said: Mapping[str, Any]) -> Records | None:
+def _checked(directory: Path, file: VerdictFile) -> Records | None:
     """The point's records, None where it has none.  Raises UnusableError when it is not what was written."""
     try:
-        if why := difference(directory, said.get("files")):
+        if why := difference(directory, file.files):
             raise UnusableError(why)
         if not (directory / layout.PACKETS).exists():
             digest, records = "", None
@@ -146,9 +153,10 @@ def _checked(directory: Path, said: Mapping[str, Any]) -> Records | None:
             digest = records.digest()
     except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
         raise UnusableError(f"it can't be read: {error}") from error
-    if digest != said.get("digest"):
-        want = str(said.get("digest"))[:16]
-        raise UnusableError(f"{layout.PACKETS}: want packets of the digest {want}…; got {digest[:16] or 'none'}…")
+    if digest != file.digest:
+        raise UnusableError(
+            f"{layout.PACKETS}: want packets of the digest {file.digest[:16]}…; got {digest[:16] or 'none'}…"
+        )
     return records
 
 
@@ -161,9 +169,9 @@ def _compute(directory: Path, records: Records | None, again: Callable[[Records]
     write_analysis(directory, found.metrics, found.stalls, found.fates)
 
 
-def _said(path: Path) -> Mapping[str, Any]:
+def _file(path: Path) -> VerdictFile | None:
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return VerdictFile.from_json(found) if not misfit(found, shapes.VERDICT) else None
     except (OSError, ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
+        return None

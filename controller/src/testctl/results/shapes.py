@@ -23,6 +23,9 @@ VERDICT = {
     "virtual_s?": float,
     "reused_from?": str,
     "measured?": {"verdict": str, "reason": str},
+    "analysis?": Named(str),
+    "files?": Named({"size": int, "sha256": str}),
+    "format?": int,
 }
 ENTRY = VERDICT | {"tuples": TUPLES, "metrics?": (VALUES, None), "wall_s?": NUMBER, "virtual_s?": NUMBER}
 """A point in summary.json."""

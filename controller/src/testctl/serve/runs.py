@@ -20,6 +20,7 @@ from testctl.report.page import flat
 from testctl.report.style import show_metric
 from testctl.results import RunPoint, layout, shapes
 from testctl.results.reader import load_point, read_json
+from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 
@@ -204,7 +205,7 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
             wall_s=float(entry.get("wall_s") or 0),
             virtual_s=float(entry.get("virtual_s") or 0),
             metrics=entry.get("metrics") or {},
-            verdict_file=entry,
+            verdict_file=VerdictFile.from_json(entry),
             repeat=asked.get("repeat", 0),
         )
     except TestctlError as error:
