@@ -16,8 +16,8 @@ import pytest
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, load_point, load_run, set_verdict, write_point
 from testctl.results.manifest import difference
-from testctl.results.point import FORMAT
 from testctl.results.reuse import kept_points, take
+from testctl.results.verdict_file import FORMAT
 from testctl_agent.spec.errors import TestctlError
 
 from controller.tests.results.powercut import STEPS
