@@ -28,8 +28,8 @@ def main() -> None:
     switch = pids[list(addresses).index(asked.topology.switches[0])]
     t0_ns = time.time_ns() + 20 * 10**9
     outcome = init.run_point(asked, t0_ns, addresses, lambda: os.kill(switch, signal.SIGKILL))
-    print(json.dumps(outcome["error"]))
-    print("flows that ended:", *outcome["flows"])
+    print(json.dumps(outcome.error))
+    print("flows that ended:", *outcome.flows)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def start(where: Path) -> None:
 def analysis(where: Path) -> None:
     """Packets a second from captures to metrics."""
     from testctl.metrics import analyse
-    from testctl.records import load_raw
+    from testctl.records import make_records
     from testctl.testbeds.lab import LabTestbed
     from testctl.testbeds.point_spec import spec_of
 
@@ -108,10 +108,8 @@ def analysis(where: Path) -> None:
     raw.mkdir()
     asked, outcome = LabTestbed.for_points(points).run(points[0], raw)
     assert asked.id == spec_of(points[0]).id
-    (where / "point.json").write_text(json.dumps(asked.to_json()), encoding="utf-8")
-    (raw / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
     clock = time.perf_counter()
-    records = load_raw(where)
+    records = make_records(asked, outcome, raw)
     loaded = time.perf_counter()
     analyse(records)
     ended = time.perf_counter()

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from testctl.cluster import ClusterPool
+from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
@@ -115,8 +115,8 @@ class Nothing:
     def code_key(self, point: Point) -> str:
         return "nothing"
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
-        return spec_of(point), {"skip": "nothing is run"}
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
+        return spec_of(point), Outcome(skip="nothing is run")
 
 
 def many(where: Path) -> None:

@@ -24,10 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.system.subprocesses import interact, run
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
+from testctl.testbeds.traffic_time import VirtualTime
 from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.forked import forked_agent
 from testctl_agent.spec.errors import TestctlError
@@ -87,9 +89,10 @@ def agents(point: PointSpec, workdir: Path) -> tuple[dict[str, str], list[int]]:
     return {name: f"unix:{RUN}/{name}.sock" for name in waiting}, [pid for pid, _ in waiting.values()]
 
 
-def run_point(point: PointSpec, t0_ns: int, addresses: dict[str, str], hold: Callable[[], None]) -> dict[str, Any]:
+def run_point(point: PointSpec, t0_ns: int, addresses: dict[str, str], hold: Callable[[], None]) -> Outcome:
     """The outcome of the lab's one point, whatever happened."""
-    return point_runner.outcome_of(point_runner.PointRun(point, Agents(addresses), t0_ns=t0_ns, hold=hold))
+    runner = point_runner.PointRun(point, Agents(addresses), VirtualTime(t0_ns), point_runner.Hooks(hold=hold))
+    return point_runner.outcome_of(runner)
 
 
 class Controller:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 import testctl
 from testctl.api import Run
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, write_point
 from testctl_agent.spec.errors import PlanError
@@ -28,7 +30,9 @@ def run(tmp_path: Path) -> Run:
         tuples = [["sender", "mtu", str(1500 + number)], ["ends", "kernel", kernel]]
         point = {"id": f"a{number}", "tuples": tuples, "flows": FLOWS}
         row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
-        records = Records(pa.Table.from_pylist([row] * 3, PACKETS), TCP_INFO.empty_table(), {}, {}, point)
+        records = Records(
+            pa.Table.from_pylist([row] * 3, PACKETS), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point)
+        )
         metrics = {"bulk": {"ce_marks": number}, "other": {"ce_marks": 7}, "*": {"jain": 0.5}}
         write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=records))
     write_point(writer.path, PointResult({"id": "b0", "tuples": [], "flows": FLOWS}, "broken", reason="the lab hung"))

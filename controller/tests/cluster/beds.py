@@ -10,8 +10,8 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.testbeds.point_spec import spec_of
 from testctl_agent.spec.errors import TestbedError
@@ -42,14 +42,14 @@ class Hashing:
             raise TestbedError(self.lacks)
         return self
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         first = not list(self.mark.glob(f"{point.id}.*"))
         (self.mark / f"{point.id}.{os.getpid()}.{time.monotonic_ns()}").touch()
         if point.id == self.deadly and first:
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self.pause_s)
         found = hashlib.sha256(json.dumps(point.to_json()).encode()).hexdigest()
-        return spec_of(point), {"skip": f"{SCORE} {found}"}
+        return spec_of(point), Outcome(skip=f"{SCORE} {found}")
 
     def starts(self, point: Point) -> int:
         """How often it was begun."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
 
@@ -43,7 +45,9 @@ def write_run(where: Path, points: Sequence[Given], plan: str = "p", days: int =
         records = None
         if given.packets is not None:
             rows = [packet(number, values) for number, values in enumerate(given.packets)]
-            records = Records(pa.Table.from_pylist(rows, PACKETS), TCP_INFO.empty_table(), {}, {}, point)
+            records = Records(
+                pa.Table.from_pylist(rows, PACKETS), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point)
+            )
         result = PointResult(point, given.verdict, given.reason, metrics={"bulk": dict(given.metrics)}, records=records)
         write_point(writer.path, result)
     versions = {"commit": f"{days:040x}", "kernels": {"6.12": "6.12.117"}}

@@ -59,6 +59,9 @@ def test_what_is_no_point_is_refused(raw: Any, want: str) -> None:
 
 
 def test_entities_that_nothing_links_have_no_path() -> None:
+    tree = Topology(links=(("a", "left"), ("left", "right"), ("right", "b"), ("c", "left")))
+    assert tree.path("a", "b") == ["a", "left", "right", "b"]
+    assert tree.path("a", "nowhere") == []
     apart = Topology(hosts={"a": "10.0.0.1", "b": "10.0.0.2"}, switches=("s",), links=(("a", "s"),))
     assert apart.path("a", "s") == ["a", "s"]
     assert apart.path("a", "b") == []

@@ -33,7 +33,7 @@ def switched(tmp_path_factory: pytest.TempPathFactory) -> Records:
 
 def test_a_port_that_two_flows_share_is_one_line_of_both(switched: Records) -> None:
     packets = switched.packets.to_pylist()
-    both = Records(switched.packets, switched.tcp_info, {}, switched.outcome, dict(switched.point))
+    both = Records(switched.packets, switched.tcp_info, {}, switched.outcome, switched.point)
     (flow,) = switched.point["flows"]
     both.point["flows"] = [flow, flow | {"name": "other"}]
     codes = [row["time_ns"] // 1_000_000 % 2 for row in packets]

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
+from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
@@ -46,10 +46,10 @@ class Recorded:
     def code_key(self, point: Point) -> str:
         return "recorded"
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         shutil.copytree(LOSS / "raw", workdir, dirs_exist_ok=True)
         asked = PointSpec.from_json(json.loads((LOSS / "point.json").read_text(encoding="utf-8")))
-        outcome = json.loads((LOSS / "raw" / "outcome.json").read_text(encoding="utf-8"))
+        outcome = Outcome.from_json(json.loads((LOSS / "raw" / "outcome.json").read_text(encoding="utf-8")))
         return replace(asked, id=point.id, tuples=point.tuples), outcome
 
 

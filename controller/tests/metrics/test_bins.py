@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testctl.core.point import TimedFlow
 from testctl.curves import series
 from testctl.metrics import WIDTHS
 from testctl.metrics.core.bins import dense_bins, occupied_bins, whole_bins
@@ -84,7 +86,8 @@ def test_departures_are_binned_where_nothing_arrives(tmp_path: Path) -> None:
 def test_a_flow_without_packets_has_no_bins(tmp_path: Path) -> None:
     write_point(tmp_path, bulk(20))
     records = load_raw(tmp_path)
-    records.point["flows"].append({"name": "other", "from": "sender", "to": "receiver"})
+    other = TimedFlow("other", "sender", "receiver")
+    records.point = replace(records.point, flows=(*records.point.flows, other))
     assert series(records, "other", "throughput", 1000).num_rows == 0
 
 

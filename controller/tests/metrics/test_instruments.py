@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from testctl.core.outcome import FlowOutcome, Outcome
 from testctl.metrics import instruments_agree
 from testctl.records import Records, load_raw
+from testctl_agent.wire.results import FlowEnd
 
 from controller.tests.support.synthetic import bulk, write_point
 
@@ -17,11 +21,11 @@ FIXTURES = Path(__file__).parent / "fixtures"
 BYTES = 1448 * 1000
 
 
-def point(tmp_path: Path, captures: dict[str, Any] | None = None, **flow: Any) -> Records:
+def point(tmp_path: Path, captures: dict[str, Any] | None = None, **ends: Any) -> Records:
     write_point(tmp_path, captures or bulk(1000))
     records = load_raw(tmp_path)
-    if flow:
-        records.outcome["flows"] = {"bulk": flow}
+    if ends:
+        records.outcome.flows = {"bulk": FlowOutcome(**{side: FlowEnd.from_json(end) for side, end in ends.items()})}
     return records
 
 
@@ -32,19 +36,23 @@ def without(captures: dict[str, Any], where: str, row: int) -> dict[str, Any]:
 
 def test_agreeing_instruments_have_nothing_to_say(tmp_path: Path) -> None:
     assert instruments_agree(point(tmp_path)) == []
-    ends = [
-        {"role": "sender", "error": None, "bytes": BYTES, "connections": [{"verified": None}]},
-        {"role": "receiver", "error": None, "bytes": BYTES, "connections": [{"verified": True}]},
-    ]
-    assert instruments_agree(point(tmp_path, ends=ends)) == []
+    ends = {
+        "client": {"role": "sender", "error": None, "bytes": BYTES, "connections": [{"verified": None}]},
+        "server": {"role": "receiver", "error": None, "bytes": BYTES, "connections": [{"verified": True}]},
+    }
+    assert instruments_agree(point(tmp_path, **ends)) == []
     assert instruments_agree(load_raw(FIXTURES / "loss")) == []
 
 
-@pytest.mark.parametrize("place", ["outcome", "notes"])
-def test_dropped_packets_of_a_capture(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("older", [False, True])
+def test_dropped_packets_of_a_capture(tmp_path: Path, older: bool) -> None:
+    """As the collector returns them; an older version kept that as text among the notes."""
     records = point(tmp_path)
-    dropped = {"captures": {"receiver": {"dropped": 3}, "sender": {"dropped": 0}}}
-    records.outcome |= dropped if place == "outcome" else {"notes": dropped}
+    captures = {"receiver": {"dropped": 3}, "sender": {"dropped": 0}}
+    notes = {f"{host}: capture": json.dumps(said) for host, said in captures.items()}
+    collected = {host: {"capture": said} for host, said in captures.items()}
+    told = Outcome.from_json({"notes": notes} if older else {"collected": collected})
+    records.outcome = replace(records.outcome, collected=told.collected)
     assert instruments_agree(records) == ["receiver: the capture dropped 3 packets"]
 
 
@@ -61,16 +69,16 @@ def test_generator_that_counts_otherwise(tmp_path: Path) -> None:
 
 
 def test_a_result_that_says_no_bytes_is_not_compared(tmp_path: Path) -> None:
-    assert instruments_agree(point(tmp_path, end={"role": "sender", "connections": [{"bytes_sent": 5}]})) == []
+    assert instruments_agree(point(tmp_path, client={"role": "sender", "connections": [{"bytes_sent": 5}]})) == []
 
 
 def test_content_that_is_not_what_was_sent(tmp_path: Path) -> None:
-    said = instruments_agree(point(tmp_path, connections=[{"verified": False, "bad_offset": 17}]))
+    said = instruments_agree(point(tmp_path, server={"connections": [{"verified": False, "bad_offset": 17}]}))
     assert said == ["flow bulk: the receiver read other bytes than were sent at byte 17"]
 
 
 def test_generator_that_failed(tmp_path: Path) -> None:
-    said = instruments_agree(point(tmp_path, error="can't connect"))
+    said = instruments_agree(point(tmp_path, client={"error": "can't connect"}))
     assert said == ["flow bulk: its generator failed: can't connect"]
 
 
@@ -94,11 +102,12 @@ def test_kernel_that_counted_more_than_was_captured(tmp_path: Path) -> None:
 
 def test_a_flow_whose_hosts_were_not_captured_is_not_held_against_it(tmp_path: Path) -> None:
     records = point(tmp_path)
-    apart = {**records.point["flows"][0], "name": "apart", "from": "other", "to": "another"}
-    records.point["flows"].append(apart)
-    records.outcome["flows"] = {"apart": [{"role": "receiver", "bytes": BYTES}]}
+    (flow,) = records.point.flows
+    apart = replace(flow, name="apart", source="other", sink="another")
+    records.point = replace(records.point, flows=(flow, apart))
+    records.outcome.flows = {"apart": FlowOutcome(server=FlowEnd("receiver", BYTES))}
     assert instruments_agree(records) == []
-    apart["to"] = "receiver"  # captured, but not a packet of it
+    records.point = replace(records.point, flows=(flow, replace(apart, sink="receiver")))  # captured, but not it
     records.memo.clear()
     (said,) = instruments_agree(records)
     assert said == f"flow apart: no capture (receiver) has a packet of it; receiver read {BYTES} bytes"

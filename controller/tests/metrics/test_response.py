@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.core.point import PointSpec
 from testctl.metrics import analyse
 from testctl.metrics.response import loss_rate, reno_window
 from testctl.records import load_raw
@@ -50,7 +51,7 @@ def test_without_random_losses_or_a_round_trip_there_is_no_value(tmp_path: Path)
 
 def test_losses_of_several_switches_add_up() -> None:
     lose = {"fate": "lose 0.1 of bulk"}
-    point = {"topology": WAY, "settings": {"left": lose, "right": lose}}
+    point = PointSpec.from_json({"topology": WAY, "settings": {"left": lose, "right": lose}})
     assert loss_rate(point, "bulk") == pytest.approx(0.19)
     assert math.isnan(loss_rate(point, "other"))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,9 @@ def test_a_probe_shorter_than_four_round_trips_beside_another_flow(tmp_path: Pat
     talk.ack(at + 202_000 + RTT_US / 2, MSS * 8, sacks=[MSS * 9, MSS * 10])
     write_point(tmp_path, talk.captures())
     records = load_raw(tmp_path)
-    other = {**records.point["flows"][0], "name": "other", "client_port": 41000, "server_port": 5002}
-    records.point["flows"].append(other)
+    (bulk,) = records.point.flows
+    other = replace(bulk, name="other", client_port=41000, server_port=5002)
+    records.point = replace(records.point, flows=(bulk, other))
     got = analyse(records).metrics["bulk"]
     assert (got["retransmission_timeouts"], got["loss_probes"]) == (0, 1)
 

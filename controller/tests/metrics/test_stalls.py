@@ -213,7 +213,7 @@ def test_records_that_end_within_a_stall(tmp_path: Path) -> None:
     talk = Conversation()
     forgotten_ack(talk)
     records = load(tmp_path, talk)
-    records.outcome["end_ns"] = T0_NS + 500_000_000
+    records.outcome.end_ns = T0_NS + 500_000_000
     (stall,) = stalls(records)
     assert (stall["cause"], stall["ended_by"], stall["ender_row"]) == ("ack_owed", "end", -1)
     assert stall["end_ns"] == 500_000_000

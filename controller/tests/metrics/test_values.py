@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from testctl.core.topology import Topology
 from testctl.metrics import Number, analyse
-from testctl.metrics.core.capacity import path
 from testctl.records import Records, load_raw
 from testctl.records.schema import ECE
 
@@ -168,31 +168,27 @@ def test_fairness(tmp_path: Path) -> None:
     write_point(tmp_path, bulk(1000))
     records = load_raw(tmp_path)
     assert analyse(records).metrics["*"]["jain"] == 1
-    point = {**records.point, "flows": [*records.point["flows"], {**records.point["flows"][0], "name": "idle"}]}
+    (bulk_flow,) = records.point.flows
+    idle = replace(bulk_flow, name="idle")
+    point = replace(records.point, flows=(bulk_flow, idle))
     two = Records(records.packets, records.tcp_info, {}, records.outcome, point)
     got: dict[str, Number] = analyse(two).metrics["*"]
     assert got["jain"] == 0.5  # one got all, one that was captured nothing
-    unseen = Records(records.packets, records.tcp_info, {}, records.outcome, copy.deepcopy(point))
-    unseen.point["flows"][1]["to"] = "another"
+    point = replace(records.point, flows=(bulk_flow, replace(idle, sink="another")))
+    unseen = Records(records.packets, records.tcp_info, {}, records.outcome, point)
     assert math.isnan(float(analyse(unseen).metrics["*"]["jain"]))
     assert math.isnan(float(analyse(unseen).metrics["*"]["total_throughput_bps"]))
-
-
-def test_path_of_a_topology() -> None:
-    topology = {"links": [["a", "left"], ["left", "right"], ["right", "b"], ["c", "left"]]}
-    assert path(topology, "a", "b") == ["a", "left", "right", "b"]
-    assert path(topology, "a", "nowhere") == []
 
 
 def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:
     write_point(tmp_path, bulk(100))
     records = load_raw(tmp_path)
-    records.point["topology"] = {"links": [["sender", "switch"], ["switch", "receiver"]]}
+    topology = Topology(links=(("sender", "switch"), ("switch", "receiver")))
     for given, wanted in (
         ({"switch:receiver": {"rate": 10**8}, "switch:sender": {"rate": 10**6}, "switch": {"rate": 10**9}}, 1e8),
         ({"switch": {"rate": 10**9}, "sender": {"htb_rate": "none"}}, 1e9),
         ({"other": {"rate": 5}, "sender": {"htb_rate": 2 * 10**9}}, 2e9),
     ):
-        records.point["settings"] = given
+        records.point = replace(records.point, topology=topology, settings=given)
         records.memo.clear()
         assert analyse(records).metrics["bulk"]["capacity_bps"] == wanted

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.metrics import analyse
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.records.schema import ACK, ECE, names_column
@@ -83,9 +85,7 @@ def make_records(point: dict[str, Any], *, stalls: bool, rate_bps: float, seed: 
         else:
             start = duration
     packets = _packets(np.concatenate(rows, axis=1))
-    return Records(
-        packets, _tcp_info(duration, stalls, rng), {}, {"entities": {}, "t0_ns": 0, "end_ns": duration}, point
-    )
+    return Records(packets, _tcp_info(duration, stalls, rng), {}, Outcome(end_ns=duration), PointSpec.from_json(point))
 
 
 def _queueing(rng: np.random.Generator, count: int) -> Any:

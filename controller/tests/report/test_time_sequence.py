@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Run:
     where = tmp_path_factory.mktemp("recovered")
     write_captures(where / "raw", Sender("prr", 20, 60, [0, 22]).run().talk.captures())
     records = load_raw(where / "raw")
-    point = {**records.point, "id": "a" * 12, "tuples": [], "repeat": 0, "duration_ns": 0}
-    records.point = point
+    records.point = replace(records.point, id="a" * 12, tuples=(), repeat=0, duration_ns=0)
+    point = records.point.to_json()
     found = analyse(records)
     now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
     writer = RunWriter.create(where / "results", "prr", now=now)

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
+from testctl.core.outcome import Entity, Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
@@ -52,7 +52,7 @@ class Synthetic:
     def code_key(self, point: Point) -> str:
         return self.key
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         asked = spec_of(point)
         count = PACKETS[str(point.settings["sender"]["cc"])]
         captures = bulk(count, rate_bps=100e6)
@@ -63,15 +63,13 @@ class Synthetic:
                 place.mkdir(parents=True)
                 shutil.copy(Path(made) / "raw" / host / "capture.pcap", place)
                 (workdir / host / "tcp_info.bin").write_bytes(NO_SAMPLES)
-        return asked, {
-            "t0_ns": T0_NS,
-            "end_ns": T0_NS + LONG_NS,
-            "kernel": "6.12.0",
-            "addresses": {"sender": "10.0.0.1", "receiver": "10.0.0.2"},
-            "entities": {name: {"kind": "host", "before": {}, "after": {}} for name in ("sender", "receiver")},
-            "flows": {},
-            "notes": {},
-        }
+        return asked, Outcome(
+            t0_ns=T0_NS,
+            end_ns=T0_NS + LONG_NS,
+            kernel="6.12.0",
+            addresses={"sender": "10.0.0.1", "receiver": "10.0.0.2"},
+            entities={name: Entity("host") for name in ("sender", "receiver")},
+        )
 
 
 class Here:

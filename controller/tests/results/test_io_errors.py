@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, load_point, load_run, set_verdict, write_point
 from testctl.results.manifest import difference
@@ -29,7 +31,7 @@ CREATING = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on dev
 
 def result(point_id: str) -> PointResult:
     point = {"id": point_id, "tuples": [], "flows": []}
-    records = Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, {}, point)
+    records = Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point))
     return PointResult(point, "pass", metrics={"bulk": {"throughput_bps": 1e9}}, records=records, code_key="k")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, Run, RunWriter, build_summary, connect, git_commit, load_run, write_point
 from testctl_agent.spec.errors import PlanError, TestctlError
@@ -22,7 +24,7 @@ def run(tmp_path: Path) -> Run:
         point = {"id": f"a{number}", "tuples": [["sender", "tso", True], ["ends", "cc", f"cc{number}"]], "flows": []}
         row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
         packets = pa.Table.from_pylist([row] * (number + 2), PACKETS)
-        records = Records(packets, TCP_INFO.empty_table(), {}, {}, point)
+        records = Records(packets, TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point))
         metrics = {"bulk": {"throughput_bps": 1e9 + number, "nothing": float("nan")}}
         write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=records))
     write_point(writer.path, PointResult({"id": "b0", "tuples": []}, "broken", reason="the lab hung"))

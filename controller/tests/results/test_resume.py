@@ -126,7 +126,7 @@ def test_results_of_before_manifests_are_shown_and_not_reused(once: Run, results
     assert all(point_of(point.path).id == point.id for point in run.points)
     records = run.points[0].records()
     assert records is not None
-    assert (records.point["id"], records.outcome["kernel"]) == (run.points[0].id, "6.12.0"), "records.json had both"
+    assert (records.point.id, records.outcome.kernel) == (run.points[0].id, "6.12.0"), "records.json had both"
     assert set(run.points[0].state("before")) == {"sender", "receiver"}
     with connect(run) as connection:
         assert connection.sql("select count(distinct point) from packets").fetchall() == [(2,)]

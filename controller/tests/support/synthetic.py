@@ -173,8 +173,8 @@ def write_point(
 def save(records: Records, directory: Path) -> Path:
     """Save records beside the documents that a point's directory has; returns the directory."""
     records.save(directory)
-    (directory / "point.json").write_text(json.dumps(records.point))
-    (directory / "outcome.json").write_text(json.dumps(records.outcome))
+    (directory / "point.json").write_text(json.dumps(records.point.to_json()))
+    (directory / "outcome.json").write_text(json.dumps(records.outcome.to_json()))
     return directory
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from testctl.core.outcome import HostClock
 from testctl.testbeds.clocks import clocks_of
 
 KERNEL = {"source": "kernel", "synchronised": True, "offset_ns": 0, "error_ns": 1}
@@ -22,23 +23,23 @@ def ptp(offset_ns: int, error_ns: int, **others: Any) -> dict[str, Any]:
 
 def test_a_client_measures_the_reference_less_itself() -> None:
     said = clocks_of("alpha", {"state": KERNEL}, {"beta": [found(-3000, 40)]})
-    assert said["alpha"] == {"offset_ns": 0, "error_ns": 0, "source": "packets"}
-    assert said["beta"] == {"offset_ns": 3000, "error_ns": 40, "source": "packets"}
+    assert said["alpha"] == HostClock(0, 0, "packets")
+    assert said["beta"] == HostClock(3000, 40, "packets")
 
 
 @given(st.lists(st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 10**7)), min_size=1, max_size=5))
 def test_before_and_after_are_both_within_the_error(given: list[tuple[int, int]]) -> None:
     beta = clocks_of("alpha", {}, {"beta": [found(*one) for one in given]})["beta"]
     for offset, error in given:
-        assert abs(beta["offset_ns"] - -offset) + error <= beta["error_ns"]
+        assert abs(beta.offset_ns - -offset) + error <= beta.error_ns
 
 
 def test_clocks_that_ptp_keeps_are_known_better() -> None:
     server = {"state": ptp(20, 100)}
     said = clocks_of("alpha", server, {"beta": [found(-3000, 9000, ptp(-30, 200))]})
     assert said == {
-        "alpha": {"offset_ns": 20, "error_ns": 100, "source": "ptp"},
-        "beta": {"offset_ns": -30, "error_ns": 200, "source": "ptp"},
+        "alpha": HostClock(20, 100, "ptp"),
+        "beta": HostClock(-30, 200, "ptp"),
     }
 
 
@@ -51,4 +52,4 @@ def test_unless_packets_know_better_or_contradict_or_one_is_not_kept() -> None:
         found(-3000, 9000, ptp(-30, 200, source="chrony")),
         found(-3000, 9000),
     ):
-        assert clocks_of("alpha", server, {"beta": [client]})["beta"]["source"] == "packets"
+        assert clocks_of("alpha", server, {"beta": [client]})["beta"].source == "packets"

@@ -13,7 +13,8 @@ import pytest
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
 from testctl.testbeds.agents import Agents
-from testctl.testbeds.point_runner import LEAD_NS, PointRun, Skip
+from testctl.testbeds.point_runner import PointRun, Skip
+from testctl.testbeds.traffic_time import LEAD_NS, VirtualTime, WallTime
 from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events
@@ -41,26 +42,26 @@ def point(**collect: Any) -> PointSpec:
 def test_it_is_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp_events, "unavailable", lambda: "this kernel has no BTF")
     with pytest.raises(Skip, match=r"^sender, tcp_events: this kernel has no BTF$"):
-        PointRun(point(tcp_events={}), agents, t0_ns=1).run()
+        PointRun(point(tcp_events={}), agents, VirtualTime(1)).run()
 
 
 def test_who_does_not_want_it_is_not_skipped(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp_events, "unavailable", lambda: "this kernel has no BTF")
-    run = PointRun(point(), agents, t0_ns=time.time_ns() + 5 * LEAD_NS)
-    assert run.run()["error"] is None
+    run = PointRun(point(), agents, VirtualTime(time.time_ns() + 5 * LEAD_NS))
+    assert run.run().error == ""
 
 
 def test_a_value_that_can_not_be_had_is_skipped_but_not_in_a_lab(agents: Agents) -> None:
     asked = replace(point(), state={"sender": {"kernel": "0.1"}})
     with pytest.raises(Skip, match=r"^host sender, kernel: want 0\.1; got "):
-        PointRun(asked, agents).run()
+        PointRun(asked, agents, WallTime()).run()
     with pytest.raises(Unavailable, match=r"^host sender, kernel: want 0\.1; got "):
-        PointRun(asked, agents, t0_ns=1).run()
+        PointRun(asked, agents, VirtualTime(1)).run()
 
 
 def test_where_time_is_real_all_collectors_start_ahead_of_t0(agents: Agents) -> None:
     asked = point(counters={"devices": "lo"}, tcp_info={"interval_ns": 10**7, "ports": "5001"})
     begun_ns = time.time_ns()
-    outcome = PointRun(asked, agents).run()
-    assert begun_ns + LEAD_NS < outcome["t0_ns"] <= outcome["end_ns"] + LEAD_NS
-    assert outcome["notes"].keys() == {"sender: counters", "sender: tcp_info"}
+    outcome = PointRun(asked, agents, WallTime()).run()
+    assert begun_ns + LEAD_NS < outcome.t0_ns <= outcome.end_ns + LEAD_NS
+    assert outcome.collected["sender"].keys() == {"counters", "tcp_info"}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from testctl.core.outcome import FlowOutcome, Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.options import Options
 from testctl.execution.point import measure
@@ -28,7 +29,7 @@ from testctl.testbeds.point_runner import result_of
 from testctl.testbeds.point_spec import spec_of
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import misfit
-from testctl_agent.wire.results import COMPARED, PROBED
+from testctl_agent.wire.results import COMPARED, PROBED, FlowEnd
 
 FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 MUTATIONS = 150
@@ -84,7 +85,7 @@ def mutated(value: Any, draw: random.Random) -> Any:
     return found[""]
 
 
-def checks(name: str, text: str, outcome: dict[str, Any]) -> None:
+def checks(name: str, text: str, outcome: Outcome) -> None:
     """What the controller does with such a result."""
     found = result_of("alpha", text, name)
     if name == "clock" and not misfit(found, COMPARED):
@@ -92,9 +93,9 @@ def checks(name: str, text: str, outcome: dict[str, Any]) -> None:
     elif name == "probe" and not misfit(found, PROBED):
         f"{found['passes']} {found['why']} {found['largest_forward']}"
     elif name in ("tgen", "iperf3", "trex"):
-        outcome["flows"] = {"bulk": {"client": found, "server": found}}
+        outcome.flows = {"bulk": FlowOutcome(FlowEnd.from_json(found), FlowEnd.from_json(found))}
     else:
-        outcome["notes"] = {f"sender: {name}": text, f"switch: {name}": text}
+        outcome.collected = {"sender": {name: found}, "switch": {name: found}}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -145,9 +146,9 @@ class Odd:
     def code_key(self, point: Point) -> str:
         return "odd"
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         if point.id != self.first:
-            return spec_of(point), {"skip": "not of interest"}
+            return spec_of(point), Outcome(skip="not of interest")
         if isinstance(self.answer, type):
             raise self.answer("from \x1b[31mwithin")
         return spec_of(point), self.answer
@@ -160,9 +161,9 @@ class Odd:
         RecursionError,
         MemoryError,
         UnicodeError,
-        {"drift": 5},
-        {"notes": 5},
-        {"notes": {}, "flows": {"bulk": 5}},
+        Outcome(drift=5),
+        Outcome(notes=5),
+        Outcome(flows={"bulk": 5}),
     ],
 )
 def test_the_other_points_are_run(tmp_path: Path, answer: Any) -> None:
@@ -193,7 +194,7 @@ class Here(LocalPool):
 def test_what_can_not_be_written_is_one_points_matter(tmp_path: Path) -> None:
     """An outcome that passed every check, and holds what no file can."""
     point = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, cubic]]\n").points[0]
-    result = measure(Odd(point.id, {"skip": "half a character: \ud800"}), point, tmp_path / "work", False)
+    result = measure(Odd(point.id, Outcome(skip="half a character: \ud800")), point, tmp_path / "work", False)
     from testctl.execution.point import keep
 
     (tmp_path / "run" / "points").mkdir(parents=True)

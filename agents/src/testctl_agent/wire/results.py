@@ -6,6 +6,8 @@ A controller believes nothing else: an agent may be another's by now.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from testctl_agent.spec.untrusted import Named, Shape, misfit
@@ -19,18 +21,15 @@ CONNECTION = {
     "bad_offset?": COUNT,
     "error?": (str, None),
 }
-SUM = {"bytes?": int}
-END = {
+FLOW = {
     "role?": str,
     "bytes?": COUNT,
     "verified?": (bool, None),
     "bad_offset?": COUNT,
-    "connections?": ([CONNECTION], int),
-    "sum_sent?": SUM,
-    "sum_received?": SUM,
+    "connections?": [CONNECTION],
+    "error?": (str, None),
 }
-"""Any object of a generator's result: one of tgen's ends, iperf3's sums."""
-FLOW = END | {"connections?": [CONNECTION], "error?": (str, None)}
+"""One end of a flow; a generator may say more."""
 
 STATE = {"source?": str, "synchronised?": bool, "offset_ns?": COUNT, "error_ns?": COUNT}
 FIELD = {"name": str, "offset": int, "bytes": int}
@@ -59,6 +58,52 @@ COUNTERS_FILE = {
     "qdisc?": [{"device?": PLACE, "kind?": PLACE, "handle?": PLACE, "parent?": PLACE}],
 }
 """counters_before.json and counters_after.json."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection as one end saw it; None: not known.
+
+    begin_ns    when it was begun, by the host's clock
+    verified    whether what was read is what was sent; bad_offset: the first byte that is not
+    """
+
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
+    begin_ns: int | None = None
+    verified: bool | None = None
+    bad_offset: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class FlowEnd:
+    """What one end of a flow returns, of whichever generator.
+
+    role   "sender" or "receiver"; "" where it is not known
+    bytes  what its application wrote, or read; None where it is not known
+    said   all of it, as the generator returned it
+    """
+
+    role: str = ""
+    bytes: int | None = None
+    connections: tuple[Connection, ...] = ()
+    verified: bool | None = None
+    bad_offset: int | None = None
+    error: str | None = None
+    said: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_json(cls, raw: Any) -> FlowEnd:
+        """Raises ValueError: want …; got …"""
+        if why := misfit(raw, FLOW):
+            raise ValueError(why)
+        own = {name: raw[name] for name in ("role", "bytes", "verified", "bad_offset", "error") if name in raw}
+        names = Connection.__dataclass_fields__
+        ends = tuple(
+            Connection(**{name: one[name] for name in names if name in one}) for one in raw.get("connections", ())
+        )
+        return cls(**own, connections=ends, said=raw)
 
 
 def odd(name: str, result: Any) -> str:

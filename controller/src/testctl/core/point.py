@@ -147,6 +147,10 @@ class PointSpec(Point):
     backend: str = ""
     kernel_log: bool = False
 
+    def flow(self, name: str) -> TimedFlow | None:
+        """The flow of that name, if there is one."""
+        return next((flow for flow in self.flows if flow.name == name), None)
+
     def end_ns(self, flow: TimedFlow) -> int:
         """When, after the point's T0, a flow should have ended at the latest."""
         return flow.start_ns + (flow.duration_ns or self.limit_ns)

@@ -54,7 +54,7 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
     for port, of_flows in parts.items():
         time_ns, depth, left_ns = (np.concatenate(column) for column in zip(*of_flows, strict=True))
         order = np.argsort(time_ns, kind="stable")
-        delay_ns = int(records.point.get("settings", {}).get(port, {}).get("delay") or 0)
+        delay_ns = int(records.point.settings.get(port, {}).get("delay") or 0)
         found.append(Line(port, *_with_empty(time_ns[order], depth[order].astype(np.int64), left_ns[order] - delay_ns)))
     return found
 

@@ -35,7 +35,7 @@ def assess(records: Records) -> Assessment:
     """Everything that is computed from records alone, the same each time."""
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
-    doubts = [*records.outcome.get("drift", []), *unlike_asked, *instruments_agree(records)]
+    doubts = [*records.outcome.drift, *unlike_asked, *instruments_agree(records)]
     return Assessment(
         verdict="invalid" if doubts else "pass",
         reason=first_of(doubts, MAX_DOUBTS, "; "),

@@ -6,13 +6,14 @@ from __future__ import annotations
 import shutil
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import words
 
-from testctl.core.point import Point
+from testctl.core.outcome import Outcome
+from testctl.core.point import Point, PointSpec
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.testbeds.bed import Bed
@@ -38,7 +39,7 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
     raw.mkdir(parents=True)
     try:
         asked, outcome = testbed.run(point, raw)
-        return _analyse(asked.to_json(), outcome, workdir, clock, testbed.code_key(point), keep_captures)
+        return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
         reason = bounded(str(error))
         return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)
@@ -78,32 +79,27 @@ def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
 
 
 def _analyse(
-    asked: dict[str, Any], outcome: dict[str, Any], workdir: Path, clock: float, code_key: str, keep_captures: bool
+    asked: PointSpec, outcome: Outcome, workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
     from testctl.execution.assess import MAX_DOUBTS, analysis_keys, assess
-    from testctl.records import load_raw
-    from testctl.results.atomic import as_json
+    from testctl.records import make_records
 
-    for verdict, reason in (("skip", outcome.get("skip")), ("broken", outcome.get("error"))):
+    measured = PointResult(point=asked.to_json(), outcome=outcome.to_json(), verdict="pass")
+    for verdict, reason in (("skip", outcome.skip), ("broken", outcome.error)):
         if reason:
-            words = bounded("; ".join([reason, *outcome.get("drift", [])[:MAX_DOUBTS]]))
-            return PointResult(
-                point=asked, verdict=verdict, reason=words, outcome=outcome, wall_s=time.monotonic() - clock
-            )
-    (workdir / "point.json").write_text(as_json(asked), encoding="utf-8")
-    (workdir / "raw" / "outcome.json").write_text(as_json(outcome), encoding="utf-8")
-    records = load_raw(workdir)
+            words = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS]]))
+            return replace(measured, verdict=verdict, reason=words, wall_s=time.monotonic() - clock)
+    records = make_records(asked, outcome, workdir / "raw")
     found = assess(records)
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
-    return PointResult(
-        point=asked,
+    return replace(
+        measured,
         verdict=found.verdict,
         reason=bounded(found.reason),
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
-        virtual_s=(outcome["end_ns"] - outcome["t0_ns"]) / 1e9,
-        outcome=outcome,
+        virtual_s=outcome.length_ns / 1e9,
         metrics=found.metrics,
         records=records,
         stalls=found.stalls,

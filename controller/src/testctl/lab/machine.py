@@ -11,11 +11,12 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.lab import memory
 from testctl.lab.cpu_pinning import own_processor
@@ -44,8 +45,8 @@ LAST_WORDS = 25  # lines
 
 def run_point(
     point: PointSpec, kernel: Path, workdir: Path, wall_limit_s: float, program: Path | None = None
-) -> dict[str, Any]:
-    """Boot a lab, run a point in it, and return the outcome (see testbeds/point.py).
+) -> Outcome:
+    """Boot a lab, run a point in it, and return the outcome (see core/outcome.py).
 
     program: the compiled program that the switches load, if any.  Raw files are written below
     `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or
@@ -73,9 +74,8 @@ def run_point(
             )
         if not outcome.is_file():
             raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
-        result: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
-        result["wall"] = _wall(home)
-        return result
+        result = Outcome.from_json(json.loads(outcome.read_text(encoding="utf-8")))
+        return replace(result, wall=_wall(home))
 
 
 def t0_ns(point: PointSpec) -> int:

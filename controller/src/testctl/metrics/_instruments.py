@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-from testctl_agent.spec.untrusted import misfit
-from testctl_agent.wire.results import END
+from testctl_agent.wire.results import Connection, FlowEnd
 
+from testctl.core.outcome import FlowOutcome
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
@@ -25,51 +24,28 @@ def instruments_agree(records: Records) -> list[str]:
     reasons = [*_captures(records)]
     for name in records.flows:
         seen = view(records, name)
-        result = records.outcome.get("flows", {}).get(name)
+        result = records.outcome.flows.get(name, FlowOutcome())
         reasons += [f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen))]
     return [*reasons, *_counters(records)]
 
 
 def _captures(records: Records) -> Iterator[str]:
-    """outcome.json's captures: {entity: {"dropped": n}}, also under "notes"."""
-    outcome = records.outcome
-    notes = outcome.get("notes")
-    for place in (outcome, notes if isinstance(notes, Mapping) else {}):
-        captures = place.get("captures", {})
-        for entity, said in sorted(captures.items()) if isinstance(captures, Mapping) else []:
-            dropped = said.get("dropped", 0) if isinstance(said, Mapping) else 0
-            if dropped:
-                yield f"{entity}: the capture dropped {dropped} packets"
+    for entity, collected in sorted(records.outcome.collected.items()):
+        if dropped := collected.get("capture", {}).get("dropped"):
+            yield f"{entity}: the capture dropped {dropped} packets"
 
 
-def _ends(result: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in a generator's result, however it is nested."""
-    if isinstance(result, Mapping):
-        yield result
-        for value in result.values():
-            yield from _ends(value)
-    elif isinstance(result, list):
-        for value in result:
-            yield from _ends(value)
-
-
-def generator_bytes(result: Any) -> tuple[int | None, int | None]:
-    """(bytes the sender's application wrote, bytes the receiver's read), None where not reported."""
-    ends = {end["role"]: end["bytes"] for end in _ends(result) if "role" in end and "bytes" in end}
-    return ends.get("sender"), ends.get("receiver")
-
-
-def _generator(seen: FlowView, result: Any) -> Iterator[str]:
-    if why := next((why for end in _ends(result) if (why := misfit(end, END))), ""):
-        yield f"its generator's result can't be read: {why}"
-        return
-    for end in _ends(result):
-        if end.get("verified") is False:
-            where = f" at byte {end['bad_offset']}" if end.get("bad_offset") is not None else ""
-            yield f"the receiver read other bytes than were sent{where}"
-        if isinstance(end.get("error"), str) and end["error"]:
-            yield f"its generator failed: {end['error']}"
-    sent, received = generator_bytes(result)
+def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
+    for end in result.ends:
+        ones: list[FlowEnd | Connection] = [end, *end.connections]
+        for one in ones:
+            if one.verified is False:
+                where = f" at byte {one.bad_offset}" if one.bad_offset is not None else ""
+                yield f"the receiver read other bytes than were sent{where}"
+            if one.error:
+                yield f"its generator failed: {one.error}"
+    by_role = {end.role: end.bytes for end in result.ends}
+    sent, received = by_role.get("sender"), by_role.get("receiver")
     slack = _EXTRA_BYTES * max(len(np.unique(seen.sent["conn"])), len(np.unique(seen.arrived["conn"])), 1)
     if sent is not None and len(seen.sent) and unique_bytes(seen.sent) > sent + slack:
         yield f"{seen.sender}'s capture has {unique_bytes(seen.sent)} bytes of payload; its generator wrote {sent}"

@@ -14,13 +14,11 @@ not ACKs).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from testctl_agent.spec import fate
 
-from testctl.metrics.core.capacity import path
+from testctl.core.point import PointSpec
 from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.goodput import compute as goodput
@@ -63,8 +61,8 @@ def reno_window(rate: float) -> float:
 
 def rtt_s(flow: FlowView) -> float:
     """The delays of all ports on the way there and back."""
-    settings: Mapping[str, Mapping[str, Any]] = flow.records.point.get("settings", {})
-    way = path(flow.records.point.get("topology", {}), flow.sender, flow.receiver)
+    point = flow.records.point
+    settings, way = point.settings, point.topology.path(flow.sender, flow.receiver)
     total = 0
     for switch, onward in (*pairwise(way[1:]), *pairwise(way[-2::-1])):
         own = settings.get(f"{switch}:{onward}", {}).get("delay")
@@ -72,11 +70,11 @@ def rtt_s(flow: FlowView) -> float:
     return total / 1e9
 
 
-def loss_rate(point: Mapping[str, Any], flow: str) -> float:
+def loss_rate(point: PointSpec, flow: str) -> float:
     """Of all switches' `lose` rules for a flow: the chance that one of them loses a segment."""
     arrives = 1.0
-    for switch in point.get("topology", {}).get("switches", []):
-        text = str(point.get("settings", {}).get(switch, {}).get("fate") or fate.NONE)
+    for switch in point.topology.switches:
+        text = str(point.settings.get(switch, {}).get("fate") or fate.NONE)
         for rule in fate.parse(text):
             if rule.action == "lose" and rule.flow == flow:
                 arrives *= 1 - rule.rate

@@ -21,7 +21,6 @@ from testctl.metrics.core.view import Rows
 from testctl.packet_actions.findings import Finding, asked_of, ranges_of, words_of
 from testctl.packet_actions.loss import are_lost
 from testctl.records import Records
-from testctl.records.files import collector_result
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
 
 _OFFSETS = 2**32
@@ -33,8 +32,8 @@ _NOBODY = -1
 def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
     """(a finding for every rule on every connection, reasons why the point is invalid: [] if it is valid)."""
     reasons = []
-    for switch in records.point.get("topology", {}).get("switches", []):
-        if lost := collector_result(records.outcome, switch, "telemetry").get("lost", 0):
+    for switch in records.point.topology.switches:
+        if lost := records.outcome.result_of(switch, "telemetry").get("lost", 0):
             reasons.append(f"{switch}: {lost} records of its telemetry were lost, because its ring was full")
     findings: list[Finding] = []
     for switch, rules in asked_of(records.point).items():
@@ -42,8 +41,8 @@ def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
             asked = show(rules)
             reasons.append(f"{switch}: wanted: {asked}; whether it happened is not known: there is no telemetry")
             continue
-        for number, flow in enumerate(records.point["flows"]):
-            mine = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow["name"]]
+        for number, flow in enumerate(records.point.flows):
+            mine = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow.name]
             if mine:
                 found, why = _flow(records, switch, mine, number)
                 findings += found
@@ -53,17 +52,17 @@ def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
 
 def _flow(records: Records, switch: str, rules: list[tuple[int, Fate]], number: int) -> tuple[list[Finding], list[str]]:
     """The rules of one flow at one switch, on each of its connections."""
-    flows = records.point["flows"]
-    flow, parallel = flows[number], int(flows[number]["parallel"])
-    before = sum(int(other["parallel"]) for other in flows[:number])
+    flows = records.point.flows
+    flow, parallel = flows[number], flows[number].parallel
+    before = sum(other.parallel for other in flows[:number])
     where, wheres = records.codes("where")
     names, all_names = records.codes("flow")
-    passed = (where == wheres.index(switch)) & (names == all_names.index(flow["name"]))
+    passed = (where == wheres.index(switch)) & (names == all_names.index(flow.name))
     passed &= records.column("ordinal") >= 0
     findings: list[Finding] = []
     reasons: list[str] = []
     for conn in range(parallel):
-        name = flow["name"] if parallel == 1 else f"{flow['name']}, connection {conn}"
+        name = flow.name if parallel == 1 else f"{flow.name}, connection {conn}"
         of_conn = passed & (records.column("conn") == conn)
         for acks in (False, True):
             mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from testctl_agent.spec import fate
 from testctl_agent.spec.fate import LAST, Fate
 
+from testctl.core.point import PointSpec
 from testctl.records.schema import Array
 
 MAX_RANGES = 8
@@ -43,11 +44,11 @@ class Finding:
         return asdict(self)
 
 
-def asked_of(point: Mapping[str, Any]) -> dict[str, tuple[Fate, ...]]:
+def asked_of(point: PointSpec) -> dict[str, tuple[Fate, ...]]:
     """Switch → its packet actions, of a point.json; only switches that have some."""
     found: dict[str, tuple[Fate, ...]] = {}
-    for switch in point.get("topology", {}).get("switches", []):
-        text = point.get("settings", {}).get(switch, {}).get("fate")
+    for switch in point.topology.switches:
+        text = point.settings.get(switch, {}).get("fate")
         if text and (rules := fate.parse(str(text))):
             found[switch] = rules
     return found

@@ -4,6 +4,6 @@
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO
-from testctl.records.store import Records, load_raw
+from testctl.records.store import Records, load_raw, make_records
 
-__all__ = ["PACKETS", "TCP_EVENTS", "TCP_INFO", "Records", "RecordsError", "digest_of", "load_raw"]
+__all__ = ["PACKETS", "TCP_EVENTS", "TCP_INFO", "Records", "RecordsError", "digest_of", "load_raw", "make_records"]

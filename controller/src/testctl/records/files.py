@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,6 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
     return loaded
-
-
-def collector_result(outcome: Mapping[str, Any], entity: str, collector: str) -> dict[str, Any]:
-    """The result of a collector of an entity; {} if it did not run, or not to the end."""
-    said = outcome.get("notes", {}).get(f"{entity}: {collector}")
-    if isinstance(said, str):
-        try:
-            said = untrusted.loads(said)
-        except ValueError:
-            return {}
-    return dict(said) if isinstance(said, Mapping) else {}
 
 
 def read_records(path: Path, kind: np.dtype[Any]) -> tuple[Array, bool]:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records.schema import Array
 
 
@@ -31,9 +31,8 @@ class FlowMap:
     by_port: Array
 
     @classmethod
-    def of(cls, point: Mapping[str, Any], outcome: Mapping[str, Any]) -> FlowMap:
-        flows: Sequence[Mapping[str, Any]] = point.get("flows", [])
-        given: Mapping[str, str | list[str]] = outcome.get("addresses", {})
+    def of(cls, point: PointSpec, outcome: Outcome) -> FlowMap:
+        flows, given = point.flows, outcome.addresses
         hosts = sorted(given)
         addresses = {}
         for number, host in enumerate(hosts):
@@ -42,16 +41,16 @@ class FlowMap:
                 addresses[ipaddress.ip_address(text.partition("/")[0]).packed] = number
         by_port = np.full(1 << 16, -1, np.int16)
         for number, flow in enumerate(flows):
-            by_port[int(flow["server_port"])] = number
+            by_port[flow.server_port] = number
         index = {host: number for number, host in enumerate(hosts)}
         return cls(
-            names=[str(flow["name"]) for flow in flows],
+            names=[flow.name for flow in flows],
             hosts=hosts,
             addresses=addresses,
-            source=np.array([index.get(flow["from"], -2) for flow in flows], np.int16),
-            sink=np.array([index.get(flow["to"], -2) for flow in flows], np.int16),
-            client_port=np.array([int(flow["client_port"]) for flow in flows], np.int32),
-            parallel=np.array([int(flow.get("parallel", 1)) for flow in flows], np.int32),
+            source=np.array([index.get(flow.source, -2) for flow in flows], np.int16),
+            sink=np.array([index.get(flow.sink, -2) for flow in flows], np.int16),
+            client_port=np.array([flow.client_port for flow in flows], np.int32),
+            parallel=np.array([flow.parallel for flow in flows], np.int32),
             by_port=by_port,
         )
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records.flows import FlowMap
 from testctl.records.headers import Segments, decode
 from testctl.records.pcap import read_pcap
@@ -42,8 +44,8 @@ class _Joined:
 
 def read_packets(
     captures: Mapping[str, Path],
-    point: Mapping[str, Any],
-    outcome: Mapping[str, Any],
+    point: PointSpec,
+    outcome: Outcome,
     switches: Mapping[str, Telemetry] | None = None,
 ) -> tuple[pa.Table, list[str]]:
     """The packets table (schema PACKETS, sorted by time) and notes on what a reader should know.
@@ -70,7 +72,7 @@ def read_packets(
         parts.append(_of_switch(told[where], number, flows))
     joined = _join(parts)
     wheres = [*hosts, *sorted(told)]
-    return _table(joined, wheres, len(hosts), flows, point, int(outcome.get("t0_ns", 0)), notes), notes
+    return _table(joined, wheres, len(hosts), flows, point, outcome.t0_ns, notes), notes
 
 
 def _of_flows(segments: Segments, number: int, where: str, flows: FlowMap) -> _Joined:
@@ -120,7 +122,7 @@ def _table(
     wheres: list[str],
     hosts: int,
     flows: FlowMap,
-    point: Mapping[str, Any],
+    point: PointSpec,
     t0_ns: int,
     notes: list[str],
 ) -> pa.Table:
@@ -191,16 +193,15 @@ def _windows(raw: Mapping[str, Array], captured: Array, stream: Ints, streams: i
     return np.asarray(windows)
 
 
-def _segs(raw: Mapping[str, Array], captured: Array, point: Mapping[str, Any]) -> Array:
+def _segs(raw: Mapping[str, Array], captured: Array, point: PointSpec) -> Array:
     """Packets on the wire that each record stands for: ceil(payload / mss); a switch's are always one.
 
     mss is the largest payload that another capture shows of that flow and direction, unless
     that one is of merged packets too: then it is what the MTU leaves after the headers.
     """
     segs = np.ones(len(raw["flow"]), np.int32)
-    settings: Mapping[str, Mapping[str, Any]] = point.get("settings", {})
-    for number, flow in enumerate(point.get("flows", [])):
-        mtu = min((int(settings.get(flow[end], {}).get("mtu", 1500)) for end in ("from", "to")), default=1500)
+    for number, flow in enumerate(point.flows):
+        mtu = min(int(point.settings.get(end, {}).get("mtu", 1500)) for end in flow.ends)
         mine = captured & (raw["flow"] == number)
         long = np.flatnonzero(mine & (raw["length"] > mtu - 40 - _TIMESTAMPS))
         if not len(long):

@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec.untrusted import loads
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
-from testctl.records.files import collector_result, find_file, read_object
+from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, names_column, numbers_of
 from testctl.records.tcp_events import read_tcp_events
@@ -37,15 +39,15 @@ class Records:
 
     packets, tcp_info: tables of schema PACKETS and TCP_INFO; tcp_events: what kernels traced, schema TCP_EVENTS
     (None: nobody traced); counters: {entity: differences};
-    outcome, point: the JSON documents; notes: what a reader should know (truncated captures, …).
+    outcome, point: what was asked and what became of it; notes: what a reader should know (truncated captures, …).
     `memo` keeps what was computed from them; nothing may be changed after the first metric.
     """
 
     packets: pa.Table
     tcp_info: pa.Table
     counters: dict[str, Any]
-    outcome: dict[str, Any]
-    point: dict[str, Any]
+    outcome: Outcome
+    point: PointSpec
     notes: list[str] = field(default_factory=list)
     tcp_events: pa.Table | None = None
     memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -68,7 +70,7 @@ class Records:
     @property
     def flows(self) -> list[str]:
         """Names of the point's flows, in their order."""
-        return [str(flow["name"]) for flow in self.point.get("flows", [])]
+        return [flow.name for flow in self.point.flows]
 
     @property
     def switches(self) -> list[str]:
@@ -83,12 +85,12 @@ class Records:
 
     def recorded(self, entity: str, collector: str) -> bool:
         """Whether a collector (capture, telemetry, tcp_info, tcp_events) ran at an entity, even if it saw nothing."""
-        asked = self.point.get("collect")
-        if asked and isinstance(asked, Mapping) and collector not in asked.get(entity, {}):
+        asked = self.point.collect
+        if asked and collector not in asked.get(entity, {}):
             return False
         if collector == "telemetry":
-            return entity in self.switches or "layout" in collector_result(self.outcome, entity, collector)
-        return f"{entity}: {collector}" in self.outcome.get("notes", {}) or self._has_rows(entity, collector)
+            return entity in self.switches or "layout" in self.outcome.result_of(entity, collector)
+        return collector in self.outcome.collected.get(entity, {}) or self._has_rows(entity, collector)
 
     def _has_rows(self, entity: str, collector: str) -> bool:
         table = {"capture": self.packets, "tcp_info": self.tcp_info, "tcp_events": self.tcp_events}[collector]
@@ -123,28 +125,50 @@ class Records:
         traced = directory / f"{_TRACED}.parquet"
         if traced.exists():
             tables[_TRACED] = _table(traced, TCP_EVENTS)
-        for name in ("point", "outcome"):
-            if name not in documents:
-                documents[name] = read_object(directory / f"{name}.json")
-        return cls(**tables, **{name: documents[name] for name in ("counters", "notes", "point", "outcome")})
+        return cls(
+            **tables,
+            counters=documents["counters"],
+            notes=documents["notes"],
+            point=_point(directory / "point.json", documents.get("point")),
+            outcome=_outcome(directory / "outcome.json", documents.get("outcome")),
+        )
 
 
-def load_raw(pointdir: Path) -> Records:
-    """Records of POINTDIR/point.json and POINTDIR/raw/.
+def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
+    """Records of the raw files of a point.
 
-    A file of an entity lies in raw/ENTITY/ or in one directory below it (the task's that wrote it).
+    A file of an entity lies in RAW/ENTITY/ or in one directory below it (the task's that wrote it).
     Raises RecordsError, naming the file (and the byte), when something can't be read.
     """
-    raw = pointdir / "raw"
-    point, outcome = read_object(pointdir / "point.json"), read_object(raw / "outcome.json")
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     told = _files(entities, "telemetry.bin")
-    switches = {name: read_telemetry(path, collector_result(outcome, name, "telemetry")) for name, path in told.items()}
+    switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in told.items()}
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)
     counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
     return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking, tcp_events)
+
+
+def load_raw(pointdir: Path) -> Records:
+    """make_records() of POINTDIR/point.json, POINTDIR/raw/outcome.json and POINTDIR/raw/."""
+    raw = pointdir / "raw"
+    return make_records(_point(pointdir / "point.json"), _outcome(raw / "outcome.json"), raw)
+
+
+def _point(path: Path, raw: Any = None) -> PointSpec:
+    """Of a file, or of what an older records.json has.  Raises RecordsError."""
+    try:
+        return PointSpec.from_json(read_object(path) if raw is None else raw)
+    except ValueError as error:
+        raise RecordsError(path, str(error)) from error
+
+
+def _outcome(path: Path, raw: Any = None) -> Outcome:
+    try:
+        return Outcome.from_json(read_object(path) if raw is None else raw)
+    except ValueError as error:
+        raise RecordsError(path, str(error)) from error
 
 
 def _files(entities: list[Path], name: str) -> Mapping[str, Path]:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
-from testctl.records.files import collector_result, read_records
+from testctl.records.files import read_records
 from testctl.records.flows import FlowMap
 from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENT_SOURCES, TCP_EVENTS, TCP_STATES, Array, names_column
 
@@ -50,9 +52,7 @@ KINDS = ("ack", "send", "retransmit", "timeout")
 _SAME = ("cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")
 
 
-def read_tcp_events(
-    files: Mapping[str, Path], point: Mapping[str, Any], outcome: Mapping[str, Any]
-) -> tuple[pa.Table | None, list[str]]:
+def read_tcp_events(files: Mapping[str, Path], point: PointSpec, outcome: Outcome) -> tuple[pa.Table | None, list[str]]:
     """The table (schema TCP_EVENTS, sorted by time; None: nobody traced) and notes.
 
     files: host -> file.  Connections that belong to no flow are left out.  Raises RecordsError: an unknown layout,
@@ -61,12 +61,12 @@ def read_tcp_events(
     if not files:
         return None, []
     flows = FlowMap.of(point, outcome)
-    t0_ns = int(outcome.get("t0_ns", 0))
+    t0_ns = outcome.t0_ns
     notes: list[str] = []
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []
     for number, where in enumerate(wheres):
-        said = collector_result(outcome, where, "tcp_events")
+        said = outcome.result_of(where, "tcp_events")
         events = _events(files[where], said, where, notes)
         flow, conn = flows.of_ports(events["local_port"], events["remote_port"])
         events, conn, flow = events[flow >= 0], conn[flow >= 0], flow[flow >= 0]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
 from testctl.records.flows import FlowMap
 from testctl.records.schema import TCP_INFO, TCP_INFO_BITS, TCP_INFO_FIELDS, Array, names_column
@@ -24,16 +25,14 @@ _LARGEST = 4096
 _MAX = np.uint64(2**63 - 1)
 
 
-def read_tcp_info(
-    files: Mapping[str, Path], point: Mapping[str, Any], outcome: Mapping[str, Any]
-) -> tuple[pa.Table, list[str]]:
+def read_tcp_info(files: Mapping[str, Path], point: PointSpec, outcome: Outcome) -> tuple[pa.Table, list[str]]:
     """The tcp_info table (schema TCP_INFO, sorted by time) and notes.
 
     files: entity -> file.  Sockets that belong to no flow (listening ones too) are left out.
     A value beyond int64 (no pacing limit) becomes the largest int64.
     """
     flows = FlowMap.of(point, outcome)
-    t0_ns = int(outcome.get("t0_ns", 0))
+    t0_ns = outcome.t0_ns
     notes: list[str] = []
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []

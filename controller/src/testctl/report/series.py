@@ -165,7 +165,7 @@ def _port_queues(records: Records) -> dict[str, tuple[Ints, Ints]]:
     for port, of_flows in parts.items():
         time_ns, depth, left_ns = (np.concatenate(column) for column in zip(*of_flows, strict=True))
         order = np.argsort(time_ns, kind="stable")
-        delay_ns = int(records.point.get("settings", {}).get(port, {}).get("delay") or 0)
+        delay_ns = int(records.point.settings.get(port, {}).get("delay") or 0)
         if depth.any():
             found[port] = _with_empty(time_ns[order], depth[order].astype(np.int64), left_ns[order] - delay_ns)
     return found

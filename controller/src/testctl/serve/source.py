@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records
 from testctl.results import layout
@@ -82,5 +84,9 @@ def read_source(path: Path) -> Source:
     }
     sampled = tables.get(layout.TCP_INFO, TCP_INFO.empty_table())
     packets = Columns(files[layout.PACKETS], PACKETS)
-    records = Records(packets, sampled, {}, outcome, dict(asked), tcp_events=tables.get(layout.TCP_EVENTS))
+    try:
+        point, became = PointSpec.from_json(asked), Outcome.from_json(outcome)
+    except ValueError as error:
+        raise PlanError(f"{path}: {error}") from error
+    records = Records(packets, sampled, {}, became, point, tcp_events=tables.get(layout.TCP_EVENTS))
     return Source(path, asked, files, records)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 
 
@@ -14,4 +15,4 @@ class Bed(Protocol):
 
     def code_key(self, point: Point) -> str: ...
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]: ...
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]: ...

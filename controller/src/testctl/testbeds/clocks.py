@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what the hosts' `clock` collectors found to outcome["clocks"], which metrics/core/clocks.py reads.
+"""From what the hosts' `clock` collectors found to the outcome's `clocks`, which metrics/core/clocks.py reads.
 
 One host, the reference, runs the collector's server; every other one runs a client, before and after the traffic
 (or all the time).  A client's offset is the reference's clock less its own.
@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from testctl.core.outcome import HostClock
+
 Found = Mapping[str, Any]
 """The result of a clock collector."""
 
 _KEEPERS = ("ptp", "chrony")
 
 
-def clocks_of(reference: str, server: Found, clients: Mapping[str, Sequence[Found]]) -> dict[str, dict[str, Any]]:
-    """{host: {"offset_ns", "error_ns", "source"}}, each host's clock less the reference's or the common time's.
+def clocks_of(reference: str, server: Found, clients: Mapping[str, Sequence[Found]]) -> dict[str, HostClock]:
+    """Each host's clock less the reference's or the common time's.
 
     The packets' answer, which holds whatever keeps the clocks; but when PTP or chrony keeps all of them and what
     they say of their error is less for each pair, and does not contradict the packets, theirs.
@@ -26,37 +28,33 @@ def clocks_of(reference: str, server: Found, clients: Mapping[str, Sequence[Foun
     by_packets = {host: _span(found) for host, found in clients.items()}
     told = {reference: _told(server)} | {host: _told(found[-1]) for host, found in clients.items()}
     kept = {host: state for host, state in told.items() if state is not None}
-    if len(kept) == len(told) and len({state["source"] for state in kept.values()}) == 1:
+    if len(kept) == len(told) and len({state.source for state in kept.values()}) == 1:
         own = kept[reference]
         if all(_better(kept[host], own, by_packets[host]) for host in clients):
             return kept
-    return {reference: _clock(0, 0, "packets")} | by_packets
+    return {reference: HostClock(0, 0, "packets")} | by_packets
 
 
-def _clock(offset_ns: int, error_ns: int, source: str) -> dict[str, Any]:
-    return {"offset_ns": offset_ns, "error_ns": error_ns, "source": source}
-
-
-def _span(found: Sequence[Found]) -> dict[str, Any]:
+def _span(found: Sequence[Found]) -> HostClock:
     """The least interval that holds those of all results."""
     low = min(-int(one["offset_ns"]) - int(one["error_run_ns"]) for one in found)
     high = max(-int(one["offset_ns"]) + int(one["error_run_ns"]) for one in found)
     middle = (low + high) // 2
-    return _clock(middle, max(high - middle, middle - low), "packets")
+    return HostClock(middle, max(high - middle, middle - low), "packets")
 
 
-def _told(found: Found) -> dict[str, Any] | None:
+def _told(found: Found) -> HostClock | None:
     """What keeps that host's clock, if it is one that all hosts can follow, and it does."""
     state = found.get("state") or {}
     if state.get("source") not in _KEEPERS or not state.get("synchronised"):
         return None
     if state.get("offset_ns") is None or state.get("error_ns") is None:
         return None
-    return _clock(int(state["offset_ns"]), int(state["error_ns"]), str(state["source"]))
+    return HostClock(int(state["offset_ns"]), int(state["error_ns"]), str(state["source"]))
 
 
-def _better(host: Found, reference: Found, packets: Found) -> bool:
+def _better(host: HostClock, reference: HostClock, packets: HostClock) -> bool:
     """Whether two kept clocks are known better than by packets, and both answers can be true."""
-    error = host["error_ns"] + reference["error_ns"]
-    offset = host["offset_ns"] - reference["offset_ns"]
-    return bool(error < packets["error_ns"] and abs(offset - packets["offset_ns"]) <= error + packets["error_ns"])
+    error = host.error_ns + reference.error_ns
+    offset = host.offset_ns - reference.offset_ns
+    return error < packets.error_ns and abs(offset - packets.offset_ns) <= error + packets.error_ns

@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch import testbed_object
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
@@ -94,7 +94,7 @@ class LabTestbed:
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
         return str(CodeKey(self.kernels[kernel_of(point)].key, self.code, program, os.environ.get(memory.SET, "")))
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""
         asked = memory.with_rings(self.asked(spec_of(point)))
         agents = len(asked.topology.entities)

@@ -9,10 +9,11 @@ longer.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,8 +21,10 @@ from typing import Any
 
 import grpc
 from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
+from testctl_agent.spec.untrusted import loads
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.results import odd
 
 from testctl.testbeds.agents import CALL_S, Agents, said_by
 from testctl.testbeds.inventory_file import Rack
@@ -44,6 +47,8 @@ LOOKED_S = 3.0
 """How long to wait for a lease that another controller has: one that only looks has it for a moment."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 DEVICE_OPTIONS = ("device", "devices")
+TELEMETRY = "telemetry"
+"""The collector whose result names devices."""
 CALLS = "TESTCTL_CALLS"
 """The environment's name of a file to which every call is appended as it begins and ends."""
 
@@ -108,7 +113,7 @@ class RemoteAgents(Agents):
                 self._lose(name, error)
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, method, "ended")
-        return self._inward(name, reply)
+        return self._inward(name, request, reply)
 
     def _note(self, name: str, method: str, what: str) -> None:
         if self._calls:
@@ -164,8 +169,10 @@ class RemoteAgents(Agents):
             return copy
         return request
 
-    def _inward(self, name: str, reply: Any) -> Any:
+    def _inward(self, name: str, request: Any, reply: Any) -> Any:
         """The reply in the plan's words."""
+        if isinstance(reply, pb.TaskStatus) and request.task == TELEMETRY:
+            reply.result = _with_names(reply.result, self._placement.devices_back(name))
         if isinstance(reply, pb.ApplyReply | pb.RestoreReply | pb.Description):
             rows = {"ApplyReply": ("before", "after"), "RestoreReply": ("restored",), "Description": ("capabilities",)}
             for field in rows[type(reply).__name__]:
@@ -252,6 +259,16 @@ class RemoteAgents(Agents):
                 self._ask(name, "Release", pb.ReleaseRequest(), CALL_S)
                 self._note(name, "Release", "ended")
         self._tokens.clear()
+
+
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    """A telemetry's result with its switch's ports named like their neighbours; what is no result as it is."""
+    with suppress(ValueError):
+        result = loads(text)
+        if not odd(TELEMETRY, result) and "ports" in result:
+            ports = {number: names.get(device, device) for number, device in result["ports"].items()}
+            return json.dumps(result | {"ports": ports})
+    return text
 
 
 def lease_s(text: str) -> float:

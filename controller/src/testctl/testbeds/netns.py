@@ -26,15 +26,18 @@ from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import testbed_object
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
-from testctl.testbeds import network, point_runner
+from testctl.testbeds import network
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.lab import code_hash
+from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.traffic_time import WallTime
 
 READY_S = 30.0
 END_S = 10.0
@@ -81,17 +84,17 @@ class NetnsTestbed:
             key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
         return "-".join(["netns", *key])
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""
         asked = replace(spec_of(point), kernel=platform.release())
         if reason := other_kernel(point):
-            return asked, {"skip": reason}
+            return asked, Outcome(skip=reason)
         with _home() as (home, prefix):
             return asked, self._outcome(asked, workdir.resolve(), home, prefix)
 
-    def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> dict[str, Any]:
+    def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> Outcome:
         if missing := _no_bridge(asked, prefix):
-            return {"skip": missing}
+            return Outcome(skip=missing)
         network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix)
         told = _agents(asked, workdir, home, prefix)
         addresses = {one["config"]["name"]: one["address"] for one in told}
@@ -99,8 +102,7 @@ class NetnsTestbed:
         with _launched(spec, home, self._environment(home)):
             agents = Agents(addresses)
             try:
-                paths = Paths(asked, agents)
-                return point_runner.outcome_of(point_runner.PointRun(asked, agents, before=paths.probe, attest=True))
+                return outcome_of(PointRun(asked, agents, WallTime(), Hooks(before=Paths(asked, agents).probe)))
             finally:
                 agents.close()
 

@@ -13,6 +13,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire.results import COMPARED, PROBED
 from testctl_agent.wire.values import options_to_wire
 
+from testctl.core.outcome import HostClock
 from testctl.core.point import PointSpec
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.clocks import clocks_of
@@ -61,8 +62,8 @@ class Paths:
             self._results.setdefault(host, []).append(found)
             self._reference = options["result"]
 
-    def clocks(self) -> dict[str, Any]:
-        """For the outcome's "clocks": what each host's clock is apart from the first one's."""
+    def clocks(self) -> dict[str, HostClock]:
+        """What each host's clock is apart from the first one's."""
         return clocks_of(next(iter(self._hosts)), self._reference, self._results) if self._results else {}
 
     @contextmanager

@@ -22,6 +22,7 @@ from testctl_agent.system.identity import version
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
+from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
 from testctl.testbeds.agents import new_stub
@@ -29,9 +30,10 @@ from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
-from testctl.testbeds.point_runner import PointRun, outcome_of, result_of
+from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.traffic_time import WallTime
 
 CLOCK_NS = 20 * 10**6
 """Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
@@ -68,7 +70,7 @@ class InventoryTestbed:
         where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, dict[str, Any]]:
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
         placement = self.placements[_key(point)]
         asked = spec_of(placement.placed(point))
@@ -86,25 +88,12 @@ class InventoryTestbed:
                 paths.probe()
                 paths.compare_clocks()
 
-            after = paths.compare_clocks
-            outcome = outcome_of(PointRun(asked, agents, fetch=fetch, before=before, after=after, attest=True))
-            outcome["placement"] = placement.to_json()
-            outcome["clocks"] = paths.clocks()
-            links = links_that_changed(workdir, agents)
-            outcome["drift"] = [*outcome.get("drift", []), *links, *agents.clock_steps(CLOCK_NS)]
-        return asked, _lab_names(outcome, placement)
-
-
-def _lab_names(outcome: dict[str, Any], placement: Placement) -> dict[str, Any]:
-    """The switch's ports in its telemetry's result, named like their neighbours."""
-    for key, text in outcome["notes"].items():
-        agent, _, task = key.partition(": ")
-        if task == "telemetry" and agent in placement.machines and text.startswith("{"):
-            result = result_of(key, text, task)
-            names = placement.devices_back(agent)
-            result["ports"] = {n: names.get(device, device) for n, device in result.get("ports", {}).items()}
-            outcome["notes"][key] = json.dumps(result)
-    return outcome
+            hooks = Hooks(fetch=fetch, before=before, after=paths.compare_clocks)
+            outcome = outcome_of(PointRun(asked, agents, WallTime(), hooks))
+            outcome.placement = placement.to_json()
+            outcome.clocks = paths.clocks()
+            outcome.drift += [*links_that_changed(workdir, agents), *agents.clock_steps(CLOCK_NS)]
+        return asked, outcome
 
 
 def _key(point: Point) -> str:

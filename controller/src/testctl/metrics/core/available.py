@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from functools import reduce
 
-from testctl.metrics.core.capacity import path
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
-from testctl.records.files import collector_result
 
 
 @once
@@ -34,12 +32,12 @@ def of_point(records: Records) -> frozenset[str]:
 
 def _events_lost(seen: FlowView) -> int:
     """Events that the trace of the sender lacks: it is no count of anything then."""
-    return int(collector_result(seen.records.outcome, seen.sender, "tcp_events").get("lost", 0))
+    return int(seen.records.outcome.result_of(seen.sender, "tcp_events").get("lost", 0))
 
 
 def _telemetry(seen: FlowView) -> bool:
     """Whether every switch of the way has it; of a topology that is not known: whether any has."""
-    way = path(seen.records.point.get("topology", {}), seen.sender, seen.receiver)
+    way = seen.records.point.topology.path(seen.sender, seen.receiver)
     if not way:
         return bool(seen.records.switches)
     return len(way) > 2 and all(seen.records.recorded(switch, "telemetry") for switch in way[1:-1])

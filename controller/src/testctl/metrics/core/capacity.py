@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
@@ -32,8 +30,7 @@ def path_rates(flow: FlowView) -> dict[str, float]:
     A port's own setting goes before its switch's.
     """
     point = flow.records.point
-    settings: Mapping[str, Mapping[str, Any]] = point.get("settings", {})
-    way = path(point.get("topology", {}), flow.sender, flow.receiver)
+    settings, way = point.settings, point.topology.path(flow.sender, flow.receiver)
     rates = {flow.sender: settings.get(flow.sender, {}).get("htb_rate")}
     if way:
         for switch, onward in pairwise(way[1:]):
@@ -46,24 +43,3 @@ def path_rates(flow: FlowView) -> dict[str, float]:
         for link, rate in rates.items()
         if isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0
     }
-
-
-def path(topology: Mapping[str, Any], a: str, b: str) -> list[str]:
-    """The entities from a to b, both included; [] when the topology does not link them."""
-    neighbours: dict[str, list[str]] = {}
-    for one, other in topology.get("links", []) if isinstance(topology, Mapping) else []:
-        neighbours.setdefault(one, []).append(other)
-        neighbours.setdefault(other, []).append(one)
-    came_from = {a: a}
-    queue = [a]
-    for name in queue:
-        for neighbour in neighbours.get(name, []):
-            if neighbour not in came_from:
-                came_from[neighbour] = name
-                queue.append(neighbour)
-    if b not in came_from:
-        return []
-    way = [b]
-    while way[-1] != a:
-        way.append(came_from[way[-1]])
-    return way[::-1]

@@ -25,17 +25,13 @@ class Apart:
 
 def apart(flow: FlowView) -> Apart | None:
     """How far the clocks of a flow's ends are apart; None when they are one clock."""
-    clocks = flow.records.outcome.get("clocks")
-    if not clocks or not isinstance(clocks, Mapping):
+    clocks = flow.records.outcome.clocks
+    if not clocks:
         return None
-    ends = [clocks.get(host) for host in (flow.sender, flow.receiver)]
-    known = [end for end in ends if isinstance(end, Mapping) and "offset_ns" in end and "error_ns" in end]
-    if len(known) < 2:
+    sender, receiver = clocks.get(flow.sender), clocks.get(flow.receiver)
+    if sender is None or receiver is None:
         return Apart(0, float("inf"))
-    sender, receiver = known
-    return Apart(
-        int(receiver["offset_ns"]) - int(sender["offset_ns"]), float(receiver["error_ns"]) + float(sender["error_ns"])
-    )
+    return Apart(receiver.offset_ns - sender.offset_ns, receiver.error_ns + sender.error_ns)
 
 
 def known(flow: FlowView, values_us: Mapping[str, Number]) -> dict[str, Number]:

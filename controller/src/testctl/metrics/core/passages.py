@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from testctl.metrics.core.capacity import path
 from testctl.metrics.core.view import FlowView, Rows, rows_of
 from testctl.records.schema import DROPPED, Bools, Ints
 
@@ -41,7 +40,7 @@ class Passage:
 def passages(flow: FlowView, *, back: bool = False) -> list[Passage]:
     """The switches with telemetry that the flow's data (or what comes back) passes, in order of the way."""
     ends = (flow.receiver, flow.sender) if back else (flow.sender, flow.receiver)
-    way = path(flow.records.point.get("topology", {}), *ends)
+    way = flow.records.point.topology.path(*ends)
     onward = dict(pairwise(way))
     switches = [name for name in way if name in flow.records.switches] if way else flow.records.switches
     direction = 1 - flow.direction if back else flow.direction
@@ -59,7 +58,7 @@ def data_passages(flow: FlowView) -> list[Passage]:
 
 def covered(flow: FlowView) -> bool:
     """Whether there is telemetry of the flow's data at every switch of its way."""
-    way = path(flow.records.point.get("topology", {}), flow.sender, flow.receiver)
+    way = flow.records.point.topology.path(flow.sender, flow.receiver)
     found = data_passages(flow)
     return bool(found) and len(found) >= len(way) - 2 and len(found[0].rows) > 0
 

@@ -139,8 +139,8 @@ class FlowView:
     @cached_property
     def alone(self) -> bool:
         """Whether the sender's counters count this flow only."""
-        flows = self.records.point.get("flows", [])
-        return sum(self.sender in (flow["from"], flow["to"]) for flow in flows) == 1
+        flows = self.records.point.flows
+        return sum(self.sender in flow.ends for flow in flows) == 1
 
     @cached_property
     def snmp(self) -> dict[str, int]:
@@ -152,10 +152,10 @@ class FlowView:
 @once
 def view(records: Records, flow: str) -> FlowView:
     """The view of a flow, made once.  Raises KeyError for a flow the point has not got."""
-    asked = next((f for f in records.point.get("flows", []) if f["name"] == flow), None)
+    asked = records.point.flow(flow)
     if asked is None:
         raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
-    ends = (asked["from"], asked["to"])
+    ends = asked.ends
 
     def rows(where: str, direction: int, out: bool) -> Rows:
         return rows_of(records, flow, where, direction, out=out)
@@ -168,7 +168,7 @@ def view(records: Records, flow: str) -> FlowView:
         )
         for d in (0, 1)
     ]
-    asked_way = 1 if asked.get("options", {}).get("reverse") is True else 0
+    asked_way = 1 if asked.options.get("reverse") is True else 0
     direction = asked_way if carried[0] == carried[1] else int(carried[1] > carried[0])
     sender, receiver = ends if direction == 0 else ends[::-1]
     acks_in, acks_out = rows(sender, 1 - direction, False), rows(receiver, 1 - direction, True)

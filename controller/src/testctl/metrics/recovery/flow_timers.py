@@ -75,11 +75,9 @@ def _new_data(trace: Trace) -> list[Departure]:
 
 def greedy(flow: FlowView) -> bool:
     """Whether the plan's application always has data waiting, so that no new data waits for it."""
-    for asked in flow.records.point.get("flows", []):
-        if asked["name"] == flow.name:
-            options = asked.get("options", {})
-            return bool(options.get("pattern") == "greedy" and options.get("rate", "none") == "none")
-    return False
+    asked = flow.records.point.flow(flow.name)
+    options = asked.options if asked is not None else {}
+    return options.get("pattern") == "greedy" and options.get("rate", "none") == "none"
 
 
 def _beyond_window(trace: Trace, at: int) -> bool:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from testctl_agent.spec.types import Value
 
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import FlowView
@@ -28,9 +28,9 @@ _SAMPLES = 64
 _LOSS = 4
 
 
-def _settings(flow: FlowView) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _settings(flow: FlowView) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
     """What the plan sets of the sender and of the receiver."""
-    settings: Mapping[str, Mapping[str, Any]] = flow.records.point.get("settings", {})
+    settings = flow.records.point.settings
     return settings.get(flow.sender, {}), settings.get(flow.receiver, {})
 
 

@@ -155,9 +155,7 @@ class Connection:
         last = int(self.out["time_ns"][-1])
         if not len(self.una) or self.una[-1] >= self.next_byte[-1]:
             return last
-        outcome = self.flow.records.outcome
-        stop = int(outcome.get("end_ns", 0)) - int(outcome.get("t0_ns", 0))
-        return max(last, stop, int(self.acks_in["time_ns"][-1]))
+        return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
         """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a testbed returns of a point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from testctl_agent.spec import untrusted
+from testctl_agent.spec.types import Value
+from testctl_agent.spec.untrusted import Named, misfit
+from testctl_agent.wire import results
+from testctl_agent.wire.results import FlowEnd
+
+from testctl.core.point import VALUE
+
+Collected = Mapping[str, Any]
+"""The result of a collector: JSON of an agent, of the shape that wire/results.py has for it."""
+
+SHAPE = {
+    "entities?": Named({"kind?": str, "before?": Named(VALUE), "after?": Named(VALUE)}),
+    "flows?": Named({"client?": results.FLOW, "server?": results.FLOW}),
+    "collected?": Named(Named(Named(object))),
+    "notes?": Named((str, Named(object))),
+    "addresses?": Named((str, [str])),
+    "error?": (str, None),
+    "skip?": str,
+    "lacking?": [[str]],
+    "drift?": [str],
+    "kernel?": str,
+    "t0_ns?": int,
+    "end_ns?": int,
+    "wall?": Named(float),
+    "placement?": Named(str),
+    "clocks?": Named({"offset_ns": int, "error_ns": float, "source?": str}),
+}
+
+
+@dataclass
+class Entity:
+    """A host or a switch: its settings before the point's were applied, and once they were; a port's with its name."""
+
+    kind: str = ""
+    before: Mapping[str, Value] = field(default_factory=dict)
+    after: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HostClock:
+    """A host's clock less one that all are compared with: the true offset lies within offset_ns +- error_ns."""
+
+    offset_ns: int
+    error_ns: float
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """What the two ends of a flow returned."""
+
+    client: FlowEnd = field(default_factory=FlowEnd)
+    server: FlowEnd = field(default_factory=FlowEnd)
+
+    @property
+    def ends(self) -> tuple[FlowEnd, FlowEnd]:
+        return self.client, self.server
+
+
+@dataclass
+class Outcome:
+    """What a testbed returns of a point; it is filled in while the point runs.
+
+    collected  {entity: {collector: its result}}, of the collectors that ran to their end
+    notes      text for people
+    addresses  of the hosts, in the captures
+    error      why the point is broken; skip: why the testbed can't have it; "": it ran
+    lacking    (entity, parameter or collector) that the testbed has not
+    drift      what is not as it was before the point
+    t0_ns, end_ns   when its traffic began and ended
+    wall       wall-clock times of a lab, in s
+    placement  entity -> its station, on a rack
+    clocks     of hosts that have clocks of their own; empty where all have one
+    """
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    flows: dict[str, FlowOutcome] = field(default_factory=dict)
+    collected: dict[str, dict[str, Collected]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    error: str = ""
+    skip: str = ""
+    lacking: list[tuple[str, str]] = field(default_factory=list)
+    drift: list[str] = field(default_factory=list)
+    kernel: str = ""
+    t0_ns: int = 0
+    end_ns: int = 0
+    wall: Mapping[str, float] = field(default_factory=dict)
+    placement: Mapping[str, str] = field(default_factory=dict)
+    clocks: Mapping[str, HostClock] = field(default_factory=dict)
+
+    @property
+    def length_ns(self) -> int:
+        """From the traffic's beginning to its end."""
+        return self.end_ns - self.t0_ns
+
+    def result_of(self, entity: str, collector: str) -> Collected:
+        """The result of a collector; {} when it did not run, or not to its end."""
+        return self.collected.get(entity, {}).get(collector, {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Entries that are empty are left out, but for those that every outcome has."""
+        found: dict[str, Any] = {
+            "entities": {name: asdict(entity) for name, entity in self.entities.items()},
+            "flows": {
+                name: {"client": flow.client.said, "server": flow.server.said} for name, flow in self.flows.items()
+            },
+            "collected": self.collected,
+            "notes": self.notes,
+            "addresses": dict(self.addresses),
+            "error": self.error or None,
+        }
+        rest = ("skip", "lacking", "drift", "kernel", "t0_ns", "end_ns", "wall", "placement")
+        found |= {name: value for name in rest if (value := getattr(self, name))}
+        return found | ({"clocks": {host: asdict(one) for host, one in self.clocks.items()}} if self.clocks else {})
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Outcome:
+        """What to_json gave, or a version that kept collectors' results as text among the notes.  Raises ValueError."""
+        if why := misfit(raw, SHAPE):
+            raise ValueError(f"outcome: {why}")
+        notes, collected = _parted(raw.get("notes", {}))
+        for entity, mine in raw.get("collected", {}).items():
+            collected.setdefault(entity, {}).update(mine)
+        for entity, mine in collected.items():
+            if wrong := next((why for name, result in mine.items() if (why := results.odd(name, result))), ""):
+                raise ValueError(f"outcome: collected of {entity}: {wrong}")
+        if any(len(pair) != 2 for pair in raw.get("lacking", ())):
+            raise ValueError("outcome: want an entity and a name each in lacking")
+        return cls(
+            entities={name: Entity(**_known(one, Entity)) for name, one in raw.get("entities", {}).items()},
+            flows={
+                name: FlowOutcome(**{side: FlowEnd.from_json(end) for side, end in _known(flow, FlowOutcome).items()})
+                for name, flow in raw.get("flows", {}).items()
+            },
+            collected=collected,
+            notes=notes,
+            error=raw.get("error") or "",
+            lacking=[(entity, name) for entity, name in raw.get("lacking", ())],
+            clocks={host: HostClock(**_known(one, HostClock)) for host, one in raw.get("clocks", {}).items()},
+            **{name: raw[name] for name in _AS_THEY_ARE if name in raw},
+        )
+
+
+_AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "t0_ns", "end_ns", "wall", "placement")
+
+
+def _known(raw: Mapping[str, Any], of: type) -> dict[str, Any]:
+    """What a class has of an object; a later version may have written more."""
+    return {name: value for name, value in raw.items() if name in of.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def _parted(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Collected]]]:
+    """Notes, and results of collectors that lie among them as JSON text under "entity: collector"."""
+    notes: dict[str, str] = {}
+    collected: dict[str, dict[str, Collected]] = {}
+    for key, said in raw.items():
+        entity, _, collector = key.partition(": ")
+        result = _object(said) if collector in results.SHAPES else None
+        if result is not None:
+            collected.setdefault(entity, {})[collector] = result
+        else:
+            notes[key] = str(said)
+    return notes, collected
+
+
+def _object(said: Any) -> Collected | None:
+    if isinstance(said, str):
+        try:
+            said = untrusted.loads(said)
+        except ValueError:
+            return None
+    return said if isinstance(said, Mapping) else None
