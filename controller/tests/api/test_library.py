@@ -20,7 +20,7 @@ from testctl.results import PointResult, RunWriter, build_summary, write_point
 from testctl_agent.spec.errors import PlanError
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
-FLOWS = [{"name": "bulk"}, {"name": "other"}]
+FLOWS = [{"name": n, "from": "s", "to": "r", "server_port": 5001, "client_port": 40000} for n in ("bulk", "other")]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,13 +34,13 @@ def switched(tmp_path_factory: pytest.TempPathFactory) -> Records:
 
 def test_a_port_that_two_flows_share_is_one_line_of_both(switched: Records) -> None:
     packets = switched.packets.to_pylist()
-    both = Records(switched.packets, switched.tcp_info, {}, switched.outcome, switched.point)
-    (flow,) = switched.point["flows"]
-    both.point["flows"] = [flow, flow | {"name": "other"}]
+    (flow,) = switched.point.flows
+    point = replace(switched.point, flows=(flow, replace(flow, name="other")))
+    both = Records(switched.packets, switched.tcp_info, {}, switched.outcome, point)
     codes = [row["time_ns"] // 1_000_000 % 2 for row in packets]
     index = both.packets.schema.get_field_index("flow")
     names = switched.packets["flow"].combine_chunks()
-    renamed = type(names).from_arrays(np.array(codes, names.indices.to_numpy().dtype), [flow["name"], "other"])
+    renamed = type(names).from_arrays(np.array(codes, names.indices.to_numpy().dtype), [flow.name, "other"])
     both.packets = both.packets.set_column(index, both.packets.schema.field(index), renamed.cast(names.type))
     end = packets[-1]["time_ns"]
     one, two = (figure(records, "queue", ("bulk", 0), Window(0, end, 600)) for records in (switched, both))

@@ -144,7 +144,7 @@ def test_damage_is_said(tmp_path: Path) -> None:
     outcome = tmp_path / "raw" / "outcome.json"
     said = json.loads(outcome.read_text())
     for layout, message in (
-        (None, "want a layout"),
+        (None, "outcome: collected of switch: want a list at layout; got None"),
         ([{"name": "flow", "offset": 0, "bytes": 2}], "want fields arrival_ns"),
     ):
         said["notes"]["switch: telemetry"] = json.dumps({"layout": layout})

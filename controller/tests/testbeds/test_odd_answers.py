@@ -162,7 +162,7 @@ class Odd:
         MemoryError,
         UnicodeError,
         Outcome(drift=5),
-        Outcome(notes=5),
+        Outcome(entities=5),
         Outcome(flows={"bulk": 5}),
     ],
 )

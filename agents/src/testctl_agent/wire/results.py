@@ -82,7 +82,7 @@ class FlowEnd:
 
     role   "sender" or "receiver"; "" where it is not known
     bytes  what its application wrote, or read; None where it is not known
-    said   all of it, as the generator returned it
+    raw    all of it, as the generator returned it
     """
 
     role: str = ""
@@ -91,7 +91,7 @@ class FlowEnd:
     verified: bool | None = None
     bad_offset: int | None = None
     error: str | None = None
-    said: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_json(cls, raw: Any) -> FlowEnd:
@@ -103,7 +103,7 @@ class FlowEnd:
         ends = tuple(
             Connection(**{name: one[name] for name in names if name in one}) for one in raw.get("connections", ())
         )
-        return cls(**own, connections=ends, said=raw)
+        return cls(**own, connections=ends, raw=raw)
 
 
 def odd(name: str, result: Any) -> str:

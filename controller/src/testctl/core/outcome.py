@@ -79,7 +79,7 @@ class Outcome:
     drift      what is not as it was before the point
     t0_ns, end_ns   when its traffic began and ended
     wall       wall-clock times of a lab, in s
-    placement  entity -> its station, on a rack
+    placement  entity -> its machine, on a rack
     clocks     of hosts that have clocks of their own; empty where all have one
     """
 
@@ -113,7 +113,7 @@ class Outcome:
         found: dict[str, Any] = {
             "entities": {name: asdict(entity) for name, entity in self.entities.items()},
             "flows": {
-                name: {"client": flow.client.said, "server": flow.server.said} for name, flow in self.flows.items()
+                name: {"client": flow.client.raw, "server": flow.server.raw} for name, flow in self.flows.items()
             },
             "collected": self.collected,
             "notes": self.notes,
