@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from testctl_agent.engine import since
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
 from testctl_agent.engine.values import check, spec_of
 from testctl_agent.params.entity import Entity
+from testctl_agent.params.registry import StateModule as Parameter
 from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.types import Value, shown
 
@@ -22,16 +22,6 @@ class Setting:
     entity: str
     parameter: str
     value: Value
-
-
-class Parameter(Protocol):
-    """A parameter file, as the engine sees it (params/registry.py); its specs lie beside."""
-
-    def read(self, entity: Entity, name: str) -> Value: ...
-
-    def apply(self, entity: Entity, name: str, value: Value) -> None: ...
-
-    def unavailable(self, entity: Entity, name: str) -> str: ...
 
 
 Find = Callable[[str, str], Parameter | None]

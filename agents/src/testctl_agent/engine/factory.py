@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent import collect, generators
-from testctl_agent.engine.apply import Engine, Parameter
+from testctl_agent.engine.apply import Engine
 from testctl_agent.engine.journal import Journal
 from testctl_agent.engine.state import AgentState
 from testctl_agent.params import registry
@@ -59,12 +59,11 @@ def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) 
     return task
 
 
-def _find(kind: str, name: str) -> Parameter | None:
+def _find(kind: str, name: str) -> registry.StateModule | None:
     spec = registry.find(kind, name)
     if spec is None or spec.role != "state":
         return None
-    module: Parameter = registry.module(kind, name)
-    return module
+    return registry.module(kind, name)
 
 
 def _parameters(kind: str) -> list[str]:

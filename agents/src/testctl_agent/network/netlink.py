@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Talk netlink: just enough of it for links, routes, traffic control and (ethtool_netlink.py) NICs.
 
-The attributes that matter here (RED with Wlog 0, netem in nanoseconds, 64-bit rates) are not in netlink libraries, nor
-is a batch of requests in one system call.  Of pyroute2 0.9.7, links, addresses and routes could be used; measured on a
-machine of two cores, importing it takes 1.0 s and reading a link 6 ms, against 0.15 s and 0.1 to 1 ms here, and a lab,
-which reads every module through hostfs, would pay that at each start.  A socket is opened per use, so every call acts
-on the network namespace of the calling thread.
+By hand, for what libraries do not have (RED with Wlog 0, netem in nanoseconds, several requests in one system call), and
+because importing one takes longer than all of a point's requests (docs/adr/0008).  A socket is opened
+per use, so every call acts on the network namespace of the calling thread.
 
 Sources: include/uapi/linux/{netlink,rtnetlink,if_link}.h.
 """
