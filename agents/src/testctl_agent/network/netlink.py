@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Talk netlink: just enough of it for links, routes, traffic control and (ethtool_netlink.py) NICs.
 
-By hand, for what libraries do not have (RED with Wlog 0, netem in nanoseconds, several requests in one system call), and
-because importing one takes longer than all of a point's requests (docs/adr/0008).  A socket is opened
+It is written by hand for what libraries do not have (RED with Wlog 0, netem in nanoseconds, several requests in one
+system call), and because importing one takes longer than all requests of a point (docs/adr/0008).  A socket is opened
 per use, so every call acts on the network namespace of the calling thread.
 
 Sources: include/uapi/linux/{netlink,rtnetlink,if_link}.h.
