@@ -12,7 +12,7 @@ import grpc
 import pytest
 from testctl.testbeds import pki
 from testctl.testbeds.agents import new_stub
-from testctl.testbeds.inventory_file import Station
+from testctl.testbeds.inventory_file import Machine
 from testctl.testbeds.mtls import open_channel, read_keys
 from testctl_agent.engine.auth import requests
 from testctl_agent.wire import agent_pb2 as pb
@@ -81,7 +81,7 @@ def test_the_controllers_are_not(caller: Caller) -> None:
 
 @pytest.mark.parametrize(("name", "place"), [("beta", "ours"), ("alpha", "theirs")])
 def test_the_controller_refuses_whom_it_did_not_ask_for(folder: Path, listen: str, name: str, place: str) -> None:
-    with open_channel(Station(name, "host", listen), read_keys(folder / place)) as channel:
+    with open_channel(Machine(name, "host", listen), read_keys(folder / place)) as channel:
         with pytest.raises(grpc.RpcError) as refused:
             new_stub(channel).Describe(pb.DescribeRequest(), timeout=20)
         assert refused.value.code() == grpc.StatusCode.UNAVAILABLE

@@ -279,7 +279,7 @@ def test_counters_that_are_not_there() -> None:
         _trex_astf.summary([], {}, {})
     with pytest.raises(RpcError) as refused:
         decode(b'{"jsonrpc": "2.0", "id": 1, "error": "no"}', "ping", 1)
-    assert refused.value.said == "no"
+    assert refused.value.message == "no"
 
 
 def test_without_pyzmq_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

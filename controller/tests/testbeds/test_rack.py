@@ -108,7 +108,7 @@ def test_no_cable_no_place() -> None:
 
 
 def test_too_many_hosts() -> None:
-    with pytest.raises(PlanError, match=r"it wants 3 host\(s\) and 1 switch\(es\).*the rack has 2 host"):
+    with pytest.raises(PlanError, match=r"it needs 3 host\(s\) and 1 switch\(es\).*the rack has 2 host"):
         place(load_topology("star"), rack())
 
 

@@ -107,8 +107,8 @@ def load_program(kind: int, name: str, code: bytes) -> int:
         try:
             return _bpf(_PROG_LOAD, head + with_log + tail, "")[0]
         except TestbedError:
-            said = log.value.decode(errors="replace").strip().splitlines()[-4:]
-            raise TestbedError(f"load BPF program {name}{first}; {' / '.join(said) or 'no log'}") from first
+            lines = log.value.decode(errors="replace").strip().splitlines()[-4:]
+            raise TestbedError(f"load BPF program {name}{first}; {' / '.join(lines) or 'no log'}") from first
 
 
 def program_maps(program_id: int) -> list[int]:

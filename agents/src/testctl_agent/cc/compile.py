@@ -78,7 +78,7 @@ def built(source: Path, name: str, target: Target, what: str) -> Path:
     return made
 
 
-def _words(said: str) -> str:
+def _words(output: str) -> str:
     """The compiler's error lines, without its notes."""
-    lines = [line.strip() for line in said.splitlines() if "error:" in line]
-    return "\n".join(lines[:8]) or said
+    lines = [line.strip() for line in output.splitlines() if "error:" in line]
+    return "\n".join(lines[:8]) or output

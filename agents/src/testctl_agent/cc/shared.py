@@ -87,10 +87,10 @@ def allow(name: str, state: Path = STATE) -> None:
     """Allow every namespace to use what this process has acquired as its default.  Raises Unavailable."""
     lock = _held[name]
     with _gate(state):
-        said = _said(lock)
+        record = _said(lock)
         try:
             if name not in _allowed():
-                _remember(lock, said | {"allowed": True})
+                _remember(lock, record | {"allowed": True})
                 _allow(name, True)
         except OSError as error:
             raise Unavailable(
@@ -151,11 +151,11 @@ def _remove_unused(state: Path) -> list[str]:
 
 
 def _take_back(file: Path, lock: int) -> None:
-    said = _said(lock)
-    if said.get("allowed"):
+    record = _said(lock)
+    if record.get("allowed"):
         with suppress(OSError):  # it is gone, and with it that it was allowed
             _allow(file.name, False)
-    if said.get("source"):
+    if record.get("source"):
         unregister_struct_ops(file.name)
     file.unlink()
     os.close(lock)
@@ -163,9 +163,9 @@ def _take_back(file: Path, lock: int) -> None:
 
 def _register(name: str, lock: int) -> None:
     """Register it unless it is registered; the file is written first."""
-    said, source = _said(lock), source_of(name)
+    record, source = _said(lock), source_of(name)
     if name in available():
-        if source and said.get("source") not in (None, _key(source)):
+        if source and record.get("source") not in (None, _key(source)):
             raise TestbedError(f"{name}: another version of {source} is in use by a run that goes on; wait for its end")
         return
     if source is None:
@@ -185,13 +185,13 @@ def _key(source: Path) -> str:
 
 def _said(lock: int) -> dict[str, object]:
     """The content of a lock file: what was done for its users."""
-    said: dict[str, object] = json.loads(os.pread(lock, _BYTES, 0) or b"{}")
-    return said
+    record: dict[str, object] = json.loads(os.pread(lock, _BYTES, 0) or b"{}")
+    return record
 
 
-def _remember(lock: int, said: Mapping[str, object]) -> None:
+def _remember(lock: int, record: Mapping[str, object]) -> None:
     """Write the lock file in one write, which a kill does not interrupt."""
-    os.pwrite(lock, json.dumps(said).encode().ljust(_BYTES), 0)
+    os.pwrite(lock, json.dumps(record).encode().ljust(_BYTES), 0)
 
 
 @contextmanager

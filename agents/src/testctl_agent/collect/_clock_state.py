@@ -34,18 +34,20 @@ class ClockState:
     tried: tuple[str, ...] = ()
 
 
-def chrony(said: str) -> ClockState:
+def chrony(output: str) -> ClockState:
     """From `chronyc -c tracking`; the bound is |offset| + root dispersion + root delay / 2 (chronyc(1), tracking).
 
     TestbedError when the text is not that.
     """
-    fields = said.strip().split(",")
+    fields = output.strip().split(",")
     try:
         if len(fields) != _TRACKING_FIELDS:
             raise ValueError(f"{len(fields)} fields")
         slow_s, delay_s, dispersion_s = float(fields[4]), float(fields[10]), float(fields[11])
     except ValueError as error:
-        raise TestbedError(f"chronyc tracking: want {_TRACKING_FIELDS} fields, numbers; got {said[:200]!r}") from error
+        raise TestbedError(
+            f"chronyc tracking: want {_TRACKING_FIELDS} fields, numbers; got {output[:200]!r}"
+        ) from error
     return ClockState(
         source="chrony",
         synchronised=fields[13] != "Not synchronised",
@@ -55,15 +57,15 @@ def chrony(said: str) -> ClockState:
     )
 
 
-def ptp(said: str) -> ClockState:
+def ptp(output: str) -> ClockState:
     """From `pmc -u -b 0 "GET CURRENT_DATA_SET"`: the bound is |offset| + path delay, because the path may be fully
     asymmetric.
 
     Raises TestbedError if no clock replied.
     """
-    found = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", said, re.M))
+    found = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", output, re.M))
     if len(found) != 3:
-        raise TestbedError(f"pmc: want offsetFromMaster and meanPathDelay; got {said.strip()[:200]!r}")
+        raise TestbedError(f"pmc: want offsetFromMaster and meanPathDelay; got {output.strip()[:200]!r}")
     offset, delay = float(found["offsetFromMaster"]), float(found["meanPathDelay"])
     return ClockState("ptp", found["stepsRemoved"] != "0", round(offset), round(abs(offset) + abs(delay)))
 

@@ -50,7 +50,7 @@ def argv(options: Mapping[str, Value]) -> list[str]:
     ]  # fmt: skip
 
 
-def counts(said: str, device: str) -> Result:
+def counts(printed: str, device: str) -> Result:
     """{"captured", "received", "dropped"} from tcpdump's last messages.  Raises TestbedError unless all packets were
     written.
 
@@ -58,9 +58,9 @@ def counts(said: str, device: str) -> Result:
     """
     found = {}
     for name, pattern in _COUNTS.items():
-        numbers = pattern.findall(said)
+        numbers = pattern.findall(printed)
         if not numbers:
-            raise TestbedError(f"capture: tcpdump did not say how many packets were {name}: {said}")
+            raise TestbedError(f"capture: tcpdump did not say how many packets were {name}: {printed}")
         found[name] = int(numbers[-1])
     if found["dropped"]:
         raise TestbedError(f"capture: {found['dropped']} of {found['received']} packets were dropped by the kernel")
@@ -73,10 +73,10 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     if why := unavailable():
         raise TestbedError(f"capture: {why}")
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         if code != 0:
-            raise TestbedError(f"capture: tcpdump: exit {code}: {said or 'no output'}")
-        return counts(said, str(options.get("device", "eth0")))
+            raise TestbedError(f"capture: tcpdump: exit {code}: {printed or 'no output'}")
+        return counts(printed, str(options.get("device", "eth0")))
 
     return ProgramTask(
         name=NAME, argv=argv(options), workdir=workdir, read=read, outputs=files(options),

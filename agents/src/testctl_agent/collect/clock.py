@@ -132,8 +132,8 @@ def _result(exchanges: list[Exchange], asked: int, whom: str) -> Result:
         found = estimate(exchanges)
     except ValueError as error:
         raise TestbedError(f"the clocks were set while they were compared: {error}") from error
-    said = {"collector": NAME, "side": "client", "source": "packets", "lost": asked - len(exchanges)}
-    return said | asdict(found) | {"state": asdict(clock_state())}
+    result = {"collector": NAME, "side": "client", "source": "packets", "lost": asked - len(exchanges)}
+    return result | asdict(found) | {"state": asdict(clock_state())}
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:

@@ -103,9 +103,9 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
         raise TestbedError(f"{NAME}: {why}")
     trace = BpfTrace()
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         if code != 0:
-            raise TestbedError(f"{NAME}: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"{NAME}: exit {code}: {printed or 'no output'}")
         return {"records": (workdir / FILE).stat().st_size // EVENT_BYTES}
 
     argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]

@@ -32,9 +32,9 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     if why := tgen.unavailable():
         raise TestbedError(f"tcp_info: {why}")
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         if code != 0:
-            raise TestbedError(f"tcp_info: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"tcp_info: exit {code}: {printed or 'no output'}")
         return {"bytes": (workdir / FILE).stat().st_size}
 
     return ProgramTask(

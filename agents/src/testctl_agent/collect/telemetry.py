@@ -91,9 +91,9 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         ring = load.map_info(maps[_RING]).id
     layout, record_bytes = testbed_object.record_layout()
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         if code != 0:
-            raise TestbedError(f"telemetry: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"telemetry: exit {code}: {printed or 'no output'}")
         return {
             "layout": layout,
             "records": (workdir / FILE).stat().st_size // record_bytes,

@@ -40,10 +40,10 @@ def _serve(spec: dict[str, Any]) -> int:
     private_mounts()
     mount("proc", "/proc")
     waiting = {}
-    for said in spec["agents"]:
-        config = AgentConfig.from_json(said["config"])
-        place = functools.partial(_enter, said["namespace"])
-        waiting[config.name] = forked_agent(config, said["address"], place)
+    for one in spec["agents"]:
+        config = AgentConfig.from_json(one["config"])
+        place = functools.partial(_enter, one["namespace"])
+        waiting[config.name] = forked_agent(config, one["address"], place)
     for name, (_, ready) in waiting.items():
         if not os.read(ready, 1):
             sys.stderr.write(f"agent {name} ended before it listened\n")

@@ -139,6 +139,6 @@ class Tasks:
         self._over.clear()
         failed: list[str] = []
         with suppress(FileNotFoundError):
-            shutil.rmtree(self.folder, onerror=lambda _, path, said: failed.append(f"{path}: {said[1]}"))
+            shutil.rmtree(self.folder, onerror=lambda _, path, raised: failed.append(f"{path}: {raised[1]}"))
         if failed and self.folder.exists():
             raise TestbedError(f"{self._who}: files of a lease are not removed: {failed[0]}")

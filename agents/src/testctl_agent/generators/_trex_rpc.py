@@ -22,10 +22,10 @@ _AGAIN_S = 0.3
 class RpcError(TestbedError):
     """The server refused a request; `code` is JSON-RPC's number, the text is the server's message."""
 
-    def __init__(self, method: str, code: int, said: str) -> None:
-        super().__init__(f"{method}: {said} ({code})")
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"{method}: {message} ({code})")
         self.code = code
-        self.said = said
+        self.message = message
 
 
 def unavailable() -> str:
@@ -48,20 +48,20 @@ def decode(data: bytes, method: str, number: int) -> Any:
     Raises RpcError with the server's message, and TestbedError for data that is not the reply to this request.
     """
     try:
-        said = json.loads(data)
+        reply = json.loads(data)
     except ValueError as error:
         raise TestbedError(f"{method}: want JSON; got {data[:200]!r}") from error
-    if isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    if not isinstance(said, dict) or said.get("jsonrpc") != "2.0" or not {"result", "error"} & said.keys():
+    if isinstance(reply, list) and len(reply) == 1:
+        reply = reply[0]
+    if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or not {"result", "error"} & reply.keys():
         raise TestbedError(f"{method}: want an answer of JSON-RPC 2.0; got {data[:200]!r}")
-    if (refused := said.get("error")) is not None:
+    if (refused := reply.get("error")) is not None:
         fields = refused if isinstance(refused, dict) else {"message": str(refused)}
         words = [str(fields[name]) for name in ("message", "specific_err") if fields.get(name)]
         raise RpcError(method, int(fields.get("code", 0)), ": ".join(words) or "it did not say why")
-    if said.get("id") != number:
-        raise TestbedError(f"{method}: want the answer to request {number}; got that to {said.get('id')!r}")
-    return said["result"]
+    if reply.get("id") != number:
+        raise TestbedError(f"{method}: want the answer to request {number}; got that to {reply.get('id')!r}")
+    return reply["result"]
 
 
 class Client:
@@ -108,7 +108,7 @@ class Client:
         try:
             return self._ended(method, params, end)
         except RpcError as error:
-            raise RpcError(f"trex {self.where}: {method}", error.code, error.said) from error
+            raise RpcError(f"trex {self.where}: {method}", error.code, error.message) from error
 
     def _ended(self, method: str, params: dict[str, Any], end: float) -> Any:
         while True:
@@ -139,7 +139,7 @@ class Client:
 
 def _ticket(error: RpcError) -> int:
     """The ticket number for the result of work in progress: the last word of the error."""
-    words = error.said.split()
+    words = error.message.split()
     if not words or not words[-1].isdigit():
         raise error
     return int(words[-1])

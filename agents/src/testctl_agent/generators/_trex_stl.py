@@ -83,8 +83,8 @@ def summary(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def _count(said: Mapping[str, Any], key: str) -> int:
-    own = (said.get("flow_stats") or {}).get(str(STREAM), {})
+def _count(counters: Mapping[str, Any], key: str) -> int:
+    own = (counters.get("flow_stats") or {}).get(str(STREAM), {})
     return int(sum(own.get(key, {}).values()))
 
 

@@ -131,15 +131,15 @@ def parse(text: str, side: Side) -> Result:
     `intervals` and the sums are unchanged under "iperf3".
     """
     try:
-        said: dict[str, Any] = json.loads(text)
+        printed: dict[str, Any] = json.loads(text)
     except ValueError as error:
         raise TestbedError(f"iperf3 {side}: want JSON; got {text[:200]!r}") from error
-    if said.get("error"):
-        raise TestbedError(f"iperf3 {side}: {said['error']}")
-    sockets = {c["socket"]: c for c in said["start"]["connected"]}
-    sends = (side == "client") != bool(said["start"]["test_start"]["reverse"])
+    if printed.get("error"):
+        raise TestbedError(f"iperf3 {side}: {printed['error']}")
+    sockets = {c["socket"]: c for c in printed["start"]["connected"]}
+    sends = (side == "client") != bool(printed["start"]["test_start"]["reverse"])
     connections = []
-    for number, stream in enumerate(said["end"]["streams"]):
+    for number, stream in enumerate(printed["end"]["streams"]):
         own = sockets.get(stream["sender"]["socket"], {})
         connections.append(
             {
@@ -154,7 +154,7 @@ def parse(text: str, side: Side) -> Result:
         )
     role = "sender" if sends else "receiver"
     found: Result = {"generator": NAME, "side": side, "role": role, "error": None, "connections": connections}
-    return found | {"bytes": tgen.moved(found), "iperf3": said}
+    return found | {"bytes": tgen.moved(found), "iperf3": printed}
 
 
 def result(workdir: Path, side: Side) -> Result:
@@ -169,13 +169,13 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     if reasons:
         raise TestbedError(f"iperf3 {side}: {'; '.join(reasons)}")
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         text = (workdir / "stdout.txt").read_text(encoding="utf-8")
         if code != 0 and not text:
-            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"iperf3 {side}: exit {code}: {printed or 'no output'}")
         found = parse(text, side)
         if code != 0:
-            raise TestbedError(f"iperf3 {side}: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"iperf3 {side}: exit {code}: {printed or 'no output'}")
         return found
 
     port = int(need(options, "server_port", NAME))

@@ -118,9 +118,9 @@ class _Client:
             request = Message(_REQUEST, backward, self.token, self.number)
             if not sent(self.sock, request.packed(forward - HEADERS[self.sock.family]), self.to):
                 return False
-            said = self._await(self.number)
-            if said is not None:
-                return said
+            arrived = self._await(self.number)
+            if arrived is not None:
+                return arrived
         return False
 
     def _await(self, number: int) -> bool | None:

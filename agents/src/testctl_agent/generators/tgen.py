@@ -105,10 +105,10 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
     if reasons := refuses(options):
         raise TestbedError(f"{NAME}: {'; '.join(reasons)}")
 
-    def read(code: int, said: str) -> Result:
+    def read(code: int, printed: str) -> Result:
         found = result(workdir, side) if (workdir / "result.json").exists() else {}
         if code != 0 or not found:
-            raise TestbedError(f"tgen {side}: exit {code}: {said or 'no output'}")
+            raise TestbedError(f"tgen {side}: exit {code}: {printed or 'no output'}")
         return found
 
     return ProgramTask(

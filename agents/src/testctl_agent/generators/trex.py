@@ -117,12 +117,12 @@ def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
     kind, wanted = _kind(options), load(options)
 
     def work(running: Running) -> Result:
-        said: Result = {"generator": NAME, "side": side, "error": None, "kind": kind, "connections": []}
+        outcome: Result = {"generator": NAME, "side": side, "error": None, "kind": kind, "connections": []}
         if side == "server":
-            return said
+            return outcome
         where = str(options.get("trex_server", "127.0.0.1")), int(options.get("trex_rpc_port", PORT))
         with Client(*where) as client:
             mode: Mode = (_trex_astf.Stateful if kind == "astf" else _trex_stl.Stateless)(client, wanted)
-            return said | {"trex": drive(mode, wanted, int(options.get("start_ns", 0)), running)}
+            return outcome | {"trex": drive(mode, wanted, int(options.get("start_ns", 0)), running)}
 
     return ThreadTask(f"{NAME} {side}", work, ready_s=_READY_S)

@@ -43,8 +43,8 @@ _IFLA_MTU = 4
 class NetlinkError(TestbedError):
     """The kernel refused a request; `errno` is its number, the text its own words."""
 
-    def __init__(self, errno: int, said: str) -> None:
-        super().__init__(f"{os.strerror(errno)}: {said}" if said else os.strerror(errno))
+    def __init__(self, errno: int, message: str) -> None:
+        super().__init__(f"{os.strerror(errno)}: {message}" if message else os.strerror(errno))
         self.errno = errno
 
 
@@ -168,8 +168,8 @@ def _refuse(kind: int, flags: int, body: bytes) -> None:
     if code >= 0:
         return
     tail = 4 + _HEADER.size if kind == _NLMSG_ERROR else 4
-    said = parse(body[tail:]).get(_NLMSGERR_ATTR_MSG, b"") if flags & _NLM_F_ACK_TLVS else b""
-    raise NetlinkError(-code, string(said))
+    message = parse(body[tail:]).get(_NLMSGERR_ATTR_MSG, b"") if flags & _NLM_F_ACK_TLVS else b""
+    raise NetlinkError(-code, string(message))
 
 
 def index(device: str) -> int:

@@ -43,8 +43,8 @@ class Node:
 
     def cannot(self, what: str) -> NoReturn:
         """Refuse what is right P4, but is not translated."""
-        said = f"{self.fragment}: " if self.fragment else ""
-        raise ProgramError(f"{self.where}: {said}can't be translated: {what}")
+        place = f"{self.fragment}: " if self.fragment else ""
+        raise ProgramError(f"{self.where}: {place}can't be translated: {what}")
 
     def _wrong(self, want: str) -> NoReturn:
         shown = repr(self.value) if isinstance(self.value, str | int | float | bool) else type(self.value).__name__

@@ -26,8 +26,8 @@ def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:
     except subprocess.TimeoutExpired as error:
         raise TestbedError(f"{' '.join(argv)}: did not end within {timeout_s:g} s") from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip() or "no output"
-        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {said}")
+        output = (done.stderr or done.stdout).strip() or "no output"
+        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {output}")
     return done.stdout
 
 

@@ -160,8 +160,8 @@ class ProgramTask:
                 self._pipe = -1
         announced = self._heard.decode(errors="replace") if self._announces("stderr") else ""
         path = self.workdir / "stderr.txt"
-        said = announced or (path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
-        return said.strip()[-_MAX_WORDS:]
+        printed = announced or (path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
+        return printed.strip()[-_MAX_WORDS:]
 
     def _announces(self, stream: str) -> bool:
         return self.announcement is not None and self.announcement.stream == stream
@@ -169,10 +169,10 @@ class ProgramTask:
     def result(self) -> Result:
         if self._process is None or not self.poll():
             raise TestbedError(f"{self.name}: has not {'started' if self._process is None else 'ended'}")
-        said = self._said()
+        printed = self._said()
         if self._killed:
-            raise TestbedError(f"{self.name}: did not end within {END_S:g} s of being asked to: {said}")
-        return self.read(self._process.returncode, said)
+            raise TestbedError(f"{self.name}: did not end within {END_S:g} s of being asked to: {printed}")
+        return self.read(self._process.returncode, printed)
 
     def files(self) -> list[str]:
         """The outputs there are by now."""

@@ -47,26 +47,26 @@ def aa(
     bed = choose(testbed, [check.point], jobs=check.jobs[-1])
     progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
     try:
-        said, place = run_check(plan, bed, check, results, progress)
+        measured, place = run_check(plan, bed, check, results, progress)
     except KeyboardInterrupt:
         interrupted(bed)
         print("interrupted; nothing is kept", file=sys.stderr)
         sys.exit(INTERRUPTED)
     if as_json:
-        print(json.dumps(said, indent=1))
+        print(json.dumps(measured, indent=1))
     else:
-        _print(said, place)
+        _print(measured, place)
 
 
-def _print(said: dict[str, Any], place: Path) -> None:
-    print(f"alone, {said['repeat']} times:")
-    for name, one in said["alone"].items():
+def _print(measured: dict[str, Any], place: Path) -> None:
+    print(f"alone, {measured['repeat']} times:")
+    for name, one in measured["alone"].items():
         low, high = one["cv_95"]
         print(f"  {name}: mean {one['mean']:.6g}, varies by {one['cv']:.2%} (95 %: {low:.2%} to {high:.2%})")
-    for jobs, level in said["beside"].items():
+    for jobs, level in measured["beside"].items():
         verdict = ("yes" if level["may"] else "no") + ("" if level["sure"] else ", but the interval leaves it open")
         print(f"{jobs} at once: {verdict}: {level['why']}")
-    print(f"at most {said['most_at_once']} at once\nnoise  {place / 'noise.json'}")
+    print(f"at most {measured['most_at_once']} at once\nnoise  {place / 'noise.json'}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -17,12 +17,12 @@ EXIT = 3
 def sentence(error: Exception) -> str:
     """What happened where, and the file that has the traceback."""
     where = traceback.extract_tb(error.__traceback__)[-1]
-    said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]} ({where.filename}:{where.lineno})"
+    summary = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]} ({where.filename}:{where.lineno})"
     text = "".join(traceback.format_exception(error))
     try:
-        return f"{said}; the traceback is in {_written(text)}"
+        return f"{summary}; the traceback is in {_written(text)}"
     except OSError as failure:
-        return f"{said}; its traceback can't be written ({failure.strerror}):\n{text}"
+        return f"{summary}; its traceback can't be written ({failure.strerror}):\n{text}"
 
 
 def _written(text: str) -> Path:

@@ -53,8 +53,8 @@ def compare(
     for run in (*a[1:], *b):
         check_alike(a[0], run, across_plans)
     found = _compared(a, b, metric or [], least / 100, seed)
-    said = verdicts_of(found, uri_of(second))
-    write_verdicts(said, {"junit": junit, "sarif": sarif, "markdown": markdown})
+    verdicts = verdicts_of(found, uri_of(second))
+    write_verdicts(verdicts, {"junit": junit, "sarif": sarif, "markdown": markdown})
     _print(found, everything, as_json)
     sys.exit(1 if found.worse or (strict and found.differs) else 0)
 

@@ -42,13 +42,13 @@ def history(
         print(f"passed over: {words}", file=sys.stderr)
     lines = trends(found, metric, flow, runs, seed)
     if as_json:
-        said = {
+        document = {
             "plan": name,
             "testbed": bed,
             "runs": [run.to_json() for run in found],
             "trends": [one.to_json() for one in lines],
         }
-        print(json.dumps(said, indent=1))
+        print(json.dumps(document, indent=1))
     else:
         print_history(name, found, lines, bool(metric), runs)
 

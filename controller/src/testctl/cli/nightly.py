@@ -99,11 +99,11 @@ def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path 
     since = last.run.name if last else ""
     if like is not None:
         run = load_run(like)
-        said = run.summary.get(KEY)
-        if not said:
+        entry = run.summary.get(KEY)
+        if not entry:
             raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
         chosen = like_run(plan, run)
-        return chosen, TimeBudget(chosen, said["budget_s"], said["jobs"], said["capacity"], since, timed=False)
+        return chosen, TimeBudget(chosen, entry["budget_s"], entry["jobs"], entry["capacity"], since, timed=False)
     capacity = last.capacity(budget_s, jobs) if last else None
     chosen = schedule(plan, capacity, last.first if last else ())
     if not chosen.points or cost_ms(chosen.points[0]) > 1000 * budget_s:
@@ -145,16 +145,16 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
 def _print_coverage(now: Run, console: Console) -> None:
     from testctl.nightly import KEY
 
-    said = now.summary[KEY]
+    entry = now.summary[KEY]
     words = {1: "values", 2: "pairs of values", 3: "triples of values"}
     console.print(
-        f"\n{len(now.points)} of {len(now.points) + len(said['not_run'])} points in {said['took_s'] / 60:.1f} min of a"
-        f" budget of {said['budget_s'] / 60:g} min; ended by {said['ended_by']}"
+        f"\n{len(now.points)} of {len(now.points) + len(entry['not_run'])} points in {entry['took_s'] / 60:.1f} min of"
+        f" a budget of {entry['budget_s'] / 60:g} min; ended by {entry['ended_by']}"
     )
-    for one in said["coverage"]:
+    for one in entry["coverage"]:
         sampled = ", from a sample" if one["sampled"] else ""
         console.print(f"covers {one['covered']} of {one['feasible']} {words[one['strength']]}{sampled}")
-    gaps = said["missing_pairs"]
+    gaps = entry["missing_pairs"]
     for gap in gaps[:GAPS_SHOWN]:
         console.print(f"  {' with '.join(gap['of'])}: {gap['covered']} of {gap['feasible']} pairs")
     if len(gaps) > GAPS_SHOWN:

@@ -37,11 +37,11 @@ class Unknown(Exception):
         return "not known"
 
 
-def _exception(kind: Any, said: Any, *_: Any) -> BaseException:
+def _exception(kind: Any, text: Any, *_: Any) -> BaseException:
     """An exception with its text, without its traceback."""
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         kind = Unknown
-    given = said.get("args", ()) if isinstance(said, dict) else said
+    given = text.get("args", ()) if isinstance(text, dict) else text
     found: BaseException = kind(*(one for one in given if isinstance(one, str | int | BaseException)))
     return found
 

@@ -276,14 +276,18 @@ def _check_workers(client: Client, address: str, testbed: Bed) -> None:
         if not isinstance(answer, bytes):
             wrong.append(f"{worker}: it can't import testctl: {answer!r}")
             continue
-        said = from_bytes(Fitness, answer)
-        if (said.version, said.code, said.python) != (mine.version, mine.code, mine.python):
-            wrong.append(f"{worker}: want {_words(mine)}; got {_words(said)}")
-        elif said.problem:
-            wrong.append(f"{worker}: {said.problem}")
+        worker_fitness = from_bytes(Fitness, answer)
+        if (worker_fitness.version, worker_fitness.code, worker_fitness.python) != (
+            mine.version,
+            mine.code,
+            mine.python,
+        ):
+            wrong.append(f"{worker}: want {_words(mine)}; got {_words(worker_fitness)}")
+        elif worker_fitness.problem:
+            wrong.append(f"{worker}: {worker_fitness.problem}")
     if wrong:
         raise TestbedError(f"--cluster {address}: not every worker can run this\n  " + "\n  ".join(wrong))
 
 
-def _words(said: Fitness) -> str:
-    return f"testctl {said.version} (code {said.code}) on Python {said.python}"
+def _words(worker_fitness: Fitness) -> str:
+    return f"testctl {worker_fitness.version} (code {worker_fitness.code}) on Python {worker_fitness.python}"

@@ -71,9 +71,9 @@ class OddAnswer(TestbedError):
     """A worker's reply is invalid."""
 
 
-def to_bytes(said: Parcel | Fitness) -> bytes:
+def to_bytes(reply: Parcel | Fitness) -> bytes:
     """A worker's reply as JSON, so that no pickle is needed."""
-    return json.dumps(asdict(said)).encode()
+    return json.dumps(asdict(reply)).encode()
 
 
 def from_bytes(kind: type[Said], data: object) -> Said:
@@ -180,13 +180,13 @@ def unpack(archive: Path, directory: Path, point_id: str) -> str:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
         raise OddAnswer(f"want an archive of a point: {error}") from error
     try:
-        said = read_json(directory / layout.VERDICT, shapes.VERDICT)
+        reply = read_json(directory / layout.VERDICT, shapes.VERDICT)
         asked = read_json(directory / layout.POINT, shapes.POINT)
     except PlanError as error:
         raise OddAnswer(str(error)) from error
-    if (said["id"], asked.get("id")) != (point_id, point_id) or said["verdict"] not in layout.VERDICTS:
-        raise OddAnswer(f"want point {point_id}; got {said['verdict']!r} of {said['id']!r} and {asked.get('id')!r}")
-    return str(said["verdict"])
+    if (reply["id"], asked.get("id")) != (point_id, point_id) or reply["verdict"] not in layout.VERDICTS:
+        raise OddAnswer(f"want point {point_id}; got {reply['verdict']!r} of {reply['id']!r} and {asked.get('id')!r}")
+    return str(reply["verdict"])
 
 
 def sha256_of(path: Path) -> str:

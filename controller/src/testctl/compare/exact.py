@@ -36,8 +36,8 @@ class Difference:
     @property
     def direction(self) -> Direction:
         """worse if the verdict or any metric is worse, else better if any is better."""
-        said = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
-        return "worse" if "worse" in said else "better" if "better" in said else "other"
+        directions = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
+        return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -24,12 +24,12 @@ def uri_of(run: Path) -> str:
     return plan.as_uri() if plan.is_absolute() else quote(plan.as_posix())
 
 
-def write_verdicts(said: Verdicts, wanted: Mapping[str, Path | None]) -> None:
+def write_verdicts(judged: Verdicts, wanted: Mapping[str, Path | None]) -> None:
     """Write the selected formats, {format: file}.  Raises PlanError if a file can't be written."""
     for form, path in wanted.items():
         if path is None:
             continue
         try:
-            path.write_text(FORMS[form](said), encoding="utf-8")
+            path.write_text(FORMS[form](judged), encoding="utf-8")
         except OSError as error:
             raise PlanError(f"--{form} {path}: can't write it: {error.strerror}") from error

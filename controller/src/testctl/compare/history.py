@@ -111,18 +111,18 @@ def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
         if path.parent.is_symlink() or path.parent.name.endswith(layout.IN_PROGRESS):
             continue
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            yield str(said["plan"]), _past_run(path.parent.name, said)
+            document = json.loads(path.read_text(encoding="utf-8"))
+            yield str(document["plan"]), _past_run(path.parent.name, document)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             damaged.append(f"{path}: {error!r}")
 
 
-def _past_run(name: str, said: Mapping[str, Any]) -> PastRun:
-    versions = said.get("versions", {})
+def _past_run(name: str, document: Mapping[str, Any]) -> PastRun:
+    versions = document.get("versions", {})
     kernels = ", ".join(map(str, versions.get("kernels", {}).values()))
-    bed = str(said.get("testbed", LAB))
-    points = tuple(point for point in said["points"] if bed == LAB or "reused_from" not in point)
-    return PastRun(name, str(said["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
+    bed = str(document.get("testbed", LAB))
+    points = tuple(point for point in document["points"] if bed == LAB or "reused_from" not in point)
+    return PastRun(name, str(document["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
 
 
 def trends(

@@ -13,21 +13,21 @@ _UNFIT = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAGS = {"fail": "failure", "error": "error", "skip": "skipped"}
 
 
-def junit(said: Verdicts) -> str:
+def junit(judged: Verdicts) -> str:
     """The file's text.  Equal points are one case, so that their number is kept."""
-    same = [Case("same", f"{said.same} points are the same", "pass")] if said.same else []
-    cases = (*same, *said.cases)
+    same = [Case("same", f"{judged.same} points are the same", "pass")] if judged.same else []
+    cases = (*same, *judged.cases)
     counts = {
         "tests": str(len(cases)),
-        "failures": str(said.count("fail")),
-        "errors": str(said.count("error")),
-        "skipped": str(said.count("skip")),
+        "failures": str(judged.count("fail")),
+        "errors": str(judged.count("error")),
+        "skipped": str(judged.count("skip")),
         "time": f"{sum(case.wall_s for case in cases):.3f}",
     }
-    root = ET.Element("testsuites", {"name": _fit(said.title)} | counts)
-    suite = ET.SubElement(root, "testsuite", {"name": _fit(said.title)} | counts)
+    root = ET.Element("testsuites", {"name": _fit(judged.title)} | counts)
+    suite = ET.SubElement(root, "testsuite", {"name": _fit(judged.title)} | counts)
     for case in cases:
-        _case(suite, case, said.title)
+        _case(suite, case, judged.title)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -10,11 +10,16 @@ MAX = 200
 _ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
-def markdown(said: Verdicts) -> str:
+def markdown(judged: Verdicts) -> str:
     """The file's text: a verdict, counts, and the findings, worst first."""
-    bad = said.count("fail", "error")
-    lines = [f"# {_cell(said.title)}", "", f"**{'worse' if bad else 'nothing is worse'}**: {_cell(said.summary)}", ""]
-    found = [(case, finding) for case in said.cases for finding in case.findings]
+    bad = judged.count("fail", "error")
+    lines = [
+        f"# {_cell(judged.title)}",
+        "",
+        f"**{'worse' if bad else 'nothing is worse'}**: {_cell(judged.summary)}",
+        "",
+    ]
+    found = [(case, finding) for case in judged.cases for finding in case.findings]
     found.sort(key=lambda one: _ORDER[one[1].direction])
     if found:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]

@@ -22,16 +22,16 @@ _HELP = {
 }
 
 
-def sarif(said: Verdicts) -> str:
+def sarif(judged: Verdicts) -> str:
     """The file's text."""
-    findings = [(case, finding) for case in said.cases for finding in case.findings]
+    findings = [(case, finding) for case in judged.cases for finding in case.findings]
     rules = sorted({finding.rule for _, finding in findings})
     run = {
         "tool": {"driver": {"name": "testctl", "rules": [_rule(name) for name in rules]}},
-        "automationDetails": {"id": said.title},
+        "automationDetails": {"id": judged.title},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(said, case, finding, rules.index(finding.rule)) for case, finding in findings],
-        "properties": {"summary": said.summary},
+        "results": [_result(judged, case, finding, rules.index(finding.rule)) for case, finding in findings],
+        "properties": {"summary": judged.summary},
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
@@ -42,7 +42,7 @@ def _rule(name: str) -> dict[str, Any]:
     return {"id": name, "shortDescription": {"text": text}}
 
 
-def _result(said: Verdicts, case: Case, finding: Finding, rule: int) -> dict[str, Any]:
+def _result(judged: Verdicts, case: Case, finding: Finding, rule: int) -> dict[str, Any]:
     point = "/".join(part for part in (case.id, finding.flow) if part)
     place = f"{case.id} {finding.flow} {finding.rule}"
     return {
@@ -52,7 +52,7 @@ def _result(said: Verdicts, case: Case, finding: Finding, rule: int) -> dict[str
         "message": {"text": f"{case.name}: {finding.text}"},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": said.plan}, "region": {"startLine": 1}},
+                "physicalLocation": {"artifactLocation": {"uri": judged.plan}, "region": {"startLine": 1}},
                 "logicalLocations": [{"fullyQualifiedName": point, "kind": "object"}],
             }
         ],

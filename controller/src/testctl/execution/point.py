@@ -65,9 +65,9 @@ def bounded(reason: str) -> str:
 
 def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
     where = traceback.extract_tb(error.__traceback__)[-1]
-    said = str(error).partition("\n")[0][:200]
+    text = str(error).partition("\n")[0][:200]
     reason = (
-        f"a bug, or an agent's odd answer: {type(error).__name__}: {said} ({Path(where.filename).name}:{where.lineno})"
+        f"a bug, or an agent's odd answer: {type(error).__name__}: {text} ({Path(where.filename).name}:{where.lineno})"
     )
     return PointResult(
         point=point.to_json(),

@@ -55,23 +55,23 @@ def read_credentials(file: Path) -> Credentials:
             mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
             if mode != 0o600:
                 raise PlanError(f"{file}: want credentials that only their owner can read, mode 0600; got {mode:04o}")
-            said = yaml.safe_load(opened)
+            given = yaml.safe_load(opened)
     except OSError as error:
         raise PlanError(f"{file}: can't read the credentials: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError):
         # The parser's words would quote the file.
         raise PlanError(f"{file}: want YAML with token, or user and password; it can't be parsed") from None
-    if not isinstance(said, dict) or not set(said) <= set(VARIABLES):
+    if not isinstance(given, dict) or not set(given) <= set(VARIABLES):
         raise PlanError(f"{file}: want YAML with token, or user and password, and nothing else")
-    return _checked(str(file), {name: str(value) for name, value in said.items()})
+    return _checked(str(file), {name: str(value) for name, value in given.items()})
 
 
-def _checked(where: str, said: Mapping[str, str]) -> Credentials:
-    made = Credentials(**said)
+def _checked(where: str, given: Mapping[str, str]) -> Credentials:
+    made = Credentials(**given)
     if made.token and (made.user or made.password):
         raise PlanError(f"{where}: want a token, or a user and a password; got both")
     if made.password and not made.user:
         raise PlanError(f"{where}: want a user with the password; got none")
-    if any(not value.isprintable() for value in said.values()):
+    if any(not value.isprintable() for value in given.values()):
         raise PlanError(f"{where}: want a token, user and password without control characters")
     return made

@@ -34,13 +34,13 @@ def run_tags(run: Run) -> dict[str, str]:
 
 def summary_lines(run: Run) -> Iterator[str]:
     """The run, its expectations, its points and their metrics: all of summary.json that is a number or a verdict."""
-    time_ns, tags, said = started_ns(run), run_tags(run), run.summary
-    counts = {name: float(count) for name, count in said["counts"].items()}
-    versions = said.get("versions", {})
-    fields: dict[str, Value] = {"points": len(said["points"]), **counts, "wall_s": said["wall_s"]}
-    texts = {"digest": said["digest"], "commit": versions.get("commit"), "reproduce": said.get("reproduce")}
+    time_ns, tags, content = started_ns(run), run_tags(run), run.summary
+    counts = {name: float(count) for name, count in content["counts"].items()}
+    versions = content.get("versions", {})
+    fields: dict[str, Value] = {"points": len(content["points"]), **counts, "wall_s": content["wall_s"]}
+    texts = {"digest": content["digest"], "commit": versions.get("commit"), "reproduce": content.get("reproduce")}
     yield from _some(line(head("runs", tags), {**fields, **texts}, time_ns))
-    for found in said.get("expectations", ()):
+    for found in content.get("expectations", ()):
         more = {"expectation": tag(found["name"]), "verdict": found["verdict"]}
         fields = {"points": len(found["points"]), "failed": float(found["verdict"] == "fail")}
         yield from _some(line(head("expectations", tags | more), {**fields, "detail": found.get("detail")}, time_ns))

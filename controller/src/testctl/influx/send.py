@@ -107,8 +107,8 @@ class Server:
 
 def _retry_after_s(answer: httpx.Response) -> float:
     """Seconds that a server asks for; a date or nonsense is 0."""
-    said = answer.headers.get("retry-after", "")
-    return float(said) if said.isdecimal() else 0.0
+    value = answer.headers.get("retry-after", "")
+    return float(value) if value.isdecimal() else 0.0
 
 
 def _said(answer: httpx.Response) -> str:

@@ -48,12 +48,12 @@ def _take(cpu: int, held: ExitStack) -> bool:
 def _thread(cpu: int, sys: Path) -> int:
     """The index of a processor among the threads of its core, from 0."""
     try:
-        said = (sys / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text(encoding="ascii")
+        text = (sys / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text(encoding="ascii")
     except OSError:
         return 0
     siblings = [
         number
-        for first, last in re.findall(r"(\d+)(?:-(\d+))?", said)
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", text)
         for number in range(int(first), int(last or first) + 1)
     ]
     return siblings.index(cpu) if cpu in siblings else 0

@@ -151,9 +151,9 @@ def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
         process.wait()
         raise
     if process.returncode != 0:
-        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        first = next((line for line in said if "error:" in line or "undefined reference" in line), said[-1])
-        raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(said[-12:]))
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        first = next((line for line in lines if "error:" in line or "undefined reference" in line), lines[-1])
+        raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(lines[-12:]))
     progress(f"build kernel {name}", STEPS, STEPS)
 
 

@@ -173,7 +173,7 @@ def _text(log: Path) -> str:
 
 
 def _words(log: Path) -> str:
-    said = _text(log).strip().splitlines()
-    if not said:
+    lines = _text(log).strip().splitlines()
+    if not lines:
         return "; it printed nothing"
-    return "; its last output:\n  " + "\n  ".join(said[-LAST_WORDS:])
+    return "; its last output:\n  " + "\n  ".join(lines[-LAST_WORDS:])

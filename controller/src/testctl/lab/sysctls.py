@@ -77,9 +77,9 @@ def _asked(kernel: Kernel) -> set[str]:
         process = start(argv, log=log, env={"TMPDIR": name, "HOME": name, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
         if not wait(process, _BOOT_S):
             end(process)
-        said = log.read_text(encoding="utf-8", errors="replace")
-    lines = said.replace("\r", "").splitlines()
+        output = log.read_text(encoding="utf-8", errors="replace")
+    lines = output.replace("\r", "").splitlines()
     if _BEGIN not in lines or _END not in lines:
-        raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {said[-300:]}")
+        raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {output[-300:]}")
     listed = lines[lines.index(_BEGIN) + 1 : lines.index(_END)]
     return {line.replace("/", ".") for line in listed if line.startswith("net/")}

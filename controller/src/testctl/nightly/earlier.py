@@ -35,10 +35,10 @@ class LastRun:
 
     def capacity(self, budget_s: float, jobs: int) -> int:
         """Cost units that the budget holds with so many jobs, by what the last run says."""
-        said = self.run.summary[KEY]
-        if (said["budget_s"], said["jobs"]) == (budget_s, jobs):
-            return int(said["capacity"])
-        return int(said["capacity"] * (budget_s / said["budget_s"]) * (jobs / said["jobs"]))
+        entry = self.run.summary[KEY]
+        if (entry["budget_s"], entry["jobs"]) == (budget_s, jobs):
+            return int(entry["capacity"])
+        return int(entry["capacity"] * (budget_s / entry["budget_s"]) * (jobs / entry["jobs"]))
 
 
 def nightly_runs(results: Path, plan: str) -> list[Path]:
@@ -48,10 +48,10 @@ def nightly_runs(results: Path, plan: str) -> list[Path]:
         if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():
             continue
         try:
-            said = read_json(path / SUMMARY)
+            entry = read_json(path / SUMMARY)
         except PlanError:
             continue
-        if said.get("plan") == plan and isinstance(said.get(KEY), Mapping):
+        if entry.get("plan") == plan and isinstance(entry.get(KEY), Mapping):
             found.append(path)
     return found
 

@@ -87,7 +87,7 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
         with progress:
             rounds = _rounds(bed, check, place / WORK, progress)
         clear_work(place / WORK)
-        said = {
+        document = {
             "plan": plan.name,
             "testbed": plan.testbed,
             "started": started.isoformat(timespec="seconds"),
@@ -97,12 +97,12 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
             **judged(check, rounds),
         }
         with naming_path(place, "what was measured is lost"):
-            write_json(place / noise.FILE, said)
+            write_json(place / noise.FILE, document)
     except BaseException:
         clear_work(place / WORK)
         shutil.rmtree(place, ignore_errors=True)
         raise
-    return said, place
+    return document, place
 
 
 def _rounds(bed: Bed, check: Check, work: Path, progress: Progress) -> dict[int, list[list[Sample]]]:

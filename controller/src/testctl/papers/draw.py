@@ -113,8 +113,10 @@ def _words(axes: Axes, claims: Sequence[Claim], numeric: bool) -> None:
             ours = f"ours {show_ours(claim)}" + (f", {difference}" if difference else "")
             axes.text(right, row + 0.2, shorten(ours, 44, placeholder="…"), fontsize=9, va="center", color=SOFT)
         else:
-            said = wrap(show_published(claim), 78)[:1]
-            axes.text(right, row - 0.17, f"paper: {said[0] if said else ''}", fontsize=9.5, va="center", color=_INK)
+            wrapped = wrap(show_published(claim), 78)[:1]
+            axes.text(
+                right, row - 0.17, f"paper: {wrapped[0] if wrapped else ''}", fontsize=9.5, va="center", color=_INK
+            )
             ours = shorten(f"ours: {show_ours(claim)}{show_want(claim)} · {show_metric_of(claim)}", 92, placeholder="…")
             axes.text(right, row + 0.2, ours, fontsize=9, va="center", color=SOFT)
 

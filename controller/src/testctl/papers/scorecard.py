@@ -46,29 +46,29 @@ class Scorecard:
     @property
     def broken(self) -> list[str]:
         """Points that are broken or invalid, and expectations that can't be judged."""
-        said = []
+        lines = []
         for run in self.runs:
             plan = run.summary["plan"]
             points = [f"{plan}: point {p.id} is {p.verdict}: {p.reason}" for p in run.points if p.verdict in _BROKEN]
-            said += points or [
+            lines += points or [
                 f"{plan}: {e['name']}: {e['detail']}"
                 for e in run.summary.get("expectations", [])
                 if e["verdict"] in _BROKEN
             ]
-        return said
+        return lines
 
     @property
     def open(self) -> list[str]:
         """Claims without a verdict or a reason, and failed expectations of the plans."""
-        said = [f"{claim.plan}: {claim.claim}: {claim.open}" for claim in self.claims if claim.open]
+        lines = [f"{claim.plan}: {claim.claim}: {claim.open}" for claim in self.claims if claim.open]
         for run in self.runs:
             properties = {claim.claim for claim in claims_of(run) if not claim.numeric}
-            said += [
+            lines += [
                 f"{run.summary['plan']}: {e['name']}: {e['detail']}"
                 for e in run.summary.get("expectations", [])
                 if e["verdict"] == "fail" and e["name"] not in properties
             ]
-        return said
+        return lines
 
     @property
     def exit_code(self) -> int:

@@ -99,7 +99,7 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
     were skipped never count.
     """
     judge = Judge(plan, results)
-    held = {said.name: said for said in expectations}
+    held = {judged.name: judged for judged in expectations}
     claims = []
     for expectation in plan.expectations:
         if (paper := expectation.paper) is None:
@@ -111,9 +111,9 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
         if not points:
             verdict, found = "not measured", "no point of this run meets its `when`"
         elif isinstance(paper.published, str):
-            said = held[expectation.name]
-            verdict = _OF_PROPERTY.get(said.verdict, "not measured")
-            found = said.detail
+            judged = held[expectation.name]
+            verdict = _OF_PROPERTY.get(judged.verdict, "not measured")
+            found = judged.detail
         else:
             within = paper.within
             verdict, difference, found = _compare(paper, paper.published, ours, missing)
@@ -153,15 +153,15 @@ def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) ->
     skipped: list[str] = []
     measured = 0
     for point in points:
-        said = judge.measured(point.id)
-        if said.verdict in ("pass", "fail"):
+        judged = judge.measured(point.id)
+        if judged.verdict in ("pass", "fail"):
             found, lacking = _at(judge, expectation, point)
             values += found
             missing += lacking
             measured += bool(found)
         else:
-            why = f": {said.reason}" if said.reason else ""
-            (skipped if said.verdict == "skip" else missing).append(f"point {point.id} is {said.verdict}{why}")
+            why = f": {judged.reason}" if judged.reason else ""
+            (skipped if judged.verdict == "skip" else missing).append(f"point {point.id} is {judged.verdict}{why}")
     words = [value for value in values if isinstance(value, str)]
     numbers = [value for value in values if not isinstance(value, str)]
     ours = Ours(text=_shown_words(words), points=measured, selected=len(points))

@@ -189,14 +189,14 @@ def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence
 
 def _shared(plan: Plan, basis: Sequence[Point], found: Sequence[Point]) -> list[str]:
     """Values whose points are all among `basis`, where other points are not."""
-    said: list[str] = []
+    verdicts: list[str] = []
     for index, assignment in enumerate(plan.assignments if len(basis) < len(found) else ()):
         for level, text in enumerate(assignment.texts):
             mine = [point for point in basis if point.levels[index] == level]
             there = sum(point.levels[index] == level for point in found)
             if 1 < len(mine) == there < len(found):
-                said.append(f"all {there} with {assignment.key}={text}")
-    return said
+                verdicts.append(f"all {there} with {assignment.key}={text}")
+    return verdicts
 
 
 def in_words(plan: Plan, point: Point) -> str:
@@ -228,10 +228,10 @@ class Judge:
         if measured.verdict not in ("pass", "fail"):
             why = f": {measured.reason}" if measured.reason else ""
             return _Finding(point.id, measured.verdict, f"point {point.id} is {measured.verdict}{why}")
-        said = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
+        verdicts = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
         order: tuple[Verdict, ...] = ("fail", "invalid")
         for verdict in order:
-            mine = [(text, gap) for of_flow, text, gap in said if of_flow == verdict]
+            mine = [(text, gap) for of_flow, text, gap in verdicts if of_flow == verdict]
             if mine:
                 words, gap = max(mine, key=lambda one: one[1])
                 text = f"{expectation.name}: {'; '.join(text for text, _ in mine)}"

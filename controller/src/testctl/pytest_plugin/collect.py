@@ -192,15 +192,15 @@ class PointItem(PlanItem):
 
     def setup(self) -> None:
         try:
-            said = self.run.judged(self.point)
+            outcome = self.run.judged(self.point)
         except TestctlError as error:
-            said = PointVerdict("broken", str(error), self.point.id)
-        if said.verdict == "skip":
-            pytest.skip(said.reason)
-        self.user_properties.append(("verdict", said.verdict))
-        if said.verdict in ("broken", "invalid"):
-            pytest.fail(f"{said.verdict}: {said.reason}", pytrace=False)
-        self._reason = said.reason
+            outcome = PointVerdict("broken", str(error), self.point.id)
+        if outcome.verdict == "skip":
+            pytest.skip(outcome.reason)
+        self.user_properties.append(("verdict", outcome.verdict))
+        if outcome.verdict in ("broken", "invalid"):
+            pytest.fail(f"{outcome.verdict}: {outcome.reason}", pytrace=False)
+        self._reason = outcome.reason
 
     def runtest(self) -> None:
         if self._reason:
@@ -214,14 +214,14 @@ class ClaimItem(PlanItem):
 
     def setup(self) -> None:
         try:
-            said = self.run.claimed(self.expectation)
+            outcome = self.run.claimed(self.expectation)
         except TestctlError as error:
-            said = ExpectationVerdict(self.expectation.name, "broken", str(error), ())
-        if said.verdict == "skip":
-            pytest.skip(said.detail)
-        if said.verdict in ("broken", "invalid"):
-            pytest.fail(f"{said.name}: {said.verdict}: {said.detail}", pytrace=False)
-        self._said = said
+            outcome = ExpectationVerdict(self.expectation.name, "broken", str(error), ())
+        if outcome.verdict == "skip":
+            pytest.skip(outcome.detail)
+        if outcome.verdict in ("broken", "invalid"):
+            pytest.fail(f"{outcome.name}: {outcome.verdict}: {outcome.detail}", pytrace=False)
+        self._said = outcome
 
     def runtest(self) -> None:
         if self._said.verdict == "fail":

@@ -66,12 +66,12 @@ def read_tcp_events(files: Mapping[str, Path], point: PointSpec, outcome: Outcom
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []
     for number, where in enumerate(wheres):
-        said = outcome.result_of(where, "tcp_events")
-        events = _events(files[where], said, where, notes)
+        result = outcome.result_of(where, "tcp_events")
+        events = _events(files[where], result, where, notes)
         flow, conn = flows.of_ports(events["local_port"], events["remote_port"])
         events, conn, flow = events[flow >= 0], conn[flow >= 0], flow[flow >= 0]
         columns = _columns(events, flows.by_port[events["remote_port"]] == flow)
-        columns["time_ns"] += int(said.get("clock_offset_ns", 0)) - t0_ns
+        columns["time_ns"] += int(result.get("clock_offset_ns", 0)) - t0_ns
         parts.append(columns | {"flow": flow, "conn": conn, "where": np.full(len(events), number, np.int16)})
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(joined["time_ns"], kind="stable")
@@ -89,15 +89,15 @@ def read_tcp_events(files: Mapping[str, Path], point: PointSpec, outcome: Outcom
     return pa.table(columns_of, schema=TCP_EVENTS), notes
 
 
-def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -> Array:
+def _events(path: Path, result: Mapping[str, Any], where: str, notes: list[str]) -> Array:
     """The events of a file, whole ones only; what is missing is noted."""
-    kind = LAYOUTS.get(said.get("layout", 0))
+    kind = LAYOUTS.get(result.get("layout", 0))
     if kind is None:
         ours = ", ".join(map(str, LAYOUTS))
-        raise RecordsError(path, f"want events of layout {ours}; the collector has {said.get('layout', 'nothing')}")
+        raise RecordsError(path, f"want events of layout {ours}; the collector has {result.get('layout', 'nothing')}")
     events, cut = read_records(path, kind)
     count = len(events)
-    written = int(said.get("records", count))
+    written = int(result.get("records", count))
     if count > written:
         raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as reported; got {count}")
     for field, known in (("kind", len(KINDS)), ("state", len(TCP_STATES))):
@@ -107,7 +107,7 @@ def _events(path: Path, said: Mapping[str, Any], where: str, notes: list[str]) -
             raise RecordsError(path, f"want a {field} below {known}; got {events[field][odd[0]]}", at)
     if count < written or cut:
         notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
-    if lost := int(said.get("lost", 0)):
+    if lost := int(result.get("lost", 0)):
         notes.append(f"{where}: tcp_events lacks {lost} packets or events: no buffer space, or not reported")
     return events
 

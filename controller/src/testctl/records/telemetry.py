@@ -69,16 +69,16 @@ class Telemetry:
         return len(self.fields["flow"])
 
 
-def read_telemetry(path: Path, said: Mapping[str, Any]) -> Telemetry:
+def read_telemetry(path: Path, result: Mapping[str, Any]) -> Telemetry:
     """The records of a file.  Raises RecordsError: no layout, a field that is missing, a count that is not so."""
-    kind = _record(path, said.get("layout"))
+    kind = _record(path, result.get("layout"))
     records, cut = read_records(path, kind)
-    written = said.get("records", len(records))
+    written = result.get("records", len(records))
     if len(records) != written:
         got = f"want {written} records of {kind.itemsize} bytes, as reported; got {len(records)}"
         raise RecordsError(path, got)
     fields = {name: np.ascontiguousarray(records[name]) for name in kind.names or ()}
-    return Telemetry(fields, int(said.get("clock_offset_ns", 0)), int(said.get("lost", 0)), cut)
+    return Telemetry(fields, int(result.get("clock_offset_ns", 0)), int(result.get("lost", 0)), cut)
 
 
 def _record(path: Path, layout: Any) -> np.dtype[Any]:
@@ -142,10 +142,10 @@ def _left_ns(chosen: Mapping[str, Array], offset_ns: int) -> Ints:
 
 def _fates(chosen: Mapping[str, Array]) -> Array:
     """What happened to each packet, as FATES numbers it: not what was asked."""
-    verdict, said = chosen["verdict"], chosen["fate"].astype(np.uint8)
+    verdict, result = chosen["verdict"], chosen["fate"].astype(np.uint8)
     marked = (chosen["ecn_out"] & 3 == CE) & (chosen["ecn_in"] & 3 != CE)
-    fate = np.where((said == _MARK) & ~marked & (chosen["ecn_in"] & 3 != CE), np.uint8(0), said)
-    fate = np.where((verdict == SENT) & marked & (said == 0), np.uint8(_BY_QUEUE), fate)
-    dropped = np.where(np.isin(said, _DROPS), said, np.uint8(_ASTRAY))
+    fate = np.where((result == _MARK) & ~marked & (chosen["ecn_in"] & 3 != CE), np.uint8(0), result)
+    fate = np.where((verdict == SENT) & marked & (result == 0), np.uint8(_BY_QUEUE), fate)
+    dropped = np.where(np.isin(result, _DROPS), result, np.uint8(_ASTRAY))
     fate = np.where(verdict != SENT, dropped, fate)
     return np.asarray(np.where(verdict == FULL_BUFFER, np.uint8(_BY_BUFFER), fate), np.uint8)

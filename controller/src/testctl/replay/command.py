@@ -71,15 +71,15 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
 
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
     """What determines the records beside the point, and is not what the run had."""
-    said = CodeKey.parse(found.verdict_file.code_key).differences(CodeKey.parse(key))
-    if said:
+    changes = CodeKey.parse(found.verdict_file.code_key).differences(CodeKey.parse(key))
+    if changes:
         here, there = collect_versions(), run.versions
-        said += [
+        changes += [
             f"{name} {there.get(name)} then, {here.get(name)} now"
             for name in ("commit", "testctl", "testctl_agent", "python")
             if there.get(name) != here.get(name)
         ]
-    return tuple(said)
+    return tuple(changes)
 
 
 def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: RunWriter) -> tuple[Run, list[Path]]:

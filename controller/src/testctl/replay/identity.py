@@ -60,8 +60,8 @@ class Identity:
         return self.digests[0] == self.digests[1]
 
     def words(self) -> str:
-        said = ", ".join(f"{rows} rows of {table}" for table, rows in self.compared.items())
-        return said + (f" (not the packets at {' and '.join(self.left_out)})" if self.left_out else "")
+        text = ", ".join(f"{rows} rows of {table}" for table, rows in self.compared.items())
+        return text + (f" (not the packets at {' and '.join(self.left_out)})" if self.left_out else "")
 
 
 def identity(before: Records, digest: str, after: Records) -> Identity:

@@ -138,12 +138,12 @@ def lines(run: Run) -> list[str]:
         for found in point.fates:
             key = (str(found["switch"]), str(found["rule"]))
             by_rule.setdefault(key, []).append((int(found["happened"]), int(found["asked"])))
-    said = []
+    texts = []
     for (switch, rule), counts in list(by_rule.items())[:MAX_RULES]:
         least, most = min(counts), max(counts)
         amount = f"{least[0]} of {least[1]}" + (f" to {most[0]} of {most[1]}" if most != least else "")
         often = f", {len(counts)} times" if len(counts) > 1 else ""
-        said.append(f"{switch}: {shorten(rule)}: {amount} packets{often}")
+        texts.append(f"{switch}: {shorten(rule)}: {amount} packets{often}")
     if len(by_rule) > MAX_RULES:
-        said.append(f"and {len(by_rule) - MAX_RULES} more rules")
-    return said
+        texts.append(f"and {len(by_rule) - MAX_RULES} more rules")
+    return texts

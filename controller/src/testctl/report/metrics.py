@@ -94,8 +94,8 @@ def columns(
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
     shown = {column.metric for column in found}
     several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
-    said = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
-    for metric in dict.fromkeys(str(item.get("metric", "")) for item in said if isinstance(item, Mapping)):
+    entries = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
+    for metric in dict.fromkeys(str(item.get("metric", "")) for item in entries if isinstance(item, Mapping)):
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
     return found

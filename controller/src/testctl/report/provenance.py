@@ -60,9 +60,9 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "noise", f"not measured {where}: testctl aa PLAN --testbed {testbed}{alone}"
         return
     when = f"{noise['plan']}, {noise['started']}, {noise['repeat']} times alone"
-    for metric, said in noise["alone"].items():
-        low, high = said["cv_95"]
-        spread = f"varies by {said['cv']:.2%} of its mean (95 %: {low:.2%} to {high:.2%})"
+    for metric, resumed_entry in noise["alone"].items():
+        low, high = resumed_entry["cv_95"]
+        spread = f"varies by {resumed_entry['cv']:.2%} of its mean (95 %: {low:.2%} to {high:.2%})"
         yield "noise", f"{metric} {spread} where nothing was changed ({when})"
     most, jobs = int(noise["most_at_once"]), int(summary.get("jobs", 1))
     yield "noise", f"at most {most} at once without more of it" + (f"; this run had {jobs}" if jobs > most else "")
@@ -73,15 +73,15 @@ __all__ = ["lines"]
 
 def _resumed(summary: Mapping[str, Any]) -> list[str]:
     """Which points are from earlier runs (execution/resume.py); nothing for a run that was not resumed."""
-    said = summary.get("resumed")
-    if not isinstance(said, Mapping):
+    resumed_entry = summary.get("resumed")
+    if not isinstance(resumed_entry, Mapping):
         return []
-    reused, again = said.get("reused") or {}, said.get("run_again") or []
+    reused, again = resumed_entry.get("reused") or {}, resumed_entry.get("run_again") or []
     total = len(summary.get("points", []))
     found = [f"{sum(reused.values())} of {total} points are from earlier runs, checked: " + _counted(reused)]
     if not reused:
         found = [f"none of {total} points is from an earlier run"]
-    if computed := said.get("computed_again"):
+    if computed := resumed_entry.get("computed_again"):
         found.append(f"metrics of {len(computed)} of them were computed again from their records, by the code of now")
     reasons = Counter(f"{one['why']} ({one['run']})" for one in again)
     found += [f"{count} run again: {why}" for why, count in reasons.most_common()]

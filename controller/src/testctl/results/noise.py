@@ -26,12 +26,12 @@ def newest(results: Path, testbed: str) -> dict[str, Any] | None:
     found: dict[str, Any] | None = None
     for path in results.glob(f"*/{FILE}"):
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if not isinstance(said, dict) or any(name not in said for name in NEEDED):
+        if not isinstance(document, dict) or any(name not in document for name in NEEDED):
             continue
-        mine = (said["machine"], said["testbed"]) == (machine(), testbed)
-        if mine and (found is None or said["started"] > found["started"]):
-            found = said
+        mine = (document["machine"], document["testbed"]) == (machine(), testbed)
+        if mine and (found is None or document["started"] > found["started"]):
+            found = document
     return found

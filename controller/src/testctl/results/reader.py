@@ -161,8 +161,8 @@ class Run:
     @property
     def digest(self) -> str:
         """The run's digest, of summary.json or of the points so far."""
-        said = self.summary.get("digest")
-        return str(said) if said else layout.run_digest((point.id, point.digest) for point in self.points)
+        data = self.summary.get("digest")
+        return str(data) if data else layout.run_digest((point.id, point.digest) for point in self.points)
 
     def point(self, start: str) -> RunPoint:
         """The point whose id starts so.  Raises PlanError: none, or more than one."""
@@ -201,12 +201,12 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
 
     asked: the point of the plan at hand, which saves reading it
     """
-    said = read_json(path / layout.VERDICT, shapes.VERDICT)
+    data = read_json(path / layout.VERDICT, shapes.VERDICT)
     point = read_json(path / layout.POINT, shapes.POINT) if asked is None else vars(asked)
-    if said["id"] != path.name or said["verdict"] not in layout.VERDICTS:
-        raise PlanError(f"{path}: want the verdict of point {path.name}; got {said['verdict']!r} of {said['id']!r}")
+    if data["id"] != path.name or data["verdict"] not in layout.VERDICTS:
+        raise PlanError(f"{path}: want the verdict of point {path.name}; got {data['verdict']!r} of {data['id']!r}")
     try:
-        file = VerdictFile.from_json(said)
+        file = VerdictFile.from_json(data)
         return RunPoint(
             path=path,
             id=file.id,

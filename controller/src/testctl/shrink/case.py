@@ -83,10 +83,10 @@ def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> 
     """The expectation to shrink by, and its place in the plan's list."""
     about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
     judge = Judge(plan, {point.id: point.measured for point in run.points})
-    said = {i: judge.one(e, point).verdict for i, e in about}
+    verdicts = {i: judge.one(e, point).verdict for i, e in about}
     if not asked:
         for number, chosen in about:
-            if said[number] == wanted and chosen.quantifier == "every":
+            if verdicts[number] == wanted and chosen.quantifier == "every":
                 return chosen, number
         hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
         raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
@@ -95,9 +95,9 @@ def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> 
             continue
         if chosen.quantifier == "some":
             raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
-        if said.get(number) == wanted:
+        if verdicts.get(number) == wanted:
             return chosen, number
-        is_so = f"it is {said[number]} there" if number in said else "it is not about that point"
+        is_so = f"it is {verdicts[number]} there" if number in verdicts else "it is not about that point"
         raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
     known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
     raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {asked!r}")

@@ -68,9 +68,11 @@ def prepare(case: Case, directory: Path) -> None:
     """Make the directory, or take one that an earlier search of this point left."""
     report = directory / REPORT
     if report.exists():
-        said = read_json(report)
-        if (said.get("run"), said.get("point")) != (case.run.name, case.point.id):
-            raise PlanError(f"{directory}: is of a search of point {said.get('point')} of {said.get('run')}")
+        report_json = read_json(report)
+        if (report_json.get("run"), report_json.get("point")) != (case.run.name, case.point.id):
+            raise PlanError(
+                f"{directory}: is of a search of point {report_json.get('point')} of {report_json.get('run')}"
+            )
     elif directory.exists() and any(item.name != CANDIDATES for item in directory.iterdir()):
         raise PlanError(f"{directory}: want a new directory, or one of an earlier search; got one with something in it")
     shutil.rmtree(directory / CANDIDATES / ".work", ignore_errors=True)  # what a killed search left

@@ -41,11 +41,11 @@ def search(case: Case, trials: Trials, found: Found, probes: int, width: int) ->
     found.stage = "the smallest set"
 
     def fails(batch: list[Tuples]) -> list[bool]:
-        said = trials([_with(case, found.kept, part) for part in batch])
-        for trial in said:
+        trials_made = trials([_with(case, found.kept, part) for part in batch])
+        for trial in trials_made:
             if trial.stays and len(trial.tuples) < len(found.smallest):
                 found.smallest = trial.tuples
-        return [trial.stays for trial in said]
+        return [trial.stays for trial in trials_made]
 
     needed = drive(ddmin(free, width), fails)
     found.smallest = _with(case, found.kept, needed)
@@ -98,12 +98,12 @@ def _all(found: Found, trials: Trials, width: int, searches: Mapping[Tuple3, Ask
     answers: dict[Tuple3, Trial | None] = dict.fromkeys(searches)
     while answers:
         for item, answer in answers.items():
-            said = _step(searches[item], answer)
-            if isinstance(said, Matter):
-                found.matters[item] = said
+            trials_made = _step(searches[item], answer)
+            if isinstance(trials_made, Matter):
+                found.matters[item] = trials_made
                 asked.pop(item, None)
             else:
-                asked[item] = said
+                asked[item] = trials_made
         now = list(asked)[:width]
         answers = dict(zip(now, trials([asked[item] for item in now]), strict=True)) if now else {}
 

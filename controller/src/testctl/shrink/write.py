@@ -68,30 +68,30 @@ def write(case: Case, found: Found, trials: Trials, directory: Path) -> Path:
 
 def ranges(matter: Matter) -> str:
     """What is known of a tuple's other values, in words."""
-    said = []
+    texts = []
     if matter.least and matter.least != matter.most:
-        said.append(f"stays from {matter.least} to {matter.most}")
+        texts.append(f"stays from {matter.least} to {matter.most}")
     elif matter.least:
-        said.append(f"stays at {matter.least} alone" if matter.below and matter.above else f"stays at {matter.least}")
+        texts.append(f"stays at {matter.least} alone" if matter.below and matter.above else f"stays at {matter.least}")
     if matter.least:
         cant = {probe.value for probe in matter.probes if probe.answer == "unclear"}
         edges = [edge for edge in (matter.below, matter.above) if edge and edge not in cant]
-        said += [f"goes at {' and '.join(edges)}"] if edges else []
+        texts += [f"goes at {' and '.join(edges)}"] if edges else []
     else:
         by: dict[str, list[str]] = {}
         for probe in matter.probes:
             by.setdefault(probe.answer, []).append(probe.value)
-        said += [f"{answer} at {', '.join(by[answer])}" for answer in ("stays", "goes") if answer in by]
+        texts += [f"{answer} at {', '.join(by[answer])}" for answer in ("stays", "goes") if answer in by]
     unclear = [probe.value for probe in matter.probes if probe.answer == "unclear"]
     if unclear:
-        said.append(f"can't be run or judged at {', '.join(unclear)}")
+        texts.append(f"can't be run or judged at {', '.join(unclear)}")
     if matter.least and matter.probes:
-        said.append(f"tried {', '.join(probe.value for probe in matter.probes)}")
+        texts.append(f"tried {', '.join(probe.value for probe in matter.probes)}")
     if matter.without == "unclear":
-        said.append("can't be run or judged without it")
+        texts.append("can't be run or judged without it")
     if not matter.needed and matter.matters:
-        said.append("it is the default")
-    return "; ".join(said)
+        texts.append("it is the default")
+    return "; ".join(texts)
 
 
 def print_found(case: Case, found: Found, trials: Trials, plan: Path, console: Console) -> None:
@@ -126,9 +126,9 @@ def _of(item: Tuple3, matters: Mapping[Tuple3, Matter], kept: Mapping[Tuple3, st
 def _idle(matter: Matter) -> str:
     if matter.default and matter.default != matter.item[2]:
         return f"the same with its default, {matter.default}"
-    said = ["its default"] if matter.default else []
+    texts = ["its default"] if matter.default else []
     if matter.probes:
-        said.append(ranges(matter))
+        texts.append(ranges(matter))
     else:
-        said.append("no other value was tried")
-    return "; ".join(said)
+        texts.append("no other value was tried")
+    return "; ".join(texts)

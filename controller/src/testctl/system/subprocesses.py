@@ -27,8 +27,8 @@ def run(argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: P
     except subprocess.TimeoutExpired as error:
         raise TestbedError(f"{argv[0]}: did not end within {timeout_s:g} s") from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip() or "no output"
-        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {said}")
+        output = (done.stderr or done.stdout).strip() or "no output"
+        raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {output}")
     return done.stdout
 
 

@@ -74,21 +74,21 @@ def explain(who: str, error: grpc.RpcError | ValueError) -> str:
     """A failed call in words: what, where, and what to do about it (ValueError: the channel is closed)."""
     if isinstance(error, ValueError):
         return f"{who}: {error}"
-    said = said_by(error)
+    text = said_by(error)
     code = error.code()
     if code is grpc.StatusCode.UNAVAILABLE:
-        if any(words in said.lower() for words in DISTRUST):
+        if any(words in text.lower() for words in DISTRUST):
             return (
-                f"{who}: no mutual trust: {said}; want certificates of one authority, in date, each with its own name"
+                f"{who}: no mutual trust: {text}; want certificates of one authority, in date, each with its own name"
             )
-        return f"{who}: not reachable: {said}; is the host up, and its agent (systemctl status testctl-agent)?"
+        return f"{who}: not reachable: {text}; is the host up, and its agent (systemctl status testctl-agent)?"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return f"{who}: did not answer in time"
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return (
-            f"{who}: its agent is of another version ({said}); deploy it again: ansible-playbook playbooks/deploy.yml"
+            f"{who}: its agent is of another version ({text}); deploy it again: ansible-playbook playbooks/deploy.yml"
         )
-    return f"{who}: {said}"
+    return f"{who}: {text}"
 
 
 def below(directory: Path, file: str, what: str) -> Path:

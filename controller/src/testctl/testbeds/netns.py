@@ -206,7 +206,7 @@ def _await_ready(process: Process, ready: Path, log: Path) -> None:
     while not ready.exists():
         ended = process.poll() is not None
         if ended or time.monotonic() > deadline:
-            said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
             what = "the agents ended" if ended else f"the agents did not listen within {READY_S:g} s"
-            raise TestbedError(f"{what}: " + ("\n  ".join(said) or "no output"))
+            raise TestbedError(f"{what}: " + ("\n  ".join(lines) or "no output"))
         time.sleep(POLL_S)

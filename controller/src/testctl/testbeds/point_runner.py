@@ -121,8 +121,8 @@ class PointRun:
     def _attest(self) -> dict[str, Facts]:
         if not self._time.attests:
             return {}
-        said = self._agents.all("Attest", {name: pb.AttestRequest() for name in self._agents.stubs})
-        return {name: dict(reply.facts) for name, reply in said.items()}
+        actual = self._agents.all("Attest", {name: pb.AttestRequest() for name in self._agents.stubs})
+        return {name: dict(reply.facts) for name, reply in actual.items()}
 
     def _settings(self) -> dict[str, list[pb.Setting]]:
         """The state parameters of the point, by agent."""
@@ -139,11 +139,11 @@ class PointRun:
         for name, collectors in self._point.collect.items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
-        for name, said in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
-            missing = {(c.entity, c.parameter): c.missing for c in said.capabilities if c.missing}
-            self.outcome.entities[name] = Entity(said.kind)
-            self.outcome.kernel = said.kernel
-            self.outcome.notes |= {f"{name}: {key}": text for key, text in said.notes.items()}
+        for name, actual in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
+            missing = {(c.entity, c.parameter): c.missing for c in actual.capabilities if c.missing}
+            self.outcome.entities[name] = Entity(actual.kind)
+            self.outcome.kernel = actual.kernel
+            self.outcome.notes |= {f"{name}: {key}": text for key, text in actual.notes.items()}
             for what in wanted[name]:
                 if what in missing:
                     lacking.setdefault(missing[what], []).append(", ".join(what))
@@ -281,9 +281,9 @@ def result_of(who: str, text: str, name: str) -> dict[str, Any]:
     return result
 
 
-def unlike(asked: Iterable[pb.Setting], said: Iterable[pb.Setting]) -> str:
+def unlike(asked: Iterable[pb.Setting], actual: Iterable[pb.Setting]) -> str:
     """What an agent says to have set that is not what was asked, in words; "" when all is."""
-    found = {(one.entity, one.parameter): from_wire(one.value) for one in said}
+    found = {(one.entity, one.parameter): from_wire(one.value) for one in actual}
     for one in asked:
         want = from_wire(one.value)
         got = found.get((one.entity, one.parameter))

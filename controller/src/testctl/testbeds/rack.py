@@ -61,8 +61,8 @@ class InventoryTestbed:
         topologies = {_key(point): point.topology for point in points}
         placements = {key: place(topology, rack) for key, topology in topologies.items()}
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
-        said = check(rack, list(used.values()))
-        told = sorted((name, one.version, one.kernel, one.kind) for name, one in said.items())
+        description = check(rack, list(used.values()))
+        told = sorted((name, one.version, one.kernel, one.kind) for name, one in description.items())
         return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
 
     def code_key(self, point: Point) -> str:
@@ -142,7 +142,7 @@ def _described(machine: Machine, keys: Keys) -> pb.Description | str:
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
-            said: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
+            description: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
             facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
             request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
             token = stub.Acquire(request, timeout=CONNECT_S).token
@@ -150,18 +150,18 @@ def _described(machine: Machine, keys: Keys) -> pb.Description | str:
         except grpc.RpcError as error:
             return explain(str(machine), error)
     for what, want, got in (
-        ("name", machine.name, said.name),
-        ("kind", machine.kind, said.kind),
-        ("version of the agent", version(), said.version),
+        ("name", machine.name, description.name),
+        ("kind", machine.kind, description.kind),
+        ("version of the agent", version(), description.version),
     ):
         if want != got:
             return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
-    return lacking_device(machine, facts) or said
+    return lacking_device(machine, facts) or description
 
 
 def lacking_device(machine: Machine, facts: Mapping[str, str]) -> str:
     """The error for a device of the inventory that a machine does not attest, or can't read; "" if there is none."""
-    there = {fact.split()[1]: said for fact, said in sorted(facts.items()) if fact.startswith("link ")}
+    there = {fact.split()[1]: description for fact, description in sorted(facts.items()) if fact.startswith("link ")}
     for device in (machine.device, *machine.ports.values()):
         if device and device not in there:
             return f"{machine}: device: want {device}; got {', '.join(there)}; is the inventory that of the deployment?"

@@ -107,6 +107,6 @@ class SimpleSwitch:
         except OSError as error:
             raise DriverError(f"BMv2's Thrift server at {self.host}:{self.port}: {name}: {error}") from error
         if kind != _REPLY or fields.keys() - {0}:
-            said = next((value for key, value in fields.items() if key), fields)
-            raise DriverError(f"BMv2: {name} was refused: {said!r}")
+            exception = next((value for key, value in fields.items() if key), fields)
+            raise DriverError(f"BMv2: {name} was refused: {exception!r}")
         return fields.get(0)

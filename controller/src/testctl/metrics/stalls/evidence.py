@@ -244,9 +244,9 @@ class Connection:
     def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, int]:
         """What had arrived at the receiver before `until_ns`, and what it had acknowledged."""
         missing, lost, owed = NEVER, NEVER, NEVER
-        got, said = self.arrived, self.acks_out
+        got, acknowledged = self.arrived, self.acks_out
         arrivals = int(np.searchsorted(got["time_ns"], until_ns))
-        answers = int(np.searchsorted(said["time_ns"], until_ns))
+        answers = int(np.searchsorted(acknowledged["time_ns"], until_ns))
         acked = int(self.acked[answers - 1]) if answers else 0
         if len(self.flow.into):
             first = int(np.searchsorted(self.received[:arrivals], una, side="right"))
@@ -271,10 +271,10 @@ class Connection:
             "received_end": int(self.arrived_end[row]) if row >= 0 else NEVER,
             "received_ce": int(got["ecn"][row] == CE) if row >= 0 else NEVER,
             "received_ce_before": int(got["ecn"][previous] == CE) if previous >= 0 else NEVER,
-            "acked_row": int(said.index[answers - 1]) if answers else NEVER,
-            "acked_ns": int(said["time_ns"][answers - 1]) if answers else NEVER,
+            "acked_row": int(acknowledged.index[answers - 1]) if answers else NEVER,
+            "acked_ns": int(acknowledged["time_ns"][answers - 1]) if answers else NEVER,
             "acked": acked if answers else NEVER,
-            "acked_ece": int(said["flags"][answers - 1] & ECE > 0) if answers else NEVER,
+            "acked_ece": int(acknowledged["flags"][answers - 1] & ECE > 0) if answers else NEVER,
         }
 
     def _rto_us(self, end_ns: int) -> int:

@@ -61,7 +61,7 @@ Setters = Mapping[tuple[str, str], tuple[int, Target]]
 
 def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
     """Data is counted from a flow's `from` to its `to`; a reversed flow sends it the other way."""
-    said: set[tuple[int, int, str]] = set()
+    reported: set[tuple[int, int, str]] = set()
     for point in points:
         backward = {flow.name for flow in point.flows if flow.options.get("reverse")}
         for (switch, param), (index, target) in setters.items():
@@ -69,8 +69,8 @@ def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[A
                 continue
             for rule in _parsed(str(point.settings[switch][FATE])):
                 key = (index, point.levels[index], rule.flow)
-                if rule.flow in backward and key not in said:
-                    said.add(key)
+                if rule.flow in backward and key not in reported:
+                    reported.add(key)
                     who = f"switch {switch}, {FATE}: {fate.show((rule,))}"
                     want = f"want a flow that is not reversed (turn {rule.flow} round instead)"
                     problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
@@ -78,15 +78,15 @@ def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[A
 
 def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
     """Only the switch's telemetry tells that a fate happened, at that switch and to no other packet."""
-    said: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     for (switch, param), (index, target) in setters.items():
         for point in points if param == FATE and target.kind == "switch" else ():
             values = point.settings[switch]
             rules = _parsed(str(values[FATE]))
             backend = str(values.get("backend", telemetry.BACKENDS[0]))
             blind = backend not in (*telemetry.BACKENDS, FATELESS)
-            if rules and (blind or values.get(TELEMETRY) is False) and (index, point.levels[index]) not in said:
-                said.add((index, point.levels[index]))
+            if rules and (blind or values.get(TELEMETRY) is False) and (index, point.levels[index]) not in reported:
+                reported.add((index, point.levels[index]))
                 who = f"switch {switch}, {FATE}: {fate.show(rules)}"
                 want = f"a back end with telemetry ({', '.join(telemetry.BACKENDS)})" if blind else "telemetry on"
                 got = backend if blind else "off"
