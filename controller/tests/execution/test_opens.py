@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from testctl.execution.assess import analysis_keys
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.pool import Finished
@@ -55,10 +56,10 @@ def counted() -> Iterator[Counter[str]]:
 
 
 class Nowhere:
-    """A testbed that is never asked."""
+    """A testbed that runs nothing."""
 
     def code_key(self, point: Point) -> str:
-        raise AssertionError
+        return "k"
 
     def run(self, point: Point, workdir: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise AssertionError
@@ -74,6 +75,8 @@ class Written:
                 verdict="pass",
                 outcome={"kernel": "6.12.1", "entities": {"sender": {"before": {"cc": "cubic"}, "after": {}}}},
                 metrics={"bulk": {"throughput_bps": 2e9 if number % 3 else 5e8}},
+                code_key="k",
+                analysis=analysis_keys(),
             )
             with counted():
                 write_point(run, result)
@@ -110,3 +113,15 @@ def test_the_end_of_a_run_that_others_began_reads_each_file_once(tmp_path: Path)
         run = complete(plan(), writer, Options(tmp_path), datetime.now(UTC), 1.0)
     assert of_points(count) == ({"verdict.json", "metrics.json", "point.json"}, {1}, 900)
     assert run.summary["counts"]["fail"] == 100
+
+
+def test_a_resumed_run_reads_what_it_takes_once(tmp_path: Path) -> None:
+    """Beside the check of every file of a point by its sha256, before it is in the run."""
+    writer = RunWriter.create_at(tmp_path / "one", need=0)
+    assert sum(1 for _ in Written().work(Nowhere(), iter(plan().points), writer.path, keep_captures=False)) == 300
+    progress = Progress(300, Console(quiet=True))
+    with counted() as count:
+        run = run_plan(plan(), Nowhere(), Options(tmp_path, tmp_path / "two", resume=True), progress, pool=Written())
+    assert run.summary["resumed"]["reused"] == {"one": 300}
+    mine = Counter({path: times for path, times in count.items() if "/two.in-progress/points/." not in path})
+    assert of_points(mine) == ({"verdict.json", "metrics.json"}, {1}, 900)

@@ -48,7 +48,7 @@ class Resume:
                 else:
                     self._reused[kept.run] += 1
                     self._computed += [point.id] if computed else []
-                    return load_point(layout.point_dir(self._run, point.id))
+                    return load_point(layout.point_dir(self._run, point.id), point)
             reasons.append((kept, why))
         if reasons:
             kept, why = reasons[0]

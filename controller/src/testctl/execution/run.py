@@ -116,8 +116,8 @@ class _Going:
 
     def _waiting(self) -> Iterator[Point]:
         for point in in_turns(self.plan):
-            if self.resume is not None and self.resume.take(point, self.testbed.code_key(point)):
-                self._ended(point, load_point(layout.point_dir(self.run, point.id), point))
+            if self.resume is not None and (found := self.resume.take(point, self.testbed.code_key(point))):
+                self._ended(point, found)
             elif self.policy is None or self.policy.admits(point):
                 yield point
 
