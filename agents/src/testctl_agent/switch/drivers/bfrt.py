@@ -33,7 +33,7 @@ def client_module() -> Any:
 
 
 class BfrtDriver:
-    """See p4/driver.py for the contract.
+    """See driver.py for the contract.
 
     address  "host:50052" of bf_switchd
     program  the name it was compiled under

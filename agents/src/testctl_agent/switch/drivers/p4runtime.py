@@ -53,7 +53,7 @@ def _said(error: grpc.RpcError) -> tuple[str, str]:
 
 
 class P4RuntimeDriver:
-    """See p4/driver.py for the contract.  close() ends the session; the switch keeps its tables."""
+    """See driver.py for the contract.  close() ends the session; the switch keeps its tables."""
 
     def __init__(self, address: str, program: Path, info: p4info.Info, device: int = 0) -> None:
         """Take the switch at a gRPC address over and load a program (BMv2's JSON) into it."""
