@@ -3,6 +3,7 @@
 
 Intervals are percentiles of 2000 bootstrap samples.  What is drawn again are whole rounds, since points that ran
 at once are not independent.  With few rounds such an interval is too narrow rather than too wide.
+(scipy.stats.bootstrap draws single values: docs/adr/0008.)
 """
 
 from __future__ import annotations
