@@ -21,7 +21,7 @@ import pytest
 from testctl.influx import Credentials, parse_target, series_lines, summary_lines
 from testctl.influx.rows import started_ns
 from testctl.influx.send import Patience
-from testctl.influx.upload import Options, upload
+from testctl.influx.upload import UploadOptions, upload
 from testctl.metrics import metric_names
 from testctl.results import Run, load_run
 from testctl_agent.spec.units import Bytes, Duration
@@ -83,7 +83,9 @@ def lines_of(run: Run) -> list[str]:
 
 def test_summary_json_is_there_after_two_uploads_and_an_outage(run: Run, server: Influxd, tmp_path: Path) -> None:
     lines = lines_of(run)
-    options = Options(tmp_path, Bytes.parse("10MB"), Patience(2, 0.01, random.Random(1)), most_lines=len(lines) // 10)
+    options = UploadOptions(
+        tmp_path, Bytes.parse("10MB"), Patience(2, 0.01, random.Random(1)), most_lines=len(lines) // 10
+    )
 
     def cut_off() -> Iterator[str]:
         for count, one in enumerate(lines):

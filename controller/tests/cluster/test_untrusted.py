@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from testctl.cluster import ClusterPool
-from testctl.cluster.inert import Unknown, loads
+from testctl.cluster.inert import NotUnpickled, loads
 from testctl.cluster.worker import OddAnswer, Parcel, from_bytes, pack, to_bytes, unpack
 from testctl_agent.spec.errors import PlanError, TestbedError
 
@@ -93,14 +93,14 @@ def test_a_pickle_is_read_without_anything_being_run(tmp_path: Path) -> None:
         def __reduce__(self) -> object:
             return Path.touch, (tmp_path / "mark",)
 
-    assert isinstance(loads(pickle.dumps(Evil())), Unknown)
+    assert isinstance(loads(pickle.dumps(Evil())), NotUnpickled)
     assert isinstance(loads(pickle.dumps([print, {1}, OSError(5, "x")]))[2], OSError)
     for text in (
         b"cos\nsystem\n(S'touch mark'\ntR.",
         b"c__builtin__\neval\n(S'1'\ntR.",
         b"cbuiltins\nexec\n(S'1'\ntR.",
     ):
-        assert isinstance(loads(text), Unknown)
+        assert isinstance(loads(text), NotUnpickled)
     assert not (tmp_path / "mark").exists()
 
 

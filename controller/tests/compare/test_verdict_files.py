@@ -18,7 +18,7 @@ from testctl.compare import compare_runs, judge_runs, of_run, uri_of, verdicts_o
 from testctl.compare.junit import junit
 from testctl.compare.markdown import markdown
 from testctl.compare.sarif import sarif
-from testctl.compare.verdicts import Case, Finding, Verdicts
+from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.compare.written import TUPLES, Given, write_run
@@ -176,10 +176,14 @@ def test_one_run_in_all_forms(tmp_path: Path) -> None:
 
 texts = st.text(max_size=20)
 findings = st.builds(
-    Finding, st.sampled_from(["verdict", "drops", "x"]), st.sampled_from(["worse", "better", "other"]), texts
+    Change, st.sampled_from(["verdict", "drops", "x"]), st.sampled_from(["worse", "better", "other"]), texts
 )
 cases = st.builds(
-    Case, texts, texts, st.sampled_from(["pass", "fail", "error", "skip"]), st.lists(findings, max_size=3).map(tuple)
+    JudgedCase,
+    texts,
+    texts,
+    st.sampled_from(["pass", "fail", "error", "skip"]),
+    st.lists(findings, max_size=3).map(tuple),
 )
 
 

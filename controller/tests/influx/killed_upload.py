@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testctl.influx import Credentials, parse_target, series_lines, summary_lines
 from testctl.influx.send import Patience
-from testctl.influx.upload import Options, upload
+from testctl.influx.upload import UploadOptions, upload
 from testctl.results import load_run
 from testctl_agent.spec.units import Bytes, Duration
 
@@ -28,5 +28,5 @@ def killed(run: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     patience = Patience(1, 0.01, random.Random(1))
-    options = Options(Path(sys.argv[3]), Bytes.parse("10MB"), patience, most_lines=50)
+    options = UploadOptions(Path(sys.argv[3]), Bytes.parse("10MB"), patience, most_lines=50)
     upload(killed(Path(sys.argv[1])), parse_target(sys.argv[2]), Credentials(), options)

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl.influx import Credentials, Target, parse_target
+from testctl.influx import Credentials, Destination, parse_target
 from testctl.influx.send import MAX_PAUSE_S, Away, NotAllowed, Patience, Refused, Server
 from testctl.influx.target import write_request
-from testctl.influx.upload import Options, batches, packed, upload
+from testctl.influx.upload import UploadOptions, batches, packed, upload
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.units import Bytes
 
@@ -35,7 +35,7 @@ class Clock:
         return Patience(attempts, 0.5, random.Random(7), self.pauses.append)
 
 
-def write(target: Target, credentials: Credentials | None = None, patience: Patience | None = None) -> None:
+def write(target: Destination, credentials: Credentials | None = None, patience: Patience | None = None) -> None:
     with httpx.Client() as client:
         Server(client, target, credentials or Credentials(), patience or Clock().patience()).detected().write(
             packed(LINES)
@@ -177,7 +177,7 @@ def test_an_answer_that_is_an_end(answer: Answer, kind: type[TestbedError], word
 
 def test_who_is_not_let_in_loses_nothing_that_waits(tmp_path: Path) -> None:
     clock = Clock()
-    options = Options(tmp_path, Bytes.parse("1MB"), clock.patience(1), most_lines=1)
+    options = UploadOptions(tmp_path, Bytes.parse("1MB"), clock.patience(1), most_lines=1)
     with scripted(writes=(Answer(503),)) as server:
         target = parse_target(server.url, api="2", org="lab")
         assert upload(LINES, target, TOKEN, options).waiting == 2
@@ -198,7 +198,7 @@ def test_nothing_is_lost_doubled_or_overtaken_whatever_the_server_says(statuses:
         scripted(writes=tuple(Answer(status) for status in statuses)) as server,
     ):
         target = parse_target(server.url, api="3")
-        options = Options(Path(spool), Bytes.parse("1MB"), Clock().patience(attempts), most_lines=2)
+        options = UploadOptions(Path(spool), Bytes.parse("1MB"), Clock().patience(attempts), most_lines=2)
         for given_lines in (lines[:4], lines[4:], []):
             if not given_lines:
                 server.writes.clear()
@@ -221,12 +221,12 @@ def test_batches_are_bounded_and_lose_nothing() -> None:
 def test_a_batch_that_was_damaged_on_disk_is_never_sent(tmp_path: Path) -> None:
     lines = [f"m x={number}.0 {number}" for number in range(3)]
     with scripted(writes=(Answer(503),) * 2) as server:
-        options = Options(tmp_path, Bytes.parse("1MB"), Clock().patience(2), most_lines=1)
-        assert upload(lines, Target(server.url, api="1"), TOKEN, options).waiting == 3
-        first, second, _ = sorted((tmp_path / Target(server.url, api="1").key).glob("*.lp.gz"))
+        options = UploadOptions(tmp_path, Bytes.parse("1MB"), Clock().patience(2), most_lines=1)
+        assert upload(lines, Destination(server.url, api="1"), TOKEN, options).waiting == 3
+        first, second, _ = sorted((tmp_path / Destination(server.url, api="1").key).glob("*.lp.gz"))
         first.write_bytes(b"")
         second.write_bytes(packed(["m x=9.0 1"]))
-        done = upload([], Target(server.url, api="1"), TOKEN, options)
+        done = upload([], Destination(server.url, api="1"), TOKEN, options)
         assert server.taken == lines[2:]
     assert (done.written, done.replayed, done.waiting, len(done.refusals)) == (1, 1, 0, 2)
     assert "want the batch of this digest; got 0 bytes" in done.refusals[0]
@@ -238,7 +238,7 @@ def test_a_proxy_of_the_environment_gets_nothing(tmp_path: Path, monkeypatch: py
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         monkeypatch.setenv("no_proxy", "")
-        options = Options(tmp_path / "spool", Bytes.parse("1MB"), Clock().patience(1))
+        options = UploadOptions(tmp_path / "spool", Bytes.parse("1MB"), Clock().patience(1))
         done = upload(LINES, parse_target(server.url, api="1", database="testctl"), TOKEN, options)
     assert (done.written, done.away) == (1, "")
     assert server.taken == LINES

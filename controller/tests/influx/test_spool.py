@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from testctl.influx.spool import DamagedBatchError, Spool, SpoolFull, held
-from testctl.influx.target import Target
+from testctl.influx.target import Destination
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.units import Bytes
 
-TARGET = Target("http://127.0.0.1:1")
+TARGET = Destination("http://127.0.0.1:1")
 
 
 def opened(where: Path, limit: str = "1kB") -> Spool:
@@ -82,10 +82,14 @@ def test_a_batch_that_is_not_what_was_kept_is_set_aside(tmp_path: Path, damage: 
 
 def test_each_target_has_its_own(tmp_path: Path) -> None:
     opened(tmp_path).add(b"x")
-    for other in (Target("http://127.0.0.1:2"), Target(TARGET.url, database="b"), Target(TARGET.url, policy="p")):
+    for other in (
+        Destination("http://127.0.0.1:2"),
+        Destination(TARGET.url, database="b"),
+        Destination(TARGET.url, policy="p"),
+    ):
         with held(tmp_path, other, Bytes(1000), lambda: None) as spool:
             assert spool.waiting() == []
-    with held(tmp_path, Target(TARGET.url, api="1"), Bytes(1000), lambda: None) as spool:
+    with held(tmp_path, Destination(TARGET.url, api="1"), Bytes(1000), lambda: None) as spool:
         assert len(spool.waiting()) == 1, "the version was not known when the server was away"
 
 
@@ -101,9 +105,9 @@ def test_a_place_that_can_not_be_is_told(tmp_path: Path) -> None:
 def test_a_second_upload_waits_for_the_first(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom testctl.influx.spool import held\n"
-        "from testctl.influx.target import Target\nfrom testctl_agent.spec.units import Bytes\n"
-        f"with held(Path({str(tmp_path)!r}), Target({TARGET.url!r}), Bytes(1000), lambda: print('waits', flush=True)) "
-        "as spool:\n    print(len(spool.waiting()), flush=True)\n"
+        "from testctl.influx.target import Destination\nfrom testctl_agent.spec.units import Bytes\n"
+        f"with held(Path({str(tmp_path)!r}), Destination({TARGET.url!r}), Bytes(1000), "
+        "lambda: print('waits', flush=True)) as spool:\n    print(len(spool.waiting()), flush=True)\n"
     )
     with held(tmp_path, TARGET, Bytes(1000), lambda: None) as spool:
         other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.influx import MEASUREMENTS, Credentials, Target, parse_target, series_lines, summary_lines
+from testctl.influx import MEASUREMENTS, Credentials, Destination, parse_target, series_lines, summary_lines
 from testctl.influx.rows import started_ns
 from testctl.influx.send import NotAllowed, Patience
-from testctl.influx.upload import Done, Options, upload
+from testctl.influx.upload import Done, UploadOptions, upload
 from testctl.results import Run
 from testctl_agent.spec.units import Bytes, Duration
 
@@ -30,9 +30,9 @@ def lines_of(run: Run) -> list[str]:
     return list(chain(summary_lines(run), series_lines(run, Duration.parse("10ms"))))
 
 
-def options(where: Path, most_lines: int = 5000) -> Options:
+def options(where: Path, most_lines: int = 5000) -> UploadOptions:
     patience = Patience(attempts=2, first_s=0.01, chance=random.Random(1))
-    return Options(where, Bytes.parse("10MB"), patience, most_lines=most_lines)
+    return UploadOptions(where, Bytes.parse("10MB"), patience, most_lines=most_lines)
 
 
 def send(run: Run, influxd: Influxd, spool: Path) -> Done:
@@ -122,7 +122,7 @@ def test_a_batch_that_is_refused_is_kept_and_the_others_go_on(run: Run, influxd:
 
 
 def test_no_database_is_said_so(run: Run, influxd: Influxd, tmp_path: Path) -> None:
-    target = Target(influxd.url, database="nowhere")
+    target = Destination(influxd.url, database="nowhere")
     with pytest.raises(NotAllowed, match=r'nowhere at .*: 404 database not found: "nowhere"'):
         upload(lines_of(run), target, Credentials(), options(tmp_path))
     assert list((tmp_path / target.key).glob("*.lp.gz")) == []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl.packet_actions import Finding, check_fates
+from testctl.packet_actions import RuleFinding, check_fates
 from testctl.packet_actions.findings import ranges_of, words_of
 from testctl.packet_actions.loss import are_lost, crc32
 from testctl.records import load_raw
@@ -57,7 +57,7 @@ def talk(count: int = 10, *, ecn: int = 2, conn: int = 0) -> Conversation:
 
 def check(
     tmp_path: Path, asked: str, happen: Happen = nothing, *, conversations: tuple[Conversation, ...] = (), lost: int = 0
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[RuleFinding], list[str]]:
     parts = [said.captures()["sender"] for said in conversations or (talk(),)]
     frames = joined(parts)
     write_point(tmp_path, {"sender": frames}, settings={"switch": {"fate": asked}}, parallel=len(parts))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testctl.influx.spool import held
-from testctl.influx.target import Target
+from testctl.influx.target import Destination
 from testctl.lab import kernel
 from testctl.results import layout, load_run
 from testctl.results.atomic import write_json
@@ -114,7 +114,7 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
 
         pki.make(home / "keys", ["alpha"])
         claim("keys")
-        with held(home / "spool", Target("http://127.0.0.1:1"), Bytes(10**6), lambda: None) as spool:
+        with held(home / "spool", Destination("http://127.0.0.1:1"), Bytes(10**6), lambda: None) as spool:
             for number in range(3):
                 spool.add(b"%d" % number * 5000)
                 claim(f"batch {number}")

@@ -11,7 +11,7 @@ from testctl.results import Run
 from testctl.results.provenance import plan_of
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of
 from testctl.shrink.matters import Matter
-from testctl.shrink.search import Found, search
+from testctl.shrink.search import SearchResult, search
 from testctl.shrink.trials import Trial
 from testctl.shrink.write import ranges
 from testctl_agent.spec.errors import PlanError
@@ -53,9 +53,9 @@ class MadeUpLab:
         return Trial(tuples, "stays" if verdict == self.case.wanted else "goes", words)
 
 
-def shrunk(case: Case, width: int = 1) -> tuple[Found, MadeUpLab]:
+def shrunk(case: Case, width: int = 1) -> tuple[SearchResult, MadeUpLab]:
     lab = MadeUpLab(case)
-    return search(case, lab, Found(), probes=8, width=width), lab
+    return search(case, lab, SearchResult(), probes=8, width=width), lab
 
 
 def keys(tuples: Sequence[Tuple3]) -> list[str]:
@@ -136,7 +136,7 @@ def test_an_interrupted_search_keeps_what_it_has(make_run: MakeRun) -> None:
             raise KeyboardInterrupt
         return lab(batch)
 
-    found = Found()
+    found = SearchResult()
     with pytest.raises(KeyboardInterrupt):
         search(case, soon, found, probes=4, width=1)
     assert not found.done
@@ -149,7 +149,7 @@ def test_a_point_that_does_not_fail_again(make_run: MakeRun) -> None:
     run = make_run()
     case = open_case(run, failing(run))
     with pytest.raises(PlanError, match="does not fail 'throughput is steady' when it is run again: other words"):
-        search(case, lambda batch: [Trial(tuples, "goes", "other words") for tuples in batch], Found(), 1, 1)
+        search(case, lambda batch: [Trial(tuples, "goes", "other words") for tuples in batch], SearchResult(), 1, 1)
 
 
 @pytest.mark.parametrize(

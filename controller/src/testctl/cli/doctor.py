@@ -43,7 +43,7 @@ KERNELS = ("6.12", "6.1")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One requirement and its state.  `fix` is a command; an optional one does not make the doctor fail."""
 
     what: str
@@ -53,7 +53,7 @@ class Finding:
     optional: bool = False
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Diagnosis]:
     """Look at everything; never raises for something missing."""
     return [*_machine(), *_programs(), *_kernels(), *_tgen(), *_netns(), *_rack()]
 
@@ -66,14 +66,14 @@ def _install(package: str) -> str:
     return f"{_sudo()}apt-get install {package}"
 
 
-def _machine() -> list[Finding]:
+def _machine() -> list[Diagnosis]:
     cache = checkout.cache_dir()
     place = next(parent for parent in (cache, *cache.parents) if parent.exists())
     free_gib = shutil.disk_usage(place).free / 2**30
     return [
-        Finding("processor", platform.machine() == "x86_64", platform.machine(), "use an x86-64 machine"),
-        Finding("python", sys.version_info >= (3, 11), platform.python_version(), _install("python3 python3-venv")),
-        Finding(
+        Diagnosis("processor", platform.machine() == "x86_64", platform.machine(), "use an x86-64 machine"),
+        Diagnosis("python", sys.version_info >= (3, 11), platform.python_version(), _install("python3 python3-venv")),
+        Diagnosis(
             "space for kernels",
             free_gib > 4,
             f"{free_gib:.0f} GiB free at {place}",
@@ -82,9 +82,11 @@ def _machine() -> list[Finding]:
     ]
 
 
-def _programs() -> list[Finding]:
+def _programs() -> list[Diagnosis]:
     found = {name: _where(name) for name in PROGRAMS}
-    return [Finding(name, bool(where), where or "not found", _install(PROGRAMS[name])) for name, where in found.items()]
+    return [
+        Diagnosis(name, bool(where), where or "not found", _install(PROGRAMS[name])) for name, where in found.items()
+    ]
 
 
 def _where(program: str) -> str | None:
@@ -92,7 +94,7 @@ def _where(program: str) -> str | None:
     return shutil.which(program, path=search)
 
 
-def _kernels() -> list[Finding]:
+def _kernels() -> list[Diagnosis]:
     findings = []
     for name in KERNELS:
         optional = name != KERNELS[0]
@@ -103,23 +105,25 @@ def _kernels() -> list[Finding]:
             kernel = None
         if kernel is None and not tarball.is_file():
             fix = _install(f"linux-source-{name}")
-            findings.append(Finding(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
+            findings.append(Diagnosis(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
         got = str(kernel.binary) if kernel else "not built"
-        findings.append(Finding(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
+        findings.append(Diagnosis(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
     return findings
 
 
-def _tgen() -> list[Finding]:
+def _tgen() -> list[Diagnosis]:
     binary = checkout.root() / "agents" / "tgen" / "tgen"
-    return [Finding("tgen", binary.is_file(), str(binary) if binary.is_file() else "not built", "make -C agents/tgen")]
+    return [
+        Diagnosis("tgen", binary.is_file(), str(binary) if binary.is_file() else "not built", "make -C agents/tgen")
+    ]
 
 
-def _netns() -> list[Finding]:
+def _netns() -> list[Diagnosis]:
     """For --testbed netns, beside the programs that the lab wants too."""
     root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
     return [
-        Finding("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
-        Finding(
+        Diagnosis("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
+        Diagnosis(
             "netns: types of the running kernel",
             types.exists(),
             str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
@@ -129,11 +133,11 @@ def _netns() -> list[Finding]:
     ]
 
 
-def _rack() -> list[Finding]:
+def _rack() -> list[Diagnosis]:
     """For --testbed INVENTORY and its deployment."""
     found = {name: (ansible(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
     found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
     return [
-        Finding(f"rack: {name}", bool(where), where or "not found", fix, optional=True)
+        Diagnosis(f"rack: {name}", bool(where), where or "not found", fix, optional=True)
         for name, (where, fix) in found.items()
     ]

@@ -44,7 +44,7 @@ def upload(
 
     from testctl.influx import find_credentials, parse_target, series_lines, summary_lines
     from testctl.influx.send import Patience
-    from testctl.influx.upload import Options
+    from testctl.influx.upload import UploadOptions
     from testctl.influx.upload import upload as send
     from testctl.results import load_run
 
@@ -52,7 +52,7 @@ def upload(
     who = find_credentials(credentials, os.environ)
     found = load_run(run)
     lines = chain(summary_lines(found), series_lines(found, width) if width else ())
-    options = Options(spool or _spool_place(), limit, Patience(attempts))
+    options = UploadOptions(spool or _spool_place(), limit, Patience(attempts))
     console = Console(stderr=True)
     with console.status("upload") as status:
         done = send(lines, target, who, options, lambda words: status.update(f"upload: {words}"))

@@ -3,7 +3,7 @@
 
 Dask's client unpickles messages of workers: errors, warnings, and everything that is marked as a pickle.  This
 project needs no pickles: its workers return JSON as bytes.  While a cluster is used, a pickle may only refer to a
-short list of exceptions; every other class becomes an Unknown.
+short list of exceptions; every other class becomes an NotUnpickled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 PLAIN = (set, frozenset, bytes, bytearray)
 
 
-class Unknown(Exception):
+class NotUnpickled(Exception):
     """Replaces a class that is not on the list; it does nothing with its arguments."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -40,7 +40,7 @@ class Unknown(Exception):
 def _exception(kind: Any, text: Any, *_: Any) -> BaseException:
     """An exception with its text, without its traceback."""
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-        kind = Unknown
+        kind = NotUnpickled
     given = text.get("args", ()) if isinstance(text, dict) else text
     found: BaseException = kind(*(one for one in given if isinstance(one, str | int | BaseException)))
     return found
@@ -70,7 +70,7 @@ class _Reader(pickle.Unpickler):
             issubclass(found, BaseException) or found in (set, frozenset, bytes, bytearray)
         ):
             return found
-        return known.get(f"{module}.{name}") or _TBLIB.get(f"{module}.{name}", Unknown)
+        return known.get(f"{module}.{name}") or _TBLIB.get(f"{module}.{name}", NotUnpickled)
 
 
 def loads(data: bytes, /, *, buffers: Iterable[Any] = (), **_: Any) -> Any:

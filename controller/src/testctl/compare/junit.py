@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from testctl.compare.verdicts import Case, Verdicts
+from testctl.compare.verdicts import JudgedCase, Verdicts
 
 _UNFIT = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
@@ -15,7 +15,7 @@ _TAGS = {"fail": "failure", "error": "error", "skip": "skipped"}
 
 def junit(judged: Verdicts) -> str:
     """The file's text.  Equal points are one case, so that their number is kept."""
-    same = [Case("same", f"{judged.same} points are the same", "pass")] if judged.same else []
+    same = [JudgedCase("same", f"{judged.same} points are the same", "pass")] if judged.same else []
     cases = (*same, *judged.cases)
     counts = {
         "tests": str(len(cases)),
@@ -32,7 +32,7 @@ def junit(judged: Verdicts) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, case: Case, title: str) -> None:
+def _case(suite: ET.Element, case: JudgedCase, title: str) -> None:
     name = _fit(f"{case.id} {case.name}")
     one = ET.SubElement(suite, "testcase", {"classname": _fit(title), "name": name, "time": f"{case.wall_s:.3f}"})
     lines = _fit("\n".join(f"{finding.direction}: {finding.text}" for finding in case.findings))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.compare.verdicts import Case, Verdicts
+from testctl.compare.verdicts import JudgedCase, Verdicts
 
 MAX = 200
 """Findings that are listed: such pages are limited in size."""
@@ -29,7 +29,7 @@ def markdown(judged: Verdicts) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _tuples(case: Case) -> str:
+def _tuples(case: JudgedCase) -> str:
     return _cell(case.name)
 
 

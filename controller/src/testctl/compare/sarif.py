@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any
 
-from testctl.compare.verdicts import Case, Finding, Verdicts
+from testctl.compare.verdicts import Verdicts
 from testctl.metrics import metric_names
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -42,7 +42,7 @@ def _rule(name: str) -> dict[str, Any]:
     return {"id": name, "shortDescription": {"text": text}}
 
 
-def _result(judged: Verdicts, case: Case, finding: Finding, rule: int) -> dict[str, Any]:
+def _result(judged: Verdicts, case: JudgedCase, finding: Change, rule: int) -> dict[str, Any]:
     point = "/".join(part for part in (case.id, finding.flow) if part)
     place = f"{case.id} {finding.flow} {finding.rule}"
     return {

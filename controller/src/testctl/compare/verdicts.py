@@ -18,7 +18,7 @@ _STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "i
 
 
 @dataclass(frozen=True)
-class Finding:
+class Change:
     """One line of a report.
 
     rule  a metric's name, or "verdict", "digest", "missing", "new"
@@ -31,13 +31,13 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Case:
+class JudgedCase:
     """A point: its verdict and its findings."""
 
     id: str
     name: str
     status: Status
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Change, ...] = ()
     wall_s: float = 0.0
 
 
@@ -48,7 +48,7 @@ class Verdicts:
     title: str
     plan: str
     summary: str
-    cases: tuple[Case, ...]
+    cases: tuple[JudgedCase, ...]
     same: int = 0
 
     def count(self, *status: Status) -> int:
@@ -63,8 +63,8 @@ def verdicts_of(found: Comparison | Statistical, plan: str) -> Verdicts:
 def of_comparison(found: Comparison, plan: str) -> Verdicts:
     """A case for each point that differs; equal points are counted."""
     cases = [_of_difference(one) for one in found.differences]
-    gone = Finding("missing", "worse", f"the point is not in {found.runs[1]}")
-    new = Finding("new", "other", f"the point is not in {found.runs[0]}")
+    gone = Change("missing", "worse", f"the point is not in {found.runs[1]}")
+    new = Change("new", "other", f"the point is not in {found.runs[0]}")
     cases += [_case(point, "fail", gone) for point in found.only_a] + [
         _case(point, "skip", new) for point in found.only_b
     ]
@@ -85,7 +85,7 @@ def of_run(run: Run, plan: str) -> Verdicts:
     cases = []
     for point in run.points:
         bad = point.verdict != "pass"
-        finding = Finding("verdict", "worse", f"{point.verdict}: {point.reason}")
+        finding = Change("verdict", "worse", f"{point.verdict}: {point.reason}")
         cases.append(_case(point, _STATUS[point.verdict], *([finding] if bad else [])))
     return Verdicts(f"testctl run {run.name}", plan, counts, tuple(cases))
 
@@ -94,28 +94,28 @@ def _title(runs: tuple[str, str]) -> str:
     return f"testctl compare {runs[0]} {runs[1]}"
 
 
-def _case(point: RunPoint, status: Status, *findings: Finding) -> Case:
-    return Case(point.id, tuple_words(point.tuples), status, findings, point.wall_s)
+def _case(point: RunPoint, status: Status, *findings: Change) -> JudgedCase:
+    return JudgedCase(point.id, tuple_words(point.tuples), status, findings, point.wall_s)
 
 
-def _of_difference(one: Difference) -> Case:
+def _of_difference(one: Difference) -> JudgedCase:
     findings = _verdict(one.verdicts, one.reasons)
     findings += [
-        Finding("asked", "other", f"asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
+        Change("asked", "other", f"asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
         for entity, parameter, a, b in one.asked
     ]
-    findings += [Finding("digest", "other", f"first difference: {one.first.words()}")] if one.first else []
-    findings += [Finding(m.metric, m.direction, _moved(m), m.flow) for m in one.moves]
+    findings += [Change("digest", "other", f"first difference: {one.first.words()}")] if one.first else []
+    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in one.moves]
     status: Status = "fail" if one.direction == "worse" else "pass"
-    return Case(one.point, tuple_words(one.tuples), status, tuple(findings))
+    return JudgedCase(one.point, tuple_words(one.tuples), status, tuple(findings))
 
 
-def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Finding]:
+def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Change]:
     if verdicts[0] == verdicts[1]:
         return []
     reason = reasons[1] or reasons[0]
     text = f"verdict {' → '.join(verdicts)}{': ' + reason if reason else ''}"
-    return [Finding("verdict", verdict_direction(*verdicts), text)]
+    return [Change("verdict", verdict_direction(*verdicts), text)]
 
 
 def _moved(one: Move) -> str:
@@ -123,16 +123,16 @@ def _moved(one: Move) -> str:
     return f"{one.flow} {one.metric}: {value_words(one.a)} → {value_words(one.b)}{f' ({change})' if change else ''}"
 
 
-def _of_cell(cell: JudgedCell) -> Case:
-    findings = [Finding(one.metric, one.direction, _judged(one), one.flow) for one in cell.changed]
+def _of_cell(cell: JudgedCell) -> JudgedCase:
+    findings = [Change(one.metric, one.direction, _judged(one), one.flow) for one in cell.changed]
     if cell.verdict_direction != "other" or not (cell.cell.a and cell.cell.b):
         sides = [", ".join(f"{n} {verdict}" for verdict, n in one.items()) or "none" for one in cell.verdicts]
-        findings.insert(0, Finding("verdict", cell.verdict_direction, f"verdicts {' → '.join(sides)}"))
+        findings.insert(0, Change("verdict", cell.verdict_direction, f"verdicts {' → '.join(sides)}"))
     judged = [one for one in cell.judgements if one.said != "too few samples"]
     status: Status = "fail" if cell.direction == "worse" else "pass" if judged or findings else "skip"
     if status == "skip":
-        findings.append(Finding("samples", "other", "too few samples"))
-    return Case(cell.cell.name, tuple_words(cell.cell.tuples), status, tuple(findings))
+        findings.append(Change("samples", "other", "too few samples"))
+    return JudgedCase(cell.cell.name, tuple_words(cell.cell.tuples), status, tuple(findings))
 
 
 def _judged(one: Judgement) -> str:

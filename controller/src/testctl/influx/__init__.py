@@ -5,16 +5,16 @@
 """
 
 from testctl.influx.credentials import Credentials, find_credentials
+from testctl.influx.measurements import MEASUREMENTS, Measurement
 from testctl.influx.rows import summary_lines
-from testctl.influx.schema import MEASUREMENTS, Measurement
 from testctl.influx.series import series_lines
-from testctl.influx.target import Target, parse_target
+from testctl.influx.target import Destination, parse_target
 
 __all__ = [
     "MEASUREMENTS",
     "Credentials",
+    "Destination",
     "Measurement",
-    "Target",
     "find_credentials",
     "parse_target",
     "series_lines",

@@ -13,7 +13,7 @@ import httpx
 from testctl_agent.spec.errors import TestbedError
 
 from testctl.influx.credentials import Credentials
-from testctl.influx.target import Target, with_version, write_request
+from testctl.influx.target import Destination, with_version, write_request
 
 MAX_PAUSE_S = 30.0
 """The longest pause before another attempt, whatever a server's Retry-After asks."""
@@ -56,7 +56,7 @@ class Server:
     """A server that lines can be written to."""
 
     client: httpx.Client
-    target: Target
+    target: Destination
     credentials: Credentials
     patience: Patience
 

@@ -10,8 +10,8 @@ from testctl_agent.spec.units import Duration
 
 from testctl.curves import series
 from testctl.influx.line import head, line
+from testctl.influx.measurements import MEASUREMENTS
 from testctl.influx.rows import machine_tags, run_tags, started_ns, tag
-from testctl.influx.schema import MEASUREMENTS
 from testctl.results import Run, RunPoint
 
 _PREFIX = "series_"

@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.units import Bytes
 from testctl_agent.system import durable
 
-from testctl.influx.target import Target
+from testctl.influx.target import Destination
 from testctl.results.atomic import naming_path
 
 _END = ".lp.gz"
@@ -117,7 +117,7 @@ class Spool:
 
 
 @contextmanager
-def held(root: Path, target: Target, limit: Bytes, wait: Callable[[], None]) -> Iterator[Spool]:
+def held(root: Path, target: Destination, limit: Bytes, wait: Callable[[], None]) -> Iterator[Spool]:
     """The spool of a target, for one upload at a time; `wait` is called before waiting for another one's end."""
     path = root / target.key
     with naming_path(path, "nothing was uploaded: a server that goes away needs it"):

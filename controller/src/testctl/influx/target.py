@@ -18,7 +18,7 @@ ENDS = {"1": "/write", "2": "/api/v2/write", "3": "/api/v3/write_lp"}
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """A server and a place in it.
 
     url       without a path of ENDS; what a proxy puts before it stays
@@ -59,7 +59,7 @@ class Write:
 
 def parse_target(
     url: str, *, api: str = "", database: str = "testctl", org: str = "", bucket: str = "", policy: str = ""
-) -> Target:
+) -> Destination:
     """A target by what a user says; a URL that ends in a path of ENDS says the version too.  Raises PlanError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -79,10 +79,10 @@ def parse_target(
     if not database:
         raise PlanError(f"{url}: want a --database; got none")
     base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-    return checked(Target(base, api, database, org, bucket, policy))
+    return checked(Destination(base, api, database, org, bucket, policy))
 
 
-def checked(target: Target) -> Target:
+def checked(target: Destination) -> Destination:
     """The target, if its version has all it needs; else PlanError."""
     if target.api == "2" and not target.org:
         raise PlanError(f"{target.url}: want --org, which InfluxDB 2 needs; got none")
@@ -91,7 +91,7 @@ def checked(target: Target) -> Target:
     return target
 
 
-def with_version(target: Target, version: str) -> Target:
+def with_version(target: Destination, version: str) -> Destination:
     """The target, its API that of a server's version such as 1.6.7~rc0, v2.7.1 or 3.0.1.  Raises PlanError."""
     major = version.removeprefix("v").partition(".")[0]
     if major not in ENDS:
@@ -99,7 +99,7 @@ def with_version(target: Target, version: str) -> Target:
     return checked(replace(target, api=major))
 
 
-def write_request(target: Target, credentials: Credentials) -> Write:
+def write_request(target: Destination, credentials: Credentials) -> Write:
     """How to write gzipped lines with times in ns to a target whose API is known."""
     params = {
         "1": {"db": target.database, "precision": "ns", **({"rp": target.policy} if target.policy else {})},

@@ -16,7 +16,7 @@ from testctl_agent.spec.units import Bytes
 from testctl.influx.credentials import Credentials
 from testctl.influx.send import Away, Patience, Refused, Server
 from testctl.influx.spool import DamagedBatchError, Spool, held
-from testctl.influx.target import Target
+from testctl.influx.target import Destination
 
 MAX_LINES = 5000
 MAX_BYTES = 1_000_000
@@ -24,7 +24,7 @@ _TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
-class Options:
+class UploadOptions:
     """Options of an upload: the spool and its size, the number of attempts, and the maximum size of a batch."""
 
     spool: Path
@@ -76,9 +76,9 @@ def packed(batch: Iterable[str]) -> bytes:
 
 def upload(
     lines: Iterable[str],
-    target: Target,
+    target: Destination,
     credentials: Credentials,
-    options: Options,
+    options: UploadOptions,
     say: Callable[[str], None] = lambda _: None,
 ) -> Done:
     """Write all that waits for the target and then all lines; `say` gets a line of progress now and then.

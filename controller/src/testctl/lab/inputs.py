@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.lab.source import Source
+from testctl.lab.source import KernelSource
 from testctl.system import checkout
 from testctl.system.subprocesses import run
 
@@ -61,7 +61,7 @@ class Inputs:
     files: Mapping[str, str]
 
     @classmethod
-    def of(cls, source: Source) -> Inputs:
+    def of(cls, source: KernelSource) -> Inputs:
         """The present inputs."""
         return cls(source.fingerprint(), run(["gcc", "--version"]), cls.hashes())
 

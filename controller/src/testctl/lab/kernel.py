@@ -17,7 +17,7 @@ from testctl_agent.system import durable
 
 from testctl.lab.edits import apply_edits
 from testctl.lab.inputs import Inputs, files
-from testctl.lab.source import NAME, Source
+from testctl.lab.source import NAME, KernelSource
 from testctl.system import checkout
 from testctl.system.subprocesses import run, start, wait
 
@@ -62,7 +62,7 @@ def locate(name: str, inputs: Inputs) -> Kernel:
     return Kernel(name, inputs.key, checkout.cache_dir() / "kernels" / f"{name}-{inputs.key}")
 
 
-def build(source: Source, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
+def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
     """Build a kernel into the cache, unless it is there.
 
     Raises TestbedError with the compiler's first error; the incomplete build is removed.

@@ -22,7 +22,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """A kernel tree under the name that a plan's `kernel` tuple uses.
 
     origin  a tarball, or the directory of a tree (which is copied, never changed)
@@ -55,7 +55,7 @@ class Source:
         run(["tar", "xf", str(self.origin), "--strip-components=1", "-C", str(where)], timeout_s=1800)
 
 
-def find(name: str, directory: Path | None = None) -> Source:
+def find(name: str, directory: Path | None = None) -> KernelSource:
     """The source for a kernel's name; `directory` is any kernel tree.
 
     Raises PlanError for an invalid name, TestbedError if the source does not exist.
@@ -65,7 +65,7 @@ def find(name: str, directory: Path | None = None) -> Source:
     if directory is not None:
         if not (directory / "arch" / "um").is_dir():
             raise TestbedError(f"kernel {name}: {directory} is not a kernel tree: it has no arch/um")
-        return Source(name, directory.resolve())
+        return KernelSource(name, directory.resolve())
     tarball = DEBIAN_SOURCES / f"linux-source-{name}.tar.xz"
     if not tarball.is_file():
         have = ", ".join(sorted(available())) or "none"
@@ -73,7 +73,7 @@ def find(name: str, directory: Path | None = None) -> Source:
             f"kernel {name}: no source at {tarball} (there are: {have}); "
             f"install it with: apt-get install linux-source-{name}, or name a tree with --source DIR"
         )
-    return Source(name, tarball)
+    return KernelSource(name, tarball)
 
 
 def available() -> list[str]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from testctl.metrics.core.clocks import known
 from testctl.metrics.core.latencies import latencies
+from testctl.metrics.core.percentiles import infos, summarise
 from testctl.metrics.core.spec import MetricSpec, Number
-from testctl.metrics.core.summary import infos, summarise
 from testctl.metrics.core.view import view
 from testctl.records import Records
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from testctl.metrics.core.percentiles import infos, summarise
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.spec import MetricSpec, Number
-from testctl.metrics.core.summary import infos, summarise
 from testctl.metrics.core.view import view
 from testctl.records import Records
 

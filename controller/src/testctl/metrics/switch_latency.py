@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.passages import data_passages, residence
+from testctl.metrics.core.percentiles import infos, summarise
 from testctl.metrics.core.spec import MetricSpec, Number
-from testctl.metrics.core.summary import infos, summarise
 from testctl.metrics.core.view import view
 from testctl.records import Records
 

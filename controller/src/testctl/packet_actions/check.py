@@ -18,7 +18,7 @@ from testctl_agent.spec.flows import flow_id
 from testctl_agent.spec.loss import loss
 
 from testctl.metrics.core.view import Rows
-from testctl.packet_actions.findings import Finding, asked_of, ranges_of, words_of
+from testctl.packet_actions.findings import RuleFinding, asked_of, ranges_of, words_of
 from testctl.packet_actions.loss import are_lost
 from testctl.records import Records
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
@@ -29,13 +29,13 @@ _NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop"))
 _NOBODY = -1
 
 
-def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
+def check_fates(records: Records) -> tuple[list[RuleFinding], list[str]]:
     """(a finding for every rule on every connection, reasons why the point is invalid: [] if it is valid)."""
     reasons = []
     for switch in records.point.topology.switches:
         if lost := records.outcome.result_of(switch, "telemetry").get("lost", 0):
             reasons.append(f"{switch}: {lost} records of its telemetry were lost, because its ring was full")
-    findings: list[Finding] = []
+    findings: list[RuleFinding] = []
     for switch, rules in asked_of(records.point).items():
         if switch not in records.switches:
             asked = show(rules)
@@ -50,7 +50,9 @@ def check_fates(records: Records) -> tuple[list[Finding], list[str]]:
     return findings, [*reasons, *(finding.fault for finding in findings if finding.fault)]
 
 
-def _flow(records: Records, switch: str, rules: list[tuple[int, Fate]], number: int) -> tuple[list[Finding], list[str]]:
+def _flow(
+    records: Records, switch: str, rules: list[tuple[int, Fate]], number: int
+) -> tuple[list[RuleFinding], list[str]]:
     """The rules of one flow at one switch, on each of its connections."""
     flows = records.point.flows
     flow, parallel = flows[number], flows[number].parallel
@@ -59,7 +61,7 @@ def _flow(records: Records, switch: str, rules: list[tuple[int, Fate]], number: 
     names, all_names = records.codes("flow")
     passed = (where == wheres.index(switch)) & (names == all_names.index(flow.name))
     passed &= records.column("ordinal") >= 0
-    findings: list[Finding] = []
+    findings: list[RuleFinding] = []
     reasons: list[str] = []
     for conn in range(parallel):
         name = flow.name if parallel == 1 else f"{flow.name}, connection {conn}"
@@ -106,7 +108,7 @@ class _Stream:
         got = f"{len(ordinals)} records for {self.kind} of {self.name}, counted up to {most}"
         return [f"{self.switch}: want a record of every packet in the telemetry; got {got}"]
 
-    def findings(self, rules: list[tuple[int, Fate]]) -> Iterator[Finding]:
+    def findings(self, rules: list[tuple[int, Fate]]) -> Iterator[RuleFinding]:
         for place, rule in rules:
             yield self._one(place, rule)
 
@@ -120,7 +122,7 @@ class _Stream:
             reasons.append(f"{self.switch}: happened: {FATES[code]} {self.kind} {which} of {self.name}; not requested")
         return reasons
 
-    def _one(self, place: int, rule: Fate) -> Finding:
+    def _one(self, place: int, rule: Fate) -> RuleFinding:
         numbers = self._numbers(rule)
         chosen = self._chosen(rule, numbers)
         mine = chosen & (self.taken == _NOBODY)
@@ -137,7 +139,7 @@ class _Stream:
         if faults:
             asked = show((rule,)) if self.name == rule.flow else f"{show((rule,))} ({self.name})"
             fault = f"{self.switch}: wanted: {asked}; happened: {which}; not: {', '.join(faults)}"
-        return Finding(
+        return RuleFinding(
             switch=self.switch,
             rule=show((rule,)),
             place=place,

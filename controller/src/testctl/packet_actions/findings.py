@@ -19,7 +19,7 @@ MAX_RANGES = 8
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """One rule on one connection: the request and the result.
 
     rule      canonical text; `place` is its number among the switch's rules

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from testctl.records.options import Options, join_sacks, walk_options
+from testctl.records.options import TcpOptions, join_sacks, walk_options
 from testctl.records.pcap import RECORD_HEADER, Capture, check_headers
 from testctl.records.schema import Array, Bools, Ints
 
@@ -164,7 +164,7 @@ def _decode_tcp(
         total[total > 0] += 40
         ecn, addresses_at, size = (frames[:, ip_at + 1] >> 4) & 3, ip_at + 8, 16
     total = np.where(total == 0, (original - ip_at).astype(np.int32), total)  # longer than 16 bits can say
-    options: Options = walk_options(frames, at + 20, np.minimum(at + tcp_size, captured), _be(frames, at + 13, 1))
+    options: TcpOptions = walk_options(frames, at + 20, np.minimum(at + tcp_size, captured), _be(frames, at + 13, 1))
     return {
         "row": row,
         "src": _known(frames, addresses_at, size, addresses),

@@ -17,7 +17,7 @@ _END, _NOP, _WSCALE, _SACK, _TIMESTAMP = 0, 1, 3, 5, 8
 _BLOCKS = 4
 
 
-class Options(NamedTuple):
+class TcpOptions(NamedTuple):
     """tsval, tsecr: int64, -1 where absent; wscale: int8, -1 where absent (only SYNs have it);
     sack_row: the rows with SACK blocks, ascending; sack_edges: (n, 8) int64 as on the wire, -1 where absent."""
 
@@ -28,7 +28,7 @@ class Options(NamedTuple):
     sack_edges: Ints
 
 
-def walk_options(frames: Array, start: int, end: Ints, flags: Array) -> Options:
+def walk_options(frames: Array, start: int, end: Ints, flags: Array) -> TcpOptions:
     """Options of `frames` (n, bytes) that begin at column `start` and end before `end` (n).
 
     An option that is cut or has a length that can't be ends the walk of its packet.
@@ -70,8 +70,8 @@ def walk_options(frames: Array, start: int, end: Ints, flags: Array) -> Options:
         more = at < stop
         rest, at, stop = rest[more], at[more], stop[more]
     if not sack_rows:
-        return Options(tsval, tsecr, wscale, np.empty(0, np.int64), np.empty((0, 2 * _BLOCKS), np.int64))
-    return Options(tsval, tsecr, wscale, *join_sacks(np.concatenate(sack_rows), np.concatenate(sack_edges)))
+        return TcpOptions(tsval, tsecr, wscale, np.empty(0, np.int64), np.empty((0, 2 * _BLOCKS), np.int64))
+    return TcpOptions(tsval, tsecr, wscale, *join_sacks(np.concatenate(sack_rows), np.concatenate(sack_edges)))
 
 
 def join_sacks(rows: Ints, edges: Ints) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ from testctl.records.flows import FlowMap
 from testctl.records.headers import Segments, decode
 from testctl.records.pcap import read_pcap
 from testctl.records.schema import ACK, PACKETS, SACK_EDGES, SYN, Array, Ints, names_column
-from testctl.records.sequence import Series, sent_before, stream_bases, unwrap
+from testctl.records.sequence import SeenStreams, sent_before, stream_bases, unwrap
 from testctl.records.telemetry import Telemetry
 from testctl.records.telemetry import columns as telemetry_columns
 
@@ -132,7 +132,7 @@ def _table(
     conns = max((int(p) for p in flows.parallel), default=1)
     streams = max(len(flows.names), 1) * conns * 2
     stream = (raw["flow"].astype(np.int64) * conns + raw["conn"]) * 2 + raw["direction"]
-    series = Series.of(raw["where"], stream, streams)
+    series = SeenStreams.of(raw["where"], stream, streams)
     base, with_syn = stream_bases(raw["time_ns"], stream, streams, raw["seq"], raw["ack"], raw["flags"])
     seen = np.zeros(streams, np.bool_)
     seen[stream] = True

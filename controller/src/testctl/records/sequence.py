@@ -17,7 +17,7 @@ _APART = 42  # bits between series in one running maximum; no connection moves 2
 
 
 @dataclass(frozen=True)
-class Series:
+class SeenStreams:
     """Packets (file order within each capture) sorted by series.
 
     order: the sorted packets; first: position in `order` of each series' first packet;
@@ -30,7 +30,7 @@ class Series:
     stream: Ints
 
     @classmethod
-    def of(cls, where: Array, stream: Ints, streams: int) -> Series:
+    def of(cls, where: Array, stream: Ints, streams: int) -> SeenStreams:
         """where: capture of each packet; stream: its stream number, below `streams`."""
         key = where.astype(np.int64) * streams + stream
         small = key.astype(np.uint16) if len(key) and int(key.max()) < 1 << 16 else key  # 16 bits sort by radix
@@ -63,7 +63,7 @@ def stream_bases(time_ns: Ints, stream: Ints, streams: int, seq: Array, ack: Arr
     return base, with_syn
 
 
-def unwrap(series: Series, wire: Array, base: Ints) -> Ints:
+def unwrap(series: SeenStreams, wire: Array, base: Ints) -> Ints:
     """Wire numbers (uint32) less `base` (per packet), unwrapped along each series, in file order.
 
     Two packets that follow each other in a series are less than 2^31 bytes apart.
@@ -83,7 +83,7 @@ def unwrap(series: Series, wire: Array, base: Ints) -> Ints:
     return out
 
 
-def sent_before(series: Series, seq: Ints, length: Array, flags: Array) -> Bools:
+def sent_before(series: SeenStreams, seq: Ints, length: Array, flags: Array) -> Bools:
     """Whether a packet begins below the highest byte its series has seen (a partial overlap counts).
 
     SYN and FIN occupy one number each.  Where packets leave, this is a retransmission; where

@@ -19,7 +19,7 @@ NAMED = ("time_ns", "where", "flow", "conn", "direction", "seq", "ack", "length"
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """The first row in which two tables differ.
 
     row     its number from 0
@@ -53,7 +53,7 @@ class Identity:
     compared: dict[str, int]
     left_out: tuple[str, ...]
     digests: tuple[str, str]
-    difference: Difference | None
+    difference: Mismatch | None
 
     @property
     def same(self) -> bool:
@@ -99,7 +99,7 @@ def _at(packets: pa.Table, places: set[str]) -> pa.Table:
     return kept.combine_chunks()
 
 
-def first_difference(name: str, first: pa.Table, second: pa.Table) -> Difference | None:
+def first_difference(name: str, first: pa.Table, second: pa.Table) -> Mismatch | None:
     """The first row that differs in what a digest covers; None when there is none."""
     common = min(first.num_rows, second.num_rows)
     columns = [column for column in first.column_names if column not in RANDOM]
@@ -110,9 +110,9 @@ def first_difference(name: str, first: pa.Table, second: pa.Table) -> Difference
     row = min((index for index in at.values() if index is not None), default=None)
     if row is not None:
         differ = tuple(column for column in columns if at[column] == row)
-        return Difference(name, row, _row(first, row), _row(second, row), differ)
+        return Mismatch(name, row, _row(first, row), _row(second, row), differ)
     if first.num_rows != second.num_rows:
-        return Difference(name, common, _row(first, common), _row(second, common))
+        return Mismatch(name, common, _row(first, common), _row(second, common))
     return None
 
 

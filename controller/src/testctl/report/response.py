@@ -20,7 +20,7 @@ RENO_LINE = "Reno: √(3/2) / √p"
 
 
 @dataclass(frozen=True)
-class Curve:
+class ResponseCurve:
     """Of one congestion control: loss rates, ascending, and the mean window in segments of the flows that had them."""
 
     name: str
@@ -33,8 +33,8 @@ class Response:
     """What a figure of kind `response` shows; `reno` is the line to compare with."""
 
     title: str
-    curves: tuple[Curve, ...]
-    reno: Curve
+    curves: tuple[ResponseCurve, ...]
+    reno: ResponseCurve
 
 
 def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
@@ -49,7 +49,7 @@ def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
     curves = tuple(_curve(name, of) for name, of in windows.items())
     rates = [rate for curve in curves for rate in curve.rates]
     ends = np.geomspace(min(rates), max(rates), 2).tolist() if rates else []
-    return Response(spec.title, curves, Curve(RENO_LINE, tuple(ends), tuple(map(reno_window, ends))))
+    return Response(spec.title, curves, ResponseCurve(RENO_LINE, tuple(ends), tuple(map(reno_window, ends))))
 
 
 def responses(run: Run) -> list[Response]:
@@ -58,9 +58,9 @@ def responses(run: Run) -> list[Response]:
     return [one for one in found if one.curves]
 
 
-def _curve(name: str, windows: dict[float, list[float]]) -> Curve:
+def _curve(name: str, windows: dict[float, list[float]]) -> ResponseCurve:
     rates = tuple(sorted(windows))
-    return Curve(name, rates, tuple(math.fsum(windows[rate]) / len(windows[rate]) for rate in rates))
+    return ResponseCurve(name, rates, tuple(math.fsum(windows[rate]) / len(windows[rate]) for rate in rates))
 
 
 def _congestion_control(point: RunPoint, flow: dict[str, Any]) -> str:

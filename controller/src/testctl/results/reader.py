@@ -58,7 +58,7 @@ class RunPoint:
 
     @cached_property
     def fates(self) -> Sequence[Mapping[str, Any]]:
-        """What became of every fate asked for (testctl.packet_actions.Finding), by switch, flow and connection."""
+        """What became of every fate asked for (testctl.packet_actions.RuleFinding), by switch, flow and connection."""
         path = self.path / layout.FATES
         found: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
         return found

@@ -15,7 +15,7 @@ from testctl.results import layout
 from testctl.results.atomic import naming_path
 from testctl.results.reader import read_json
 from testctl.shrink.case import Case
-from testctl.shrink.search import Found, search
+from testctl.shrink.search import SearchResult, search
 from testctl.shrink.trials import CANDIDATES, SpentError, Trial, Trials
 from testctl.shrink.write import REPORT, write
 from testctl.system.worker_pool import kill_workers, workers
@@ -31,7 +31,7 @@ TIMES_WALL = 5.0
 class Ended:
     """What a search left: `why` says why it ended early, "" when it did not."""
 
-    found: Found
+    found: SearchResult
     trials: Trials
     plan: Path
     why: str = ""
@@ -46,7 +46,7 @@ def run_search(
     Raises PlanError when the directory holds something else, or the point does not fail again.
     """
     prepare(case, directory)
-    found = Found()
+    found = SearchResult()
     why, interrupted = "", False
     with workers(jobs) as pool:
         trials = Trials(case, directory, pool, _beds(case), told_of, most)

@@ -19,7 +19,7 @@ Trials = Callable[[Sequence[Tuples]], list[Trial]]
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What a search knows so far; `done` says whether that is all."""
 
     smallest: Tuples = ()
@@ -29,7 +29,7 @@ class Found:
     done: bool = False
 
 
-def search(case: Case, trials: Trials, found: Found, probes: int, width: int) -> Found:
+def search(case: Case, trials: Trials, found: SearchResult, probes: int, width: int) -> SearchResult:
     """Fill `found`; whatever ends it early leaves there what was found.
 
     probes: other values of one number that are tried, in each direction; width: trials side by side
@@ -92,7 +92,7 @@ def _without(tuples: Tuples, item: Tuple3) -> Tuples:
     return tuple(other for other in tuples if other != item)
 
 
-def _all(found: Found, trials: Trials, width: int, searches: Mapping[Tuple3, Asking]) -> None:
+def _all(found: SearchResult, trials: Trials, width: int, searches: Mapping[Tuple3, Asking]) -> None:
     """Go on with all searches side by side, `width` trials at once; what each returns goes to `found.matters`."""
     asked: dict[Tuple3, Tuples] = {}
     answers: dict[Tuple3, Trial | None] = dict.fromkeys(searches)

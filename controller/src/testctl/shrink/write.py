@@ -15,13 +15,13 @@ from testctl.report.style import show_time
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.shrink.case import Case, Tuple3, plan_text, topology_file
 from testctl.shrink.matters import Matter
-from testctl.shrink.search import Found
+from testctl.shrink.search import SearchResult
 from testctl.shrink.trials import Trials
 
 REPORT = "shrink.json"
 
 
-def to_json(case: Case, found: Found, trials: Trials, plan: Path) -> dict[str, Any]:
+def to_json(case: Case, found: SearchResult, trials: Trials, plan: Path) -> dict[str, Any]:
     """What a machine reads: the smallest set, what matters and what does not, and every trial."""
     return {
         "run": case.run.name,
@@ -47,7 +47,7 @@ def plan_file(case: Case, directory: Path) -> Path:
     return directory / f"{case.name}_{case.point.id}.yaml"
 
 
-def write(case: Case, found: Found, trials: Trials, directory: Path) -> Path:
+def write(case: Case, found: SearchResult, trials: Trials, directory: Path) -> Path:
     """Write the plan and the report into the search's directory, replacing what an earlier search left; the plan."""
     path = plan_file(case, directory)
     verb = "fails" if case.wanted == "fail" else "meets"
@@ -94,7 +94,7 @@ def ranges(matter: Matter) -> str:
     return "; ".join(texts)
 
 
-def print_found(case: Case, found: Found, trials: Trials, plan: Path, console: Console) -> None:
+def print_found(case: Case, found: SearchResult, trials: Trials, plan: Path, console: Console) -> None:
     """For a person: what matters with its ranges, what does not, the number of runs, the plan."""
     what = "failure" if case.wanted == "fail" else "result"
     console.print(f"\n{case.expectation.name}: the smallest set of tuples with this {what} ", end="")

@@ -15,7 +15,7 @@ NOWHERE = "unknown"
 _INFINITE = 0x7FFFFFFF
 
 
-class Window(NamedTuple):
+class WindowAtExit(NamedTuple):
     """Segments, -1 unknown; source: trace, tcp_info, flight (cwnd by what was in flight) or unknown."""
 
     cwnd: int
@@ -23,7 +23,7 @@ class Window(NamedTuple):
     source: str
 
 
-def window_at_exit(walk: Walk, episode: Episode) -> Window:
+def window_at_exit(walk: Walk, episode: Episode) -> WindowAtExit:
     """cwnd just before the exit, and the ssthresh of the recovery.
 
     Both by the kernel's trace when there is one and it was in recovery then; else both by tcp_info when a
@@ -33,16 +33,16 @@ def window_at_exit(walk: Walk, episode: Episode) -> Window:
     """
     trace = walk.trace
     if episode.exited_by != "ack":
-        return Window(-1, -1, NOWHERE)
+        return WindowAtExit(-1, -1, NOWHERE)
     if (traced := _traced(walk, episode)) is not None:
         return traced
     before = np.flatnonzero(trace.is_ack[episode.entry : episode.exit])
     last_ack = episode.entry + int(before[-1]) if len(before) else episode.entry
     cwnd, ssthresh = _samples(walk, episode, int(trace.time_ns[last_ack]))
     if cwnd >= 0:
-        return Window(cwnd, ssthresh, "tcp_info")
+        return WindowAtExit(cwnd, ssthresh, "tcp_info")
     flight = -(-episode.pipe_exit // trace.mss)
-    return Window(flight, ssthresh, "flight" if ssthresh >= 0 else NOWHERE)
+    return WindowAtExit(flight, ssthresh, "flight" if ssthresh >= 0 else NOWHERE)
 
 
 def smallest_window(walk: Walk, episode: Episode) -> int:
@@ -52,7 +52,7 @@ def smallest_window(walk: Walk, episode: Episode) -> int:
     return int(walk.trace.flow.info["snd_cwnd"][rows].min()) if len(rows) else -1
 
 
-def _traced(walk: Walk, episode: Episode) -> Window | None:
+def _traced(walk: Walk, episode: Episode) -> WindowAtExit | None:
     """By the last traced event before the recovery point was acknowledged; None without."""
     flow = walk.trace.flow
     events = traced_columns(flow.records, flow.name)
@@ -60,7 +60,7 @@ def _traced(walk: Walk, episode: Episode) -> Window | None:
     last = int(np.searchsorted(events["snd_una"][mine], episode.point)) - 1
     if not 0 <= last < len(mine) - 1 or events["state"][mine[last]] != RECOVERY:
         return None
-    return Window(int(events["cwnd"][mine[last]]), int(events["ssthresh"][mine[last]]), "trace")
+    return WindowAtExit(int(events["cwnd"][mine[last]]), int(events["ssthresh"][mine[last]]), "trace")
 
 
 def _samples(walk: Walk, episode: Episode, near_ns: int) -> tuple[int, int]:
