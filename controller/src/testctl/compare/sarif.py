@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any
 
-from testctl.compare.verdicts import Verdicts
+from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 from testctl.metrics import metric_names
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
