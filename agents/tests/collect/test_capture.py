@@ -51,7 +51,7 @@ def test_at_lo_every_packet_is_received_twice() -> None:
     assert capture.counts(GOOD.replace("42 packets captured", "21 packets captured"), "lo")["captured"] == 21
 
 
-@pytest.mark.skipif(capture.unavailable(), reason="tcpdump is not installed")
+@pytest.mark.skipif(bool(capture.unavailable()), reason="tcpdump is not installed")
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     task = capture.task({"device": "nonesuch0"}, tmp_path)
     with pytest.raises(TestbedError, match="capture: ended before it was ready: tcpdump: nonesuch0: "):
@@ -104,7 +104,7 @@ SCRIPT = """
 
 
 @pytest.mark.root
-@pytest.mark.skipif(capture.unavailable(), reason="tcpdump is not installed")
+@pytest.mark.skipif(bool(capture.unavailable()), reason="tcpdump is not installed")
 def test_a_capture_of_a_flow_is_whole(tmp_path: Path, in_namespace: Callable[..., str]) -> None:
     """In namespaces of its own; both end with the last process in them."""
     script = tmp_path / "script.py"

@@ -154,7 +154,7 @@ def test_any_setting(agent: tuple[Daemon, Caller], entity: str, name: str, value
     assert daemon.process.poll() is None
 
 
-@pytest.mark.skipif(tgen.unavailable() or shutil.which("tcpdump") is None, reason="tgen and tcpdump")
+@pytest.mark.skipif(bool(tgen.unavailable()) or shutil.which("tcpdump") is None, reason="tgen and tcpdump")
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in WORDS for name in WORDS[kind]])
 def test_any_options(agent: tuple[Daemon, Caller], kind: str, name: str) -> None:
     daemon, caller = agent
