@@ -52,4 +52,39 @@ def test_the_core_of_metrics_and_curves_imports_none_of_them() -> None:
 def places(tell_tale: str) -> set[str]:
     """The files whose text has it."""
     files = [path for suffix in ("py", "js") for path in SOURCE.rglob(f"*.{suffix}")]
-    return {str(path.relative_to(SOURCE)) for path in files if re.search(tell_tale, path.read_text(encoding="utf-8"))}
+    return {
+        str(path.relative_to(SOURCE))
+        for path in files
+        if re.search(tell_tale, path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "tell_tale", "home"),
+    [
+        ("which direction carries data", r"carried\[1\] > carried\[0\]", {"metrics/core/view.py"}),
+        ("which rows are data packets", r"sent if len\(\w+\.sent\) else", {"metrics/core/view.py"}),
+        ("which rows are ACKs", r"acks_in if len\(\w+\.acks_in\) else", {"metrics/core/view.py"}),
+        ("what a throughput is drawn of", r"into if len\(\w+\.into\) else", {"metrics/core/view.py"}),
+        ("where the axis of a point ends", r"_A_LITTLE =|ends_by_itself\(one\)", {"curves/core/window.py"}),
+        ("how a line is thinned", r"maximum\.reduceat\(value|extreme\.reduceat|arg_min", {"curves/core/thin.py"}),
+        ("a logarithmic axis", r"OUTLYING \*", {"curves/core/figure.py"}),
+        ("how many lines a figure has", r"\[:MAX_LINES\]", {"curves/core/figure.py"}),
+        ("all metrics of a point as a table", r"sorted\(\{metric for values in point\.metrics", {"report/metrics.py"}),
+    ],
+)
+def test_a_rule_is_written_once(rule: str, tell_tale: str, home: set[str]) -> None:
+    assert places(tell_tale) == home, rule
+
+
+@pytest.mark.parametrize("package", ["report", "serve", "influx", "cli", "api.py"])
+def test_what_draws_and_prints_asks_the_engine(package: str) -> None:
+    """Packets are cut into curves in testctl/curves alone; stalls and fates list single packets."""
+    root = SOURCE / package
+    for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+        if path.name in ("stalls.py", "fates.py", "trace.py"):
+            continue
+        raw = {
+            name for name in imported(path) if name.startswith(("testctl.metrics.core.", "testctl.metrics.recovery."))
+        }
+        assert raw <= {"testctl.metrics.recovery.measure"}, f"{path.relative_to(SOURCE)}: {raw}"

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from testctl.curves import Line, lines_of
 from testctl.metrics import analyse
 from testctl.packet_actions import check_fates
 from testctl.records import load_raw
 from testctl.records.schema import Array
 from testctl.report import print_summary, write_report
-from testctl.report.fates import MAX_PACKETS
-from testctl.report.payload import payload
-from testctl.report.series import read_series
+from testctl.report.embedded import embedded
+from testctl.report.fates import MAX_PACKETS, Fates, read_fates
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run
 from testctl.results import write_point as keep_point
 from testctl_agent.spec.loss import is_lost, loss
@@ -88,42 +88,48 @@ def fated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return load_run(writer.finish(summary))
 
 
+def of(run: Run, point: int) -> tuple[Fates, dict[str, Line]]:
+    """The fates of a point, and the lines of its time-sequence figure."""
+    records = run.points[point].records()
+    assert records is not None
+    return read_fates(run.points[point], records), {line.name: line for line in lines_of(records, "seq", ("bulk", 0))}
+
+
 def test_the_few_are_all_listed(fated: Run) -> None:
-    series = read_series(fated.points[0])
-    assert series is not None
-    assert [packet.packet for packet in series.fates.packets] == [
+    fates, lines = of(fated, 0)
+    assert [packet.packet for packet in fates.packets] == [
         f"data {n} (first transmission {n}) {1448 * (n - 1)}:{1448 * n}" for n in range(1, 5)
     ]
-    assert series.fates.counts == [("switch:receiver", "bulk", "dropped", 4)]
-    assert series.fates.left_out == 0
-    assert list(series.lanes[0].fates) == ["dropped"]
-    assert payload(series)["fates"]["asked"] == [["switch", FEW, 0, 4, 4, "1-4", "", 0]]
+    assert fates.counts == [("switch:receiver", "bulk", "dropped", 4)]
+    assert fates.left_out == 0
+    assert lines.keys() & {"dropped", "marked CE"} == {"dropped"}
+    data = embedded(fated.points[0])
+    assert data is not None
+    assert data["fates"]["asked"] == [["switch", FEW, 0, 4, 4, "1-4", "", 0]]
 
 
 def test_of_many_the_first_are_listed_and_all_counted(fated: Run) -> None:
-    series = read_series(fated.points[1])
-    assert series is not None
+    fates, lines = of(fated, 1)
     lost = sum(is_lost(loss(1, 0.05, 1), n) for n in range(1, COUNT + 1))
-    counts = {what: count for _, _, what, count in series.fates.counts}
+    counts = {what: count for _, _, what, count in fates.counts}
     assert counts["lost"] == lost
     assert counts["marked CE by the ECN threshold"] > 500
-    assert len(series.fates.packets) == 2 * MAX_PACKETS
-    assert series.fates.left_out == sum(counts.values()) - 2 * MAX_PACKETS
-    assert len(series.lanes[0].fates["dropped"][0]) == lost
+    assert len(fates.packets) == 2 * MAX_PACKETS
+    assert fates.left_out == sum(counts.values()) - 2 * MAX_PACKETS
+    assert len(lines["dropped"]) == lost
 
 
 def test_the_queue_is_the_ports(fated: Run) -> None:
-    series = read_series(fated.points[0])
-    assert series is not None
-    assert list(series.queue) == ["switch:receiver"]
-    assert series.queue["switch:receiver"][1].max() == 49_999
+    records = fated.points[0].records()
+    assert records is not None
+    ports = {line.name: line.value.max() for line in lines_of(records, "queue", None)}
+    assert ports == {"switch:receiver": 49_999, "switch:sender": 0}
 
 
 def test_the_page_says_what_was_asked(fated: Run) -> None:
     page = (fated.path / "report.html").read_text()
     assert "Fates that happened" in page
     assert "not: 5000 (the flow had 4000 data segments)" in page
-    assert (fated.path / "figures" / f"{fated.points[0].id}.png").stat().st_size > 10_000
 
 
 def test_the_terminal_says_it_in_a_line_a_rule(fated: Run) -> None:

@@ -4,31 +4,48 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from testctl.curves import series
+from testctl.metrics.core.view import view
+from testctl.report.embedded import BINS_NS, EACH_SIDE, as_script, embedded
 from testctl.report.factors import describe, factors
-from testctl.report.payload import BINS_NS, as_script, payload
-from testctl.report.series import Series, read_series
+from testctl.report.stalls import Stall, read_stalls
 from testctl.report.style import show_metric, show_rate, show_time
 from testctl.results import Run
 
 
 @pytest.fixture(scope="package")
-def stalled(run: Run) -> Series:
-    series = read_series(run.points[0])
-    assert series is not None
-    return series
+def stalls(run: Run) -> list[Stall]:
+    records = run.points[0].records()
+    assert records is not None
+    return read_stalls(run.points[0].stalls(), records.packets)
 
 
-@pytest.mark.parametrize("width", [*BINS_NS, 1_000])
-def test_the_bins_sum_to_the_bytes_on_the_wire(stalled: Series, width: int) -> None:
-    rate = stalled.rates[0]
-    total = (rate.bins(width, stalled.duration_ns) * (width / 8e9)).sum()
-    assert total == pytest.approx(int(rate.wire_bytes.sum()), rel=1e-9)
+@pytest.fixture(scope="package")
+def data(run: Run) -> dict[str, Any]:
+    found = embedded(run.points[0])
+    assert found is not None
+    return found
 
 
-def test_a_stall_says_what_was_owed_and_shows_its_packets(stalled: Series) -> None:
-    stall = stalled.stalls[0]
+@pytest.mark.parametrize("width", BINS_NS)
+def test_the_bins_sum_to_the_bytes_on_the_wire(run: Run, data: dict[str, Any], width: int) -> None:
+    records = run.points[0].records()
+    assert records is not None
+    (shown,) = (one["data"] for one in data["figures"]["throughput"] if one["bin"] == width)
+    (line,) = shown["lines"]
+    sums = series(records, "bulk", "throughput", width)["wire_bytes"].to_numpy()
+    if "dt" in line:
+        total = sum(line["y"]) * width / 8e9
+        assert total == pytest.approx(int(sums.sum()), rel=1e-6)
+    else:
+        assert max(line["y"]) == pytest.approx(sums.max() * 8e9 / width)
+
+
+def test_a_stall_says_what_was_owed_and_shows_its_packets(stalls: list[Stall]) -> None:
+    stall = stalls[0]
     assert stall.cause == "ack_owed"
     assert stall.title.startswith("ACK owed for ")
     assert stall.title.endswith(" ms")
@@ -42,17 +59,24 @@ def test_a_stall_says_what_was_owed_and_shows_its_packets(stalled: Series) -> No
     assert any(proof.key and proof.text.startswith("sends ACK ") for proof in stall.proof)
 
 
-def test_the_payload_is_compact_and_keeps_the_packets_around_stalls(stalled: Series) -> None:
-    data = payload(stalled)
-    assert len(as_script(data)) < 700_000
-    assert [bin_["label"] for bin_ in data["throughput"]["bins"]] == ["100 ms", "10 ms", "1 ms", "100 µs"]
-    sequence = data["sequence"][0]
-    assert len(sequence["stalls"]) == len(stalled.stalls)
-    assert len(sequence["retrans"]["x"]) == len(stalled.lanes[0].retrans_ns)
-    last = stalled.lanes[0].data_ns
-    before = last[last <= stalled.stalls[0].start_ns][-40:]
-    assert {round(t / 1e9, 6) for t in before.tolist()} <= set(sequence["data"]["x"])
-    assert data["latency"]["y"][-1] == 1
+def test_the_data_is_compact_and_has_the_packets_around_stalls(
+    run: Run, stalls: list[Stall], data: dict[str, Any]
+) -> None:
+    assert len(as_script(data)) < 900_000
+    assert data["bins"] == list(BINS_NS)
+    assert [(one["start_ns"], one["end_ns"]) for one in data["stalls"]["rows"]] == [
+        (stall.start_ns, stall.end_ns) for stall in stalls
+    ]
+    records = run.points[0].records()
+    assert records is not None
+    sent = view(records, "bulk").sent["time_ns"]
+    before = sent[sent <= stalls[0].start_ns][-EACH_SIDE:].tolist()
+    windows = [one for one in data["figures"]["seq"] if one["from"] <= before[0] and before[-1] < one["to"]]
+    nearest = min(windows, key=lambda one: one["to"] - one["from"])
+    assert nearest["data"]["bucket_ns"] == 0
+    lines = {line["name"]: line for line in nearest["data"]["lines"]}
+    assert set(before) <= {t + nearest["from"] for t in lines["data"]["t"]}
+    assert data["distribution"]["y"][-1] == 1
 
 
 def test_script_data_can_not_end_its_element() -> None:

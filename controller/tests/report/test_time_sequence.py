@@ -6,16 +6,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from testctl.curves import Window, figure, lines_of
 from testctl.metrics import analyse
-from testctl.metrics.core.view import view
+from testctl.metrics.recovery import flow_recoveries
 from testctl.records import load_raw
 from testctl.report import paper_figures, write_report
-from testctl.report.payload import payload
-from testctl.report.recovery_payload import recovery_payload
-from testctl.report.series import Series, read_series
-from testctl.report.time_sequence import time_sequence
+from testctl.report.embedded import embedded
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
 
 from controller.tests.support.synthetic import write_point as write_captures
@@ -49,52 +48,51 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def series(recovered: Run) -> Series:
-    found = read_series(recovered.points[0])
+def data(recovered: Run) -> dict[str, Any]:
+    found = embedded(recovered.points[0])
     assert found is not None
     return found
 
 
-def test_every_packet_is_in_it(series: Series) -> None:
-    (shown,) = series.time_sequences
-    assert (len(shown.data.time_ns), shown.data.low[0], shown.data.high[-1]) == (60, 0, 60 * MSS)
-    assert len(shown.again.time_ns) == 2
-    assert shown.drops_say == "never arrived"
-    assert shown.drops.level.tolist() == [MSS // 2, MSS // 2]
-    assert (shown.edge.level >= shown.una.level).all()
-    assert ((shown.sacks.high - shown.sacks.low) >= MSS).all()
-    assert [one.fast for one in shown.recoveries] == [True, False]
+def test_every_packet_is_in_it(recovered: Run) -> None:
+    records = recovered.points[0].records()
+    assert records is not None
+    lines = {line.name: line for line in lines_of(records, "seq", ("bulk", 0))}
+    low = {name: line.value - line.detail["length"] for name, line in lines.items() if "length" in line.detail}
+    assert (len(lines["data"]), low["data"][0], lines["data"].value[-1]) == (60, 0, 60 * MSS)
+    assert len(lines["retransmission"]) == 2
+    assert lines["never arrived"].value.tolist() == [MSS, MSS]
+    assert "dropped" not in lines
+    assert (lines["window"].value >= 0).all()
+    assert (lines["SACK block"].detail["length"] >= MSS).all()
+    assert [one.fast for one in flow_recoveries(records, "bulk")] == [True, False]
 
 
-def test_the_page_has_all_of_a_short_connection_and_a_view_of_each_recovery(series: Series) -> None:
-    found = payload(series)["recovery"]
-    (figure,) = found["figures"]
-    assert [view["label"] for view in figure["views"]] == ["all", "1", "2"]
-    assert len(figure["data"]["x"]) == 60
-    assert [period["fast"] for period in figure["periods"]] == [True, False]
-    assert figure["drawn"] == figure["recoveries"] == 2
-    assert found["list"][0][2:4] == ["duplicate ACKs", "timeout"]
-    assert found["list"][0][6].startswith("N N R . N")
+def test_the_page_has_all_of_a_short_connection_and_a_view_of_each_recovery(data: dict[str, Any]) -> None:
+    views = data["figures"]["seq"]
+    (whole,) = (one for one in views if (one["from"], one["to"]) == (0, data["duration_ns"]))
+    assert whole["data"]["bucket_ns"] == 0
+    assert {line["name"]: line["rows"] for line in whole["data"]["lines"]}["data"] == 60
+    found = data["recoveries"]
+    assert [one["fast"] for one in found["rows"]] == [True, False]
+    assert {(one["from"], one["to"]) for one in found["rows"]} <= {(one["from"], one["to"]) for one in views}
+    assert found["rows"][0]["cells"][2:4] == ["duplicate ACKs", "timeout"]
+    assert found["rows"][0]["cells"][6].startswith("N N R . N")
 
 
 def test_a_long_one_is_cut_to_what_fits(tmp_path: Path) -> None:
-    write_captures(tmp_path, Sender("prr", 20, 300, range(50, 400, 70)).run().talk.captures())
+    write_captures(tmp_path, Sender("prr", 20, 3000, range(50, 400, 70)).run().talk.captures())
     records = load_raw(tmp_path)
-
-    found = recovery_payload([time_sequence(view(records, "bulk"), 0)], most=150)
-    assert found is not None
-    (figure,) = found["figures"]
-    assert 0 < figure["drawn"] < figure["recoveries"]
-    assert figure["views"][0]["label"] == "1"
-    assert len(figure["views"]) <= figure["drawn"]
-    assert sum(len(figure[part]["x"]) for part in ("data", "again", "sacks", "una", "drops")) <= 150
+    window = Window(0, int(records.column("time_ns").max()), 100)
+    shown = figure(records, "seq", ("bulk", 0), window)
+    assert shown["bucket_ns"] > 0
+    assert "SACK block" not in {line["name"] for line in shown["lines"]}
+    assert sum(len(line["t"]) for line in shown["lines"]) <= 4 * 2 * 100 * len(shown["lines"])
 
 
-def test_without_recoveries_there_is_no_figure(tmp_path: Path) -> None:
+def test_without_recoveries_there_is_no_list(tmp_path: Path) -> None:
     write_captures(tmp_path, Sender("prr", 20, 60, []).run().talk.captures())
-    records = load_raw(tmp_path)
-
-    assert recovery_payload([time_sequence(view(records, "bulk"), 0)]) is None
+    assert flow_recoveries(load_raw(tmp_path), "bulk") == []
 
 
 def test_figures_are_written(recovered: Run, tmp_path: Path) -> None:
@@ -102,4 +100,4 @@ def test_figures_are_written(recovered: Run, tmp_path: Path) -> None:
     assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png"]
     assert all(path.stat().st_size > 8_000 for path in written)
     page = write_report(recovered.path).read_text(encoding="utf-8")
-    assert '"recovery":{"figures":' in page
+    assert '"recoveries":{"rows":[{"lane":"bulk/0","fast":true' in page

@@ -34,6 +34,9 @@ tuples:
   - [bulk, duration, 100ms]
 expect:
   - {name: enough packets, metric: packets_sent, min: %s}
+figures:
+  - {title: throughput, when: {hosts.cc: reno}}
+  - {title: sequence number, kind: sequence, when: {hosts.cc: cubic}}
 """
 PACKETS = {"reno": 60, "cubic": 90}
 FEW, SOME, MANY = 1, 70, 1000

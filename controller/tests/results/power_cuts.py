@@ -72,9 +72,9 @@ def assert_whole(results: Path) -> None:
         assert [point.id for point in found.points] == [point["id"] for point in found.summary["points"]]
         assert {point.id for point in found.points} == {point.id for point in plan().points}
         assert (run / layout.REPORT).read_text(encoding="utf-8").rstrip().endswith("</html>")
-        for point in found.points:
-            figure = (run / layout.FIGURES / f"{point.id}.png").read_bytes()
-            assert (figure[:4], figure[-8:-4]) == (b"\x89PNG", b"IEND"), point.id
+        for name in ("paper.png", "paper-1.png", "paper-2.png"):
+            figure = (run / layout.FIGURES / name).read_bytes()
+            assert (figure[:4], figure[-8:-4]) == (b"\x89PNG", b"IEND"), name
         assert found.versions["testctl"]
         assert found.plan_text == plan().text
     if (results / layout.LATEST).is_symlink():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from testctl.curves import shown_ns
-from testctl.report.series import read_series
+from testctl.report.embedded import embedded
 from testctl.results import load_point
 from testctl.serve.source import read_source
 
@@ -42,6 +42,6 @@ def test_report_and_served_page_show_the_same_time(results: Path, options: dict[
     asked = json.loads((path / "point.json").read_text(encoding="utf-8"))
     asked["flows"][0]["options"] = options
     (path / "point.json").write_text(json.dumps(asked | {"duration_ns": 30 * S}), encoding="utf-8")
-    series = read_series(load_point(path))
-    assert series is not None
-    assert series.duration_ns == read_source(path).duration_ns
+    data = embedded(load_point(path))
+    assert data is not None
+    assert data["duration_ns"] == read_source(path).duration_ns

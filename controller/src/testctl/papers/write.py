@@ -17,7 +17,8 @@ from testctl.papers.draw import draw_scorecard
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import BADGES, claim_rows
 from testctl.report.figures import save_figure
-from testctl.report.page import environment, flat, own_file
+from testctl.report.looks import styles
+from testctl.report.page import environment, flat
 from testctl.report.style import CLAIM_LOOKS, VERDICT_LOOKS, show_time
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
@@ -71,5 +72,5 @@ def render(card: Scorecard, out: Path, figure: bytes) -> str:
         ],
         versions=flat(card.versions),
         figure=Markup("data:image/png;base64," + base64.b64encode(figure).decode("ascii")),
-        css=Markup(own_file("report.css")),
+        css=Markup(styles()),
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a run: one self-contained page, figures, and what the terminal shows."""
 
-from testctl.report.figures import paper_figures, point_figure
+from testctl.report.figures import paper_figures
 from testctl.report.progress import Drawing, Progress
 from testctl.report.terminal import print_place, print_summary
 from testctl.report.write import DRAWN, most_telling, write_report
@@ -12,7 +12,6 @@ __all__ = [
     "Progress",
     "most_telling",
     "paper_figures",
-    "point_figure",
     "print_place",
     "print_summary",
     "write_report",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from testctl.curves import Line, seq
+from testctl.curves.core.thin import envelope
+from testctl.metrics.recovery.measure import Recovery
+from testctl.records.schema import Array
 from testctl.report.draw import tidy
 from testctl.report.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW, Unit, byte_unit, time_unit
-from testctl.report.thin import envelope
-from testctl.report.time_sequence import Bars, Line, TimeSequence
 
 MAX = 8000
 """Bars of one kind; of more an envelope is drawn."""
@@ -24,15 +27,28 @@ MIN_PX = 2
 _ROOM = 0.06
 
 
-def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tuple[float, float]) -> None:
-    """Data, retransmissions, SACK blocks, snd.una, the windows, drops; recoveries shaded."""
-    parts = [bars.within(*span_ns) for bars in (shown.data, shown.again, shown.sacks)]
-    una, edge, allowed, drops = (line.within(*span_ns) for line in (shown.una, shown.edge, shown.allowed, shown.drops))
-    low, high = limits([*parts[:2]], una)
+def draw_time_sequence(
+    axes: Axes,
+    lines: Mapping[str, Line],
+    recoveries: Sequence[Recovery],
+    title: str,
+    from_to_ns: tuple[int, int | None],
+) -> None:
+    """Data, retransmissions, SACK blocks, ACKs, the windows, drops; recoveries shaded.
+
+    lines       of testctl/curves/seq.py by name
+    from_to_ns  what is shown; 0 and None or 0 are the first and the last packet
+    """
+    first, last = _span(lines)
+    span_ns = from_to_ns[0] or first, from_to_ns[1] or last
+    parts = [_within(lines.get(name), span_ns) for name in (seq.DATA, seq.RETRANSMISSION, seq.SACKED)]
+    una, edge, allowed = (_within(lines.get(name), span_ns, 1) for name in (seq.ACKS, seq.EDGE, seq.ALLOWED))
+    una = Line(una.name, una.time_ns, np.maximum.accumulate(una.value))
+    low, high = limits(parts[:2], una)
     room = _ROOM * max(high - low, 1)
     time, size = time_unit(span_ns[1] - span_ns[0]), byte_unit(high)
     legend: list[Line2D | Patch] = []
-    legend += _shade(axes, shown, span_ns, time)
+    legend += _shade(axes, recoveries, span_ns, time)
     # Narrow where there are many: a bar should not be wider than what is between two packets.
     crowd = max(len(part.time_ns) for part in parts)
     width = 1.8 if crowd < 300 else 1.0 if crowd < 2000 else 0.6
@@ -43,50 +59,77 @@ def draw_time_sequence(axes: Axes, shown: TimeSequence, title: str, span_ns: tup
         (0.6 * width, width, 1.6 * width),
         strict=True,
     ):
-        if len(bars.time_ns):
+        if len(bars):
             _bars(axes, bars, time, size, colour, wide, (high - low + 2 * room) * MIN_PX)
             legend.append(Line2D([], [], color=colour, linewidth=2.5, label=label))
     steps: tuple[tuple[Line, str, str, Literal["-", "--", ":"]], ...] = (
         (una, UNA, "snd.una", "-"),
-        (edge, WINDOW, "window", "--"),
-        (allowed, UNA, "snd.nxt + cwnd - pipe", ":"),
+        (edge, WINDOW, seq.EDGE, "--"),
+        (allowed, UNA, seq.ALLOWED, ":"),
     )
     for line, colour, label, dashes in steps:
-        if len(line.time_ns) and int(line.level.min()) <= high + room:
+        if len(line) and int(line.value.min()) <= high + room:
             x = np.append(line.time_ns, span_ns[1]) / time.size
             axes.step(
-                x, np.append(line.level, line.level[-1]) / size.size, dashes, where="post", color=colour, linewidth=1.1
+                x, np.append(line.value, line.value[-1]) / size.size, dashes, where="post", color=colour, linewidth=1.1
             )
             legend.append(Line2D([], [], color=colour, linestyle=dashes, label=label))
-    if len(drops.time_ns):
-        mark = {"marker": "x", "linestyle": "none", "color": "black", "markersize": 6, "markeredgewidth": 1.4}
-        axes.plot(drops.time_ns / time.size, drops.level / size.size, **mark, zorder=5)  # type: ignore[arg-type]
-        legend.append(Line2D([], [], label=shown.drops_say, **mark))  # type: ignore[arg-type]
+    mark = {"marker": "x", "linestyle": "none", "color": "black", "markersize": 6, "markeredgewidth": 1.4}
+    for name in (seq.CUT, seq.LOST):
+        drops = _within(lines.get(name), span_ns)
+        if len(drops):
+            axes.plot(drops.time_ns / time.size, drops.value / size.size, **mark, zorder=5)  # type: ignore[arg-type]
+            legend.append(Line2D([], [], label=name, **mark))  # type: ignore[arg-type]
     axes.set_ylim((low - room) / size.size, (high + room) / size.size)
     axes.set_xlim(span_ns[0] / time.size, span_ns[1] / time.size)
     tidy(axes, title, f"time ({time.name})", f"sequence number ({size.name})")
     axes.legend(handles=legend, loc="upper left", fontsize=8, framealpha=0.8, edgecolor="none")
 
 
-def limits(sent: list[Bars], una: Line) -> tuple[int, int]:
-    """The least and the greatest sequence number to show: of data and snd.una, not of the window."""
-    low = [int(part.low.min()) for part in sent if len(part.low)] + una.level[:1].tolist()
-    high = [int(part.high.max()) for part in sent if len(part.high)] + una.level[-1:].tolist()
+def limits(sent: Sequence[Line], una: Line) -> tuple[int, int]:
+    """The least and the greatest sequence number to show: of data and ACKs, not of the window."""
+    low = [int(_low(part).min()) for part in sent if len(part)] + una.value[:1].tolist()
+    high = [int(part.value.max()) for part in sent if len(part)] + una.value[-1:].tolist()
     return min(low, default=0), max(high, default=1)
 
 
-def _bars(axes: Axes, bars: Bars, time: Unit, size: Unit, colour: str, width: float, shown: float) -> None:
+def _low(bars: Line) -> Array:
+    """The first bytes of packets or blocks."""
+    return np.asarray(bars.value - bars.detail["length"])
+
+
+def _within(line: Line | None, span_ns: tuple[float, float], before: int = 0) -> Line:
+    """The part of a line in a time, with so many samples before it: a step begins at the edge."""
+    if line is None:
+        return Line("", np.empty(0, np.int64), np.empty(0, np.int64))
+    first, last = np.searchsorted(line.time_ns, span_ns)
+    part = slice(max(int(first) - before, 0), int(last))
+    detail = {name: values[part] for name, values in line.detail.items()}
+    return Line(line.name, line.time_ns[part], line.value[part], detail)
+
+
+def _span(lines: Mapping[str, Line]) -> tuple[int, int]:
+    """From the first packet to the last, with a margin."""
+    found = [lines[name].time_ns for name in (seq.DATA, seq.RETRANSMISSION, seq.ACKS) if name in lines]
+    first, last = min((int(t[0]) for t in found), default=0), max((int(t[-1]) for t in found), default=1)
+    margin = max((last - first) // 50, 1)
+    return first - margin, last + margin
+
+
+def _bars(axes: Axes, bars: Line, time: Unit, size: Unit, colour: str, width: float, shown: float) -> None:
     """shown: bytes of the axis times MIN_PX; a bar is never shorter than MIN_PX."""
-    kept = envelope(bars.time_ns, bars.high, MAX)
-    low, high = bars.low[kept], bars.high[kept]
+    kept = envelope(bars.time_ns, bars.value, MAX)
+    low, high = _low(bars)[kept], bars.value[kept]
     more = np.maximum(shown / axes.get_window_extent().height - (high - low), 0) / 2
     x = bars.time_ns[kept] / time.size
     axes.vlines(x, (low - more) / size.size, (high + more) / size.size, color=colour, linewidth=width)
 
 
-def _shade(axes: Axes, shown: TimeSequence, span_ns: tuple[float, float], time: Unit) -> list[Line2D | Patch]:
+def _shade(
+    axes: Axes, recoveries: Sequence[Recovery], span_ns: tuple[float, float], time: Unit
+) -> list[Line2D | Patch]:
     legend: dict[bool, Line2D | Patch] = {}
-    for one in shown.recoveries:
+    for one in recoveries:
         end_ns = one.exit_ns if one.exit_ns >= 0 else span_ns[1]
         if end_ns < span_ns[0] or one.entry_ns > span_ns[1]:
             continue

@@ -12,7 +12,7 @@ import numpy as np
 from testctl.metrics.core.passages import passages
 from testctl.metrics.core.view import view
 from testctl.records import Records
-from testctl.records.schema import DROPPED, FATES, Array, Ints
+from testctl.records.schema import FATES, Ints
 from testctl.results import Run, RunPoint
 
 MAX_PACKETS = 60
@@ -35,8 +35,6 @@ WORDS = {
     "other_drop": "dropped: no port for it",
 }
 """What a fate did, in words."""
-
-_MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
 
 
 @dataclass(frozen=True)
@@ -105,25 +103,6 @@ def _packet(packet: Mapping[str, int]) -> str:
         first = f"first transmission {packet['first_ordinal']}" if packet["first_ordinal"] else "a retransmission"
         return f"data {packet['ordinal']} ({first}) {packet['seq']}:{packet['seq'] + packet['length']}"
     return f"ACK {packet['ordinal']}: {packet['ack']}" if packet["ordinal"] else f"control, sequence {packet['seq']}"
-
-
-def lane_marks(records: Records, flow: str, conn: int) -> dict[str, tuple[Array, Array]]:
-    """What a time-sequence figure shows of one connection: {"dropped" or "marked CE": (time_ns, sequence number)}.
-
-    Data stands at the byte behind its last, an ACK at its number.
-    """
-    parts = [rows for _, rows in _befallen(records, flow)]
-    index = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    index = np.sort(index[records.column("conn")[index] == conn])
-    fate, length = records.column("fate")[index], records.column("length")[index]
-    level = np.where(length > 0, records.column("seq")[index] + length, records.column("ack")[index])
-    time_ns = records.column("time_ns")[index]
-    found = {}
-    for name, codes in (("dropped", DROPPED), ("marked CE", _MARKED)):
-        mine = np.isin(fate, codes) & (level >= 0)
-        if mine.any():
-            found[name] = time_ns[mine], level[mine]
-    return found
 
 
 def shorten(rule: str) -> str:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNG figures: one of each point, and the figures that a plan asks for."""
+"""PNG figures: those that a plan asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,54 +12,52 @@ from typing import Any
 from matplotlib.figure import Figure
 from testctl_agent.system import durable
 
+from testctl.curves import Lane, Line, lanes, lines_of, shown_ns
+from testctl.metrics.recovery import flow_recoveries
 from testctl.plan import FigureSpec
-from testctl.report.draw import (
-    draw_cwnd,
-    draw_latency,
-    draw_queue,
-    draw_rtt,
-    draw_sequence,
-    draw_throughput,
-    new_figure,
-    tidy,
-)
+from testctl.records import Records
+from testctl.report.draw import draw_sequence, draw_throughput, new_figure, tidy
 from testctl.report.draw_response import draw_response
 from testctl.report.draw_time_sequence import draw_time_sequence
 from testctl.report.figure_spec import first_match, missing, specs_of
 from testctl.report.response import Response, response
-from testctl.report.series import Series, read_series
-from testctl.results import Run
+from testctl.report.stalls import Stall, read_stalls
+from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path
 from testctl.results.layout import PAPER
 
-_BIN_NS = 10_000_000
 
-Panel = tuple[FigureSpec, Series | Response | str]
+@dataclass(frozen=True)
+class Recorded:
+    """A point that is drawn: its records and its stalls."""
+
+    point: RunPoint
+    records: Records
+    stalls: Sequence[Stall]
+
+    @property
+    def end_ns(self) -> int:
+        return shown_ns(self.point.point, int(self.records.column("time_ns").max()))
+
+    def lane(self, flow: str) -> Lane | None:
+        """The first connection of the flow; of the first flow where none is named."""
+        found = [lane for name in self.records.flows for lane in sorted(lanes(self.records)) if lane[0] == name]
+        return next((lane for lane in found if flow in ("", lane[0])), None)
+
+    def lines(self, lane: Lane) -> dict[str, Line]:
+        """Of its time-sequence figure."""
+        return {line.name: line for line in lines_of(self.records, "seq", lane)}
+
+
+def _recorded(point: RunPoint) -> Recorded | None:
+    records = point.records()
+    if records is None or not records.packets.num_rows:
+        return None
+    return Recorded(point, records, read_stalls(point.stalls(), None))
+
+
+Panel = tuple[FigureSpec, Recorded | Response | str]
 """A figure and what it shows, or why there is nothing."""
-
-
-def point_figure(series: Series, title: str, out: Path) -> Path:
-    """Six panels of a point: throughput, sequence number, cwnd, RTT, queue, latency.  Raises TestbedError."""
-    figure = new_figure(13.5, 7.4)
-    figure.suptitle(title, fontsize=12, ha="left", x=0.012)
-    axes = figure.subplots(2, 3)
-    span = (0.0, series.duration_ns / 1e9)
-    draw_throughput(axes[0, 0], series.rates, _BIN_NS, series.duration_ns, "Throughput", span)
-    if series.lanes:
-        draw_sequence(axes[0, 1], series.lanes[0], series.stalls, f"Sequence number, {series.lanes[0].name}", span)
-    else:
-        _empty(axes[0, 1], "Sequence number")
-    if any(len(lane.cwnd) for lane in series.lanes):
-        draw_cwnd(axes[0, 2], series.lanes, span)
-    else:
-        _empty(axes[0, 2], "Congestion window")
-    draw_rtt(axes[1, 0], series.lanes, span)
-    if series.queue:
-        draw_queue(axes[1, 1], series, span)
-    else:
-        _empty(axes[1, 1], "Queue")
-    draw_latency(axes[1, 2], series.rates)
-    return save_figure(figure, out)
 
 
 def paper_figures(
@@ -75,7 +74,7 @@ def paper_figures(
         specs = specs_of(run)
     if not specs:
         return []
-    series: dict[str, Series | None] = {}
+    read: dict[str, Recorded | None] = {}
     panels: list[Panel] = []
     for spec in specs:
         if spec.kind == "response":
@@ -83,9 +82,9 @@ def paper_figures(
             panels.append((spec, shown if shown.curves else _no_curve(spec, run)))
             continue
         point = first_match(spec, run.points)
-        if point is not None and point.id not in series:
-            series[point.id] = read_series(point)
-        found = None if point is None else series[point.id]
+        if point is not None and point.id not in read:
+            read[point.id] = _recorded(point)
+        found = None if point is None else read[point.id]
         panels.append((spec, missing(spec, run.points) if found is None else found))
     with naming_path(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
@@ -112,40 +111,32 @@ def _no_curve(spec: FigureSpec, run: Run) -> str:
 
 def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
     top, rates = 0.0, []
-    for axes, (spec, series) in zip(grid, panels, strict=False):
-        if isinstance(series, str):
-            _empty(axes, spec.title, series)
+    for axes, (spec, shown) in zip(grid, panels, strict=False):
+        if isinstance(shown, str):
+            _empty(axes, spec.title, shown)
             continue
-        if isinstance(series, Response):
-            draw_response(axes, series)
+        if isinstance(shown, Response):
+            draw_response(axes, shown)
             continue
-        span = (spec.from_ns / 1e9, (spec.to_ns or series.duration_ns) / 1e9)
+        span = (spec.from_ns / 1e9, (spec.to_ns or shown.end_ns) / 1e9)
+        lane = shown.lane(spec.flow)
         if spec.kind == "throughput":
-            chosen = [rate for rate in series.rates if spec.flow in ("", rate.flow)]
-            draw_throughput(axes, chosen, spec.bin_ns, series.duration_ns, spec.title, span)
+            lines = {line.name: line for line in lines_of(shown.records, "throughput", None)}
+            chosen = [lines[name] for name in shown.records.flows if name in lines and spec.flow in ("", name)]
+            draw_throughput(axes, chosen, spec.bin_ns, shown.end_ns, spec.title, span)
             rates.append(axes)
             top = max(top, float(axes.get_ylim()[1]))
-            continue
-        if spec.kind == "time_sequence":
-            _draw_time_sequence(axes, spec, series)
-            continue
-        lanes = [lane for lane in series.lanes if spec.flow in ("", lane.flow)]
-        if lanes:
-            draw_sequence(axes, lanes[0], series.stalls, spec.title, span, words=8)
-        else:
+        elif lane is None:
             _empty(axes, spec.title)
+        elif spec.kind == "time_sequence":
+            recoveries = [one for one in flow_recoveries(shown.records, lane[0]) if one.conn == lane[1]]
+            draw_time_sequence(axes, shown.lines(lane), recoveries, spec.title, (spec.from_ns, spec.to_ns))
+        else:
+            stalls = [stall for stall in shown.stalls if (stall.flow, stall.conn) == lane]
+            draw_sequence(axes, shown.lines(lane), stalls, spec.title, span, words=8)
     if len({axes.get_ylabel() for axes in rates}) == 1:
         for axes in rates:
             axes.set_ylim(0, top)
-
-
-def _draw_time_sequence(axes: Any, spec: FigureSpec, series: Series) -> None:
-    shown = [one for one in series.time_sequences if spec.flow in ("", one.flow)]
-    if shown:
-        first, last = shown[0].span_ns
-        draw_time_sequence(axes, shown[0], spec.title, (spec.from_ns or first, spec.to_ns or last))
-    else:
-        _empty(axes, spec.title)
 
 
 def _empty(axes: Any, title: str, why: str = "not recorded") -> None:

@@ -54,6 +54,19 @@ def meaning(metric: str) -> str:
     return f"{metric}, {'sum of' if metric in _SUMMED else 'greatest of'} all flows"
 
 
+def metric_table(point: RunPoint) -> dict[str, Any]:
+    """All metrics of a point: {"flows": [name], "rows": [[metric, {"value", "shown", "text"} of each flow]]}."""
+    flows = list(point.metrics)
+    names = sorted({metric for values in point.metrics.values() for metric in values})
+    rows = [[name, *(_cell(name, point.metrics[flow].get(name)) for flow in flows)] for name in names]
+    return {"flows": ["all" if flow == POINT else flow for flow in flows], "rows": rows}
+
+
+def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
+    number = float(value) if isinstance(value, int | float) else None
+    return {"value": number, "shown": show_metric(metric, value), "text": isinstance(value, str)}
+
+
 @dataclass(frozen=True)
 class Column:
     """A metric in the tables of points: one number for all flows, or with `each` what each flow has."""

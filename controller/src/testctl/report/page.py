@@ -14,28 +14,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from testctl.report.claims import claim_rows, claims_of
+from testctl.report.embedded import as_script, embedded
 from testctl.report.factors import Factor, describe, factors
-from testctl.report.metrics import Column, columns
-from testctl.report.payload import as_script, payload
+from testctl.report.looks import looks, script, styles
+from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.provenance import lines
 from testctl.report.response import responses
-from testctl.report.series import Series, read_series
-from testctl.report.style import (
-    ACK,
-    DATA,
-    FATE_COLOURS,
-    LANES,
-    ON_DARK,
-    RECOVERY,
-    RETRANS,
-    SACK,
-    STALL,
-    UNA,
-    VERDICT_LOOKS,
-    WINDOW,
-    show_metric,
-    show_time,
-)
+from testctl.report.style import VERDICT_LOOKS, show_time
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
@@ -44,7 +29,7 @@ from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
-    blocks = data if data is not None else {point.id: point_data(read_series(point)) for point in run.points}
+    blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
     template = environment().get_template("report.html")
     return template.render(
         run=run,
@@ -64,8 +49,8 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         figures=_figures(run),
         responses=len(shown),
         index=Markup(as_script(_index(run, varying, table) | {"responses": [asdict(one) for one in shown]})),
-        css=Markup(own_file("report.css")),
-        script=Markup(own_file("report.js")),
+        css=Markup(styles()),
+        script=Markup(script()),
         plotly=Markup(_plotly()),
     )
 
@@ -81,9 +66,10 @@ def environment() -> Environment:
     )
 
 
-def point_data(series: Series | None) -> str | None:
+def point_data(point: RunPoint) -> str | None:
     """The text of the script element with a point's data; None without records."""
-    return None if series is None else as_script(payload(series))
+    data = embedded(point)
+    return None if data is None else as_script(data)
 
 
 def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path | None = None) -> Path:
@@ -132,20 +118,11 @@ def _point(point: RunPoint, varying: Sequence[Factor], table: Sequence[Column], 
         "tuples": point.tuples,
         "values": [factor.of[point.id] for factor in varying],
         "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
-        "metrics": _metric_table(point),
+        "metrics": metric_table(point),
         "captures": sorted(point.captures()),
-        "figure": (point.path.parents[1] / "figures" / f"{point.id}.png").exists(),
         "data": None if data is None else Markup(data),
         "recorded": point.has_records,
     }
-
-
-def _metric_table(point: RunPoint) -> dict[str, Any]:
-    flows = list(point.metrics)
-    names = sorted({metric for values in point.metrics.values() for metric in values})
-    values = [(name, [point.metrics[flow].get(name) for flow in flows]) for name in names]
-    rows = [(name, [(show_metric(name, value), isinstance(value, str)) for value in of]) for name, of in values]
-    return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
 
 
 def _index(run: Run, varying: Sequence[Factor], table: Sequence[Column]) -> dict[str, Any]:
@@ -162,21 +139,8 @@ def _index(run: Run, varying: Sequence[Factor], table: Sequence[Column]) -> dict
             }
             for point in run.points
         ],
-        "metrics": [[column.heading, column.heading] for column in table],
-        "looks": {name: [look.colour, look.sign] for name, look in VERDICT_LOOKS.items()},
-        "colours": {
-            "lanes": list(LANES),
-            "data": DATA,
-            "retrans": RETRANS,
-            "ack": ACK,
-            "stall": STALL,
-            "fates": FATE_COLOURS,
-            "sack": SACK,
-            "una": UNA,
-            "window": WINDOW,
-            "recovery": [RECOVERY[False], RECOVERY[True]],
-            "dark": ON_DARK,
-        },
+        "metrics": [column.heading for column in table],
+        "looks": looks(),
     }
 
 
@@ -186,11 +150,6 @@ def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
     for name, value in versions.items():
         rows += flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
     return rows
-
-
-def own_file(name: str) -> str:
-    """The text of a file of this directory."""
-    return resources.files("testctl.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

@@ -65,30 +65,49 @@ class Stall:
         """Why and how long, such as "ACK owed for 1448:2896, 200 ms"."""
         return f"{self.label}, {show_time(self.length_ns)}"
 
+    def to_json(self) -> dict[str, Any]:
+        """As the page's scripts read it."""
+        return {
+            "lane": f"{self.flow}/{self.conn}",
+            "start_ns": self.start_ns,
+            "end_ns": self.end_ns,
+            "length": show_time(self.length_ns),
+            "cause": self.label,
+            "why": cause_in_words(self.cause),
+            "ended": self.ended,
+            "proof": self.words,
+            "packets": [
+                [f"{item.time_ns / 1e9:.9f}", item.where, item.text, int(item.after), int(item.key)]
+                for item in self.proof
+            ],
+        }
 
-def read_stalls(stalls: pa.Table | None, packets: pa.Table) -> list[Stall]:
-    """The longest stalls of a point in order of time; stalls as of testctl.metrics.stalls.STALLS."""
+
+def read_stalls(stalls: pa.Table | None, packets: pa.Table | None, most: int = MAX) -> list[Stall]:
+    """The longest stalls of a point in order of time; stalls as of testctl.metrics.stalls.STALLS.
+
+    packets  of which the longest are shown; without it none are
+    """
     if stalls is None or stalls.num_rows == 0:
         return []
-    longest = np.argsort(-stalls["length_ns"].to_numpy(), kind="stable")
-    proven = set(longest[:PROVEN].tolist())
-    rows = {index: stalls.slice(index, 1).to_pylist()[0] for index in longest[:MAX].tolist()}
-    found = [_stall(row, _proof(row, packets) if index in proven else ()) for index, row in rows.items()]
+    longest = np.argsort(-stalls["length_ns"].to_numpy(), kind="stable")[:most]
+    rows = stalls.take(pa.array(longest)).to_pylist()
+    proofs = [_proof(row, packets) if n < PROVEN and packets is not None else () for n, row in enumerate(rows)]
+    found = [
+        Stall(
+            flow=row["flow"],
+            conn=row["conn"],
+            start_ns=row["start_ns"],
+            end_ns=row["end_ns"],
+            cause=row["cause"],
+            label=_label(row),
+            ended=ENDS.get(row["ended_by"], row["ended_by"]),
+            words=row["proof"],
+            proof=proof,
+        )
+        for row, proof in zip(rows, proofs, strict=True)
+    ]
     return sorted(found, key=lambda stall: (stall.start_ns, stall.flow, stall.conn))
-
-
-def _stall(row: Mapping[str, Any], proof: Sequence[Proof]) -> Stall:
-    return Stall(
-        flow=row["flow"],
-        conn=row["conn"],
-        start_ns=row["start_ns"],
-        end_ns=row["end_ns"],
-        cause=row["cause"],
-        label=_label(row),
-        ended=ENDS.get(row["ended_by"], row["ended_by"]),
-        words=row["proof"],
-        proof=proof,
-    )
 
 
 def _label(row: Mapping[str, Any]) -> str:

@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from testctl.records.schema import Ints
 from testctl.results.layout import UNJUDGED
 
 # Okabe and Ito's palette, told apart with any colour vision ("Color Universal Design", 2008).
@@ -61,9 +58,6 @@ CLAIM_LOOKS = {
 }
 """How a paper's claim looks."""
 
-OUTLYING = 100
-"""A value of so many medians makes the others invisible on a linear axis."""
-
 
 @dataclass(frozen=True)
 class Unit:
@@ -86,12 +80,6 @@ def time_unit(most_ns: float) -> Unit:
 def byte_unit(most_bytes: float) -> Unit:
     """The unit in which a size reads well."""
     return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
-
-
-def far_apart(values: Sequence[Ints]) -> bool:
-    """Whether only a logarithmic axis shows all: the largest is over OUTLYING medians, and none is 0 or less."""
-    every = np.concatenate([*values, np.zeros(0, np.int64)])
-    return bool(len(every)) and bool(every.min() > 0) and float(every.max()) > OUTLYING * float(np.median(every))
 
 
 def _pick(most: float, units: Sequence[Unit]) -> Unit:

@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from testctl.plan import FigureSpec
-from testctl.report.factors import describe, factors
-from testctl.report.figures import paper_figures, point_figure
+from testctl.report.figures import paper_figures
 from testctl.report.page import point_data, write_page
-from testctl.report.series import read_series
 from testctl.results import Run, RunPoint, load_run
 from testctl.results.atomic import naming_path
 from testctl.results.layout import FIGURES
 from testctl.results.reader import check_plain
 from testctl.system.worker_pool import workers
-
-Job = tuple[RunPoint, str, Path | None]
 
 DRAWN = 120
 """Points that are drawn at most, those that did not pass first; a page of more would be too large to open."""
@@ -31,7 +27,7 @@ def write_report(
     jobs: int = 1,
     tell: Callable[[str], None] | None = None,
 ) -> Path:
-    """Write report.html (and figures/*.png) into a run's directory; returns the page's path.
+    """Write report.html (and the plan's figures/*.png) into a run's directory; returns the page's path.
 
     of     the run or its directory; one in progress has its summary with it
     specs  the plan's figures, by default as the kept plan declares them
@@ -46,13 +42,9 @@ def write_report(
         with naming_path(out, "the figures were not written; the results are kept"):
             out.mkdir(exist_ok=True)
         check_plain(out)
-    varying = factors(run.points)
-    work = [
-        (point, f"{describe(point, varying)}: {point.verdict}", out / f"{point.id}.png" if figures else None)
-        for point in most_telling(run.points, DRAWN)
-    ]
+    work = most_telling(run.points, DRAWN)
     data: dict[str, str | None] = {}
-    for (point, _, _), text in zip(work, _drawn(work, jobs), strict=True):
+    for point, text in zip(work, _drawn(work, jobs), strict=True):
         data[point.id] = text
         if tell is not None:
             tell(point.id)
@@ -68,18 +60,10 @@ def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:
     return [point for point in points if point.id in kept or not point.has_records]
 
 
-def _drawn(work: Sequence[Job], jobs: int) -> Iterator[str | None]:
-    """The page's data of each point, in order; its figure is written on the way."""
+def _drawn(work: Sequence[RunPoint], jobs: int) -> Iterator[str | None]:
+    """The page's data of each point, in order."""
     if jobs < 2 or len(work) < 2:
-        yield from map(_draw, work)
+        yield from map(point_data, work)
         return
     with workers(min(jobs, len(work))) as pool:
-        yield from pool.map(_draw, work)
-
-
-def _draw(job: Job) -> str | None:
-    point, title, out = job
-    series = read_series(point)
-    if out is not None and series is not None:
-        point_figure(series, title, out)
-    return point_data(series)
+        yield from pool.map(point_data, work)

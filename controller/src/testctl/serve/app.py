@@ -18,8 +18,8 @@ from starlette.routing import Route
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 
-from testctl.curves import CurveSpec, Window, curves
-from testctl.report.style import ACK, DATA, FATE_COLOURS, LANES, ON_DARK, RETRANS, SACK, SHOWN_LOOKS, STALL, UNA, WINDOW
+from testctl.curves import Window
+from testctl.report.looks import looks
 from testctl.serve.listing import Unknown
 from testctl.serve.point import Points
 from testctl.serve.runs import Runs
@@ -57,7 +57,7 @@ def make_app(root: Path) -> Starlette:
         return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
 
     answers: dict[str, Callable[[Request], Any]] = {
-        "/api/looks": lambda _: _looks(),
+        "/api/looks": lambda _: looks(),
         "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
         "/api/runs/{run}/values": values,
@@ -109,31 +109,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
-
-
-def _looks() -> dict[str, Any]:
-    """Colours and signs, which the report has too."""
-    return {
-        "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
-        "lanes": list(LANES),
-        "data": DATA,
-        "retrans": RETRANS,
-        "ack": ACK,
-        "stall": STALL,
-        "sack": SACK,
-        "una": UNA,
-        "window": WINDOW,
-        "fates": FATE_COLOURS,
-        "dark": ON_DARK,
-        "figures": [_figure(curve.spec) for curve in curves().values() if curve.spec.title],
-    }
-
-
-def _figure(spec: CurveSpec) -> dict[str, Any]:
-    """What the page has to know of a curve to draw it."""
-    return {
-        key: getattr(spec, key) for key in ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")
-    }
 
 
 def _files() -> dict[str, tuple[bytes, str]]:

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
-from testctl_agent.spec.types import shown
 
 from testctl.curves import Lane, Window, figure
-from testctl.metrics.stalls.table import ENDS
 from testctl.records.schema import FATES
-from testctl.report.stalls import FLAGS, cause_in_words
-from testctl.report.style import show_metric, show_time
-from testctl.results import RunPoint, layout
+from testctl.report.metrics import metric_table
+from testctl.report.stalls import FLAGS, read_stalls
+from testctl.report.style import show_time
+from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.runs import point_of
@@ -58,7 +56,7 @@ class Points:
             "reason": found.reason,
             "digest": found.digest,
             "tuples": [[entity, parameter, shown(value)] for entity, parameter, value in found.tuples],
-            "metrics": _metrics(found),
+            "metrics": metric_table(found),
             "virtual": show_time(found.virtual_s * 1e9),
             "wall": show_time(found.wall_s * 1e9),
             "packets": source.count,
@@ -107,12 +105,9 @@ class Points:
 def _stalls(source: Source) -> dict[str, Any]:
     """The longest in order of time; rows that are not shown are not converted."""
     path = source.files.get(layout.STALLS)
-    table = pq.read_table(path) if path is not None else pa.table({"length_ns": []})
-    longest = np.sort(np.argsort(-table["length_ns"].to_numpy(), kind="stable")[:MAX_STALLS])
-    rows = sorted(
-        table.take(pa.array(longest)).to_pylist(), key=lambda row: (row["start_ns"], row["flow"], row["conn"])
-    )
-    return {"rows": [_stall(row) for row in rows], "in_all": table.num_rows}
+    table = pq.read_table(path) if path is not None else None
+    rows = [stall.to_json() for stall in read_stalls(table, None, MAX_STALLS)]
+    return {"rows": rows, "in_all": 0 if table is None else table.num_rows}
 
 
 def _version(source: Source) -> tuple[Any, ...]:
@@ -125,38 +120,6 @@ def _lane(source: Source, text: str) -> Lane | None:
         if not text or text == f"{flow}/{conn}":
             return flow, conn
     return None
-
-
-def _metrics(point: RunPoint) -> dict[str, Any]:
-    flows = list(point.metrics)
-    names = sorted({metric for values in point.metrics.values() for metric in values})
-    rows = [[name, *(_cell(name, value) for value in _of(point, name, flows))] for name in names]
-    return {"flows": ["all" if flow == "*" else flow for flow in flows], "rows": rows}
-
-
-def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
-    return {"value": _number(value), "shown": show_metric(metric, value), "text": isinstance(value, str)}
-
-
-def _of(point: RunPoint, metric: str, flows: Sequence[str]) -> list[float | str | None]:
-    return [point.metrics[flow].get(metric) for flow in flows]
-
-
-def _number(value: float | str | None) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _stall(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "lane": f"{row['flow']}/{row['conn']}",
-        "start_ns": row["start_ns"],
-        "end_ns": row["end_ns"],
-        "length": show_time(row["length_ns"]),
-        "cause": str(row["cause"]).replace("_", " "),
-        "why": cause_in_words(row["cause"]),
-        "ended": ENDS.get(row["ended_by"], str(row["ended_by"])),
-        "proof": str(row["proof"]),
-    }
 
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,10 +109,10 @@ export class Board {
     row.stale = false;
     const found = await Promise.all(cells.map(async (cell) => {
       if (!cell.has) return null;
-      const { run, point, lane } = cell.column;
+      const { run, point, lane, bin } = cell.column;
       const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 2), 120), 600);
       try {
-        return await ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane }, signal);
+        return await ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane, bin }, signal);
       } catch (error) {
         if (error.name === "AbortError") { row.stale = true; throw error; }
         return { lines: [], bucket_ns: 1, error: error.message };
@@ -138,7 +138,8 @@ export class Board {
     const stalls = cell.column.page.stalls.rows.filter((stall) => stall.end_ns >= view.from && stall.start_ns <= view.to &&
       (FIGURES[name].each !== "connection" || stall.lane === cell.column.lane));
     const near = stalls.length > 60 ? [...stalls].sort((a, b) => b.end_ns - b.start_ns - (a.end_ns - a.start_ns)).slice(0, 60) : stalls;
-    draw(cell.plot, name, data, { view, range, looks: this.looks, stalls: near, chosen: this.chosen });
+    const periods = (cell.column.page.recoveries?.rows || []).filter((one) => FIGURES[name].shape === "packets" && one.lane === cell.column.lane);
+    draw(cell.plot, name, data, { view, range, looks: this.looks, stalls: near, periods, chosen: this.chosen });
     cell.note.textContent = [summary(name, data, view), data.left_out ? `${data.left_out} more are not drawn` : ""].filter(Boolean).join("; ");
     cell.plot.setAttribute("aria-label", spoken(name, data, view));
     if (cell.ready) return;

@@ -139,7 +139,7 @@ export const summary = (name, data, view) => {
   return thin ? `of each ${showTime(data.bucket_ns)} the first, least, greatest and last` : `${inside} values, each of them`;
 };
 
-export const draw = (element, name, data, { view, range, looks, stalls, chosen }) => {
+export const draw = (element, name, data, { view, range, looks, stalls, periods = [], chosen }) => {
   const figure = FIGURES[name];
   const axis = axisOf(view);
   const unit = units[figure.kind](Math.max(Math.abs(range?.[1] ?? 1), Math.abs(range?.[0] ?? 0)));
@@ -147,6 +147,9 @@ export const draw = (element, name, data, { view, range, looks, stalls, chosen }
   const lines = { gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 } };
   const shapes = figure.stalls ? stalls.map((stall) => ({ type: "rect", x0: axis.x(stall.start_ns), x1: axis.x(stall.end_ns), y0: 0, y1: 1, yref: "paper",
     fillcolor: looks.stall, opacity: stall === chosen ? 0.32 : 0.14, line: { width: 0 }, layer: "below" })) : [];
+  shapes.push(...periods.map((one) => ({ type: "rect", x0: axis.x(one.entry_ns), x1: axis.x(one.exit_ns), y0: 0, y1: 1, yref: "paper",
+    fillcolor: looks.recovery[one.fast ? 1 : 0], opacity: 0.16, line: { width: 0 }, layer: "below" })));
+  const longest = figure.large ? [...stalls].sort((a, b) => b.end_ns - b.start_ns - (a.end_ns - a.start_ns)).slice(0, 8) : [];
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: "zoom",
     font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
@@ -156,6 +159,8 @@ export const draw = (element, name, data, { view, range, looks, stalls, chosen }
     xaxis: { ...lines, range: [axis.x(view.from), axis.x(view.to)], title: { text: axis.title, font: { size: 11 }, standoff: 4 }, exponentformat: "none", separatethousands: false },
     yaxis: { ...lines, ...(data.log ? { type: "log" } : { range: range?.map((value) => value / unit[0]) }), fixedrange: true, title: { text: unit[1], font: { size: 11 }, standoff: 4 }, exponentformat: "none", nticks: figure.large ? 9 : 6 },
     shapes,
+    annotations: longest.map((stall) => ({ x: axis.x((Math.max(stall.start_ns, view.from) + Math.min(stall.end_ns, view.to)) / 2), y: 0.02, yref: "paper", yanchor: "bottom", textangle: -90,
+      text: escaped(innerWidth < 640 ? stall.length : `${stall.cause}, ${stall.length}`), showarrow: false, font: { size: 11 } })),
   };
   if (layout.showlegend) layout.margin.t = 26;
   return Plotly.react(element, traces, layout, { responsive: true, displayModeBar: false, doubleClick: false, showTips: false });

@@ -3,6 +3,7 @@
 import { ask, at, badge, choose, drawn, facts, here, looks, make, route, showTime, table, troubled } from "./dom.js";
 import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
+import { stallList } from "./stalls.js";
 
 const FEW = 2e6; // ns: windows up to here have a table of packets when asked for
 
@@ -61,34 +62,6 @@ const metrics = (page) => make("details", { class: "small" }, make("summary", {}
 const LONG = 300;
 const wrapped = (text) => (text.length <= LONG ? text :
   make("details", {}, make("summary", {}, `${text.slice(0, LONG)}… (${text.length} characters)`), text));
-
-// Stalls in order of time; each is a link to its place.
-const stallList = (page, jump) => {
-  const { rows, in_all: inAll } = page.stalls;
-  const section = make("section", { "aria-labelledby": "stalls-title" }, make("h2", { id: "stalls-title" }, `Stalls (${inAll})`));
-  if (!rows.length) section.append(make("p", { class: "note" }, "No silence of this point was long enough to be called a stall."));
-  if (inAll > rows.length) section.append(make("p", { class: "note" }, `The ${rows.length} longest are listed.`));
-  const lines = rows.map((stall) => make("tr", {},
-    make("td", {}, make("button", { type: "button", "data-item": true, "aria-label": `Show the stall of ${stall.length} at ${at(stall.start_ns)}`, onclick: () => jump(stall) }, at(stall.start_ns))),
-    make("td", { class: "number" }, stall.length), make("td", {}, stall.lane),
-    make("td", { class: "nowrap", title: stall.why }, stall.cause), make("td", {}, stall.ended), make("td", { class: "wide" }, stall.proof)));
-  if (rows.length) section.append(make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Stalls" },
-    table(["begins", make("th", { scope: "col", class: "number" }, "lasts"), "connection", "cause", "ended by", "evidence"], lines)));
-  return {
-    element: section,
-    tell: (chosen) => rows.forEach((stall, i) => lines[i].classList.toggle("chosen", stall === chosen)),
-    step: (by, board) => {
-      if (!rows.length) return;
-      const middle = (board.view.from + board.view.to) / 2;
-      const from = rows.indexOf(board.chosen);
-      const next = from >= 0 ? from + by : by > 0 ? rows.findIndex((stall) => stall.start_ns > (board.isWhole() ? -1 : middle)) : rows.findLastIndex((stall) => stall.end_ns < middle);
-      const stall = rows[Math.min(Math.max(next, 0), rows.length - 1)];
-      jump(stall);
-      const line = lines[rows.indexOf(stall)];
-      line.parentElement.parentElement.parentElement.scrollTop = line.offsetTop - 60;
-    },
-  };
-};
 
 // The packets of the window in words, when it is short enough.
 const packetList = (column, board) => {

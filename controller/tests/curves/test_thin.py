@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl.report.thin import envelope, near
+from testctl.curves.core.thin import envelope
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,9 +33,3 @@ def test_a_spike_of_one_point_survives() -> None:
 def test_nothing_and_one_instant() -> None:
     assert len(envelope(np.empty(0), np.empty(0), 10)) == 0
     assert len(envelope(np.zeros(1000), np.arange(1000), 8)) <= 4
-
-
-def test_near_keeps_what_is_around_a_moment() -> None:
-    assert near(np.arange(0, 100, 10, dtype=np.int64), [50], 2).tolist() == [3, 4, 5, 6]
-    assert near(np.arange(3, dtype=np.int64), [0, 99], 2).tolist() == [0, 1, 2]
-    assert near(np.arange(3, dtype=np.int64), [], 2).tolist() == []

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stalls of a point, and the packets that prove them.
+import { at, make, table } from "./dom.js";
+
+const packets = (stall) => {
+  const rows = stall.packets.flatMap(([time, where, text, after, key], i) => [
+    ...(after && (i === 0 || !stall.packets[i - 1][3]) ? [make("tr", { class: "gap" }, make("td", { colspan: 3 }, `silence of ${stall.length}`))] : []),
+    make("tr", { class: key ? "key" : null }, make("td", {}, `${time} s`), make("td", {}, where), make("td", {}, text))]);
+  return make("details", {}, make("summary", {}, "packets"),
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "packets" }, make("table", { class: "proof" }, make("tbody", {}, ...rows))));
+};
+
+// Stalls in order of time; each is a link to its place.
+export const stallList = (page, jump) => {
+  const { rows, in_all: inAll } = page.stalls;
+  const section = make("section", { "aria-labelledby": "stalls-title" }, make("h2", { id: "stalls-title" }, `Stalls (${inAll})`));
+  if (!rows.length) section.append(make("p", { class: "note" }, "No silence of this point was long enough to be called a stall."));
+  if (inAll > rows.length) section.append(make("p", { class: "note" }, `The ${rows.length} longest are listed.`));
+  const lines = rows.map((stall) => make("tr", {},
+    make("td", {}, make("button", { type: "button", "data-item": true, "aria-label": `Show the stall of ${stall.length} at ${at(stall.start_ns)}`, onclick: () => jump(stall) }, at(stall.start_ns))),
+    make("td", { class: "number" }, stall.length), make("td", {}, stall.lane),
+    make("td", { class: "nowrap", title: stall.why }, stall.cause), make("td", {}, stall.ended), make("td", { class: "wide" }, stall.proof, stall.packets.length ? packets(stall) : null)));
+  if (rows.length) section.append(make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Stalls" },
+    table(["begins", make("th", { scope: "col", class: "number" }, "lasts"), "connection", "cause", "ended by", "evidence"], lines)));
+  return {
+    element: section,
+    tell: (chosen) => rows.forEach((stall, i) => lines[i].classList.toggle("chosen", stall === chosen)),
+    step: (by, board) => {
+      if (!rows.length) return;
+      const middle = (board.view.from + board.view.to) / 2;
+      const from = rows.indexOf(board.chosen);
+      const next = from >= 0 ? from + by : by > 0 ? rows.findIndex((stall) => stall.start_ns > (board.isWhole() ? -1 : middle)) : rows.findLastIndex((stall) => stall.end_ns < middle);
+      const stall = rows[Math.min(Math.max(next, 0), rows.length - 1)];
+      jump(stall);
+      const line = lines[rows.indexOf(stall)];
+      line.parentElement.parentElement.parentElement.scrollTop = line.offsetTop - 60;
+    },
+  };
+};
