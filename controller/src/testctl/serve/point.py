@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from testctl_agent.spec.types import shown
 
 from testctl.curves import Lane, Window, figure
 from testctl.records.schema import FATES
