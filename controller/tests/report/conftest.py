@@ -205,6 +205,7 @@ def make_run(
 
 def _point(point_id: str, cc: str, mark: str, threshold: str, duration_ns: int) -> dict[str, Any]:
     flow = {"name": "bulk", "from": "sender", "to": "receiver", "generator": "tgen", "parallel": 1, "options": {}}
+    flow |= {"server_port": 5201, "client_port": 50000}
     tuples = [
         ["ends", "cc", cc],
         ["sender", "htb_mark", mark],
