@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal, apply, read back, restore: written here once, for every parameter."""
+"""Journal, apply, read back, restore: the only implementation, for every parameter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Find = Callable[[str, str], Parameter | None]
 
 
 def in_order(settings: Sequence[Setting], after: Callable[[Setting], Iterable[str]]) -> list[Setting]:
-    """The settings with each one behind those of its entity that it comes after."""
+    """The settings, ordered so that each comes after those that its spec names in `after`."""
     placed: list[Setting] = []
     waiting = list(settings)
     while waiting:
@@ -46,7 +46,7 @@ def in_order(settings: Sequence[Setting], after: Callable[[Setting], Iterable[st
 
 
 class Engine:
-    """Changes the entities of one agent and brings them back.
+    """Changes the entities of one agent and restores them.
 
     All methods raise ApplyError that names entity, parameter, wanted and got.
     """
@@ -113,7 +113,7 @@ class Engine:
             self._written = False
 
     def _check(self, setting: Setting) -> None:
-        """That a plan may have it: the type takes the value, and what is there now could be restored."""
+        """Check that the type accepts the value, and that the present value could be restored."""
         entity, parameter = self._at(setting)
         who = f"{entity.kind} {entity.name}, {setting.parameter}"
         check(who, spec_of(parameter, setting.parameter), setting.value)
@@ -126,7 +126,7 @@ class Engine:
             raise ApplyError(f"{who}: want {shown(setting.value)}, which could not be undone: {reason}")
 
     def _write_down_all(self, settings: Sequence[Setting]) -> list[Entry | None]:
-        """One addition to the journal for all that will change, before the first change.
+        """Journal all values that will change, in one write, before the first change.
 
         Returns what was written for each setting; None for one that has its value already, or that
         can't be read yet: whether that stays so is seen when its turn comes.
@@ -179,7 +179,7 @@ class Engine:
         self._written = True
 
     def restore(self) -> list[Setting]:
-        """Everything back to what the journal says, newest change first.
+        """Restore every value in the journal, newest change first.
 
         Goes on past what fails, keeps that in the journal and raises ApplyError with all that failed.  What somebody
         else has changed since is not written over: it fails as well, and says so.  What was changed in another boot
@@ -215,7 +215,7 @@ class Engine:
         return replace(entry, settled=since.key(entry) in theirs) if isinstance(entry, Entry) else entry
 
     def _value(self, entry: Entry) -> Value | None:
-        """What is there now; None when it can't be read."""
+        """The present value; None if it can't be read."""
         try:
             entity, parameter = self._at(entry)
             return parameter.read(entity, entry.parameter)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an entity is right now, as facts name → text: for comparing before with after.
+"""Attestation: the present state of an entity as facts, name → text, to compare before and after.
 
 Only what stands still while nobody changes it: no counters.  A fact that can't be read says why, and
 never stops the others; one that this kernel does not have is left out.  Nothing is started, and only

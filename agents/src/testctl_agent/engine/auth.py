@@ -23,9 +23,9 @@ from testctl_agent.wire import agent_pb2 as pb
 
 _log = logging.getLogger(__name__)
 _CHANGING = frozenset({"Apply", "Restore", "Start", "Stop"})
-"""Calls that want a lease, and that the end of a lease waits for."""
+"""Calls that need a lease; the end of the lease waits for them."""
 _LOOKING = frozenset({"Wait", "Fetch"})
-"""Calls that want a lease, and that its end does not wait for."""
+"""Calls that need a lease; the end of the lease does not wait for them."""
 _DETAIL_BYTES = 2000
 """A refusal travels in a header, percent-encoded; peers take 8 KiB of headers."""
 
@@ -100,7 +100,7 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
         return guarded
 
     def _admit(self, context: grpc.ServicerContext) -> None:
-        """That the peer's certificate names a controller.  TLS itself has checked who signed it, and when."""
+        """Check that the peer's certificate names a controller.  TLS has checked its signature and dates."""
         if self._controllers is None:
             return
         names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]

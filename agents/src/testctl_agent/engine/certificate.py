@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a certificate, what an agent says about its own at start: whose it is, and when it is valid.
+"""Reads the subject and the validity of a certificate, for the agent's check of its own at start.
 
 The checks that matter, of the peer's signature and time, are TLS's.  Source: RFC 5280, 4.1 and 4.1.2.5.
 """
@@ -24,7 +24,7 @@ class Certificate:
     end: datetime
 
     def wrong_at(self, now: datetime) -> str:
-        """Why nobody would take it at a time; "" when it is valid."""
+        """Why it is not valid at a time; "" if it is."""
         if now < self.begin:
             return f"is valid from {self.begin:%Y-%m-%d %H:%M:%S} UTC on; now it is {now:%Y-%m-%d %H:%M:%S}"
         if now > self.end:

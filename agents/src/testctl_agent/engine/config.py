@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file of an agent that runs by itself: JSON, described in docs/agent.md."""
+"""The configuration file of an agent daemon: JSON, described in docs/agent.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN_CHARS = 80
 
 @dataclass(frozen=True)
 class Tls:
-    """Whom to trust and how to prove who this is: PEM files, and the common names that may call."""
+    """TLS settings: the authority, the agent's certificate and key (PEM files), and the common names that may call."""
 
     authority: Path
     certificate: Path
@@ -43,7 +43,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class DaemonConfig:
-    """A configuration file that makes sense.  `tls` is None at a unix socket only."""
+    """A valid configuration.  `tls` is None only with a unix socket."""
 
     agent: AgentConfig
     listen: str
@@ -70,7 +70,7 @@ class _Reader:
         return key in self._found
 
     def get(self, key: str, want: str, fits: Callable[[Any], bool], default: Any = None) -> Any:
-        """A key's value, which has to fit; the default (None: there is none) when it is not there."""
+        """A key's value, checked against its type; the default (None: required) if the key is missing."""
         if key not in self._found:
             if default is None:
                 raise PlanError(f"{self._file}: {self._prefix}{key}: want {want}; it is missing")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of an agent that runs by itself.
+"""The life cycle of an agent daemon.
 
 lock the journal → end what a killed agent left → restore → take back congestion controls → read keys → listen → "ready"
 → SIGTERM → no more calls → stop tasks → restore → exit
@@ -72,7 +72,7 @@ def _ends() -> int:
 
 @contextmanager
 def _alone(journal: Path) -> Iterator[None]:
-    """That no other agent has this journal.  Raises TestbedError."""
+    """Lock the journal.  Raises TestbedError if another agent has it."""
     _make(journal.parent)
     path = journal.with_name(f"{journal.name}.lock")
     with path.open("w") as file:
@@ -91,7 +91,7 @@ def _make(folder: Path) -> None:
 
 
 def _restored(state: AgentState, lends: bool) -> str:
-    """Restore what the journal holds; why that failed, for an agent that then gives no lease.
+    """Restore the values in the journal; returns why that failed: an agent with such an error gives no lease.
 
     Without leases nobody would ask whether all is restored: ApplyError instead.
     """
@@ -107,7 +107,7 @@ def _restored(state: AgentState, lends: bool) -> str:
 
 
 def _swept(who: str) -> None:
-    """Take back the congestion controls that a killed agent had as BPF; what can't be is attested as still there."""
+    """Unregister the congestion controls of a killed agent; those that remain are visible in the attestation."""
     try:
         if names := shared.remove_unused():
             _log.warning("%s: took back congestion controls of an agent that was killed: %s", who, ", ".join(names))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File descriptors: as many as this process may have, and some that nobody but a restore gets."""
+"""File descriptors: raises the limit, and reserves some for a restore."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 RESERVE = 64
-"""More than all parameters of one entity have open at a time."""
+"""Upper bound of the descriptors that all parameters of one entity have open at a time."""
 
 
 def raise_limit() -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a configuration to an agent that can be served."""
+"""Creates an agent from its configuration."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _parameters(kind: str) -> list[str]:
 
 
 def prepare(config: AgentConfig, boot: str = "") -> AgentState:
-    """The state of an agent; what a crash left changed is still changed.
+    """The state of an agent; values that a crash left changed are not restored yet.
 
     boot  for a journal that may outlive it (engine/journal.py)
     """
@@ -93,7 +93,7 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
 
 
 def assemble(config: AgentConfig) -> AgentState:
-    """The state of an agent; what a crash left changed is restored first."""
+    """The state of an agent; values that a crash left changed are restored first."""
     state = prepare(config)
     state.engine.restore()
     return state

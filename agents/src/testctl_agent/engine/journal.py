@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that were there before, on disk, so that a crash loses none of them.
+"""The journal of previous values, on disk, so that a crash loses none of them.
 
 A file of JSON lines.  An entry is {"entity", "parameter", "value", "wanted", "boot"}: what was there, what is set
 instead, and the boot of the machine.  A mark tells of all entries above it how far the work was:
@@ -29,7 +29,7 @@ Mark = Literal["applied", "restoring"]
 
 
 def this_boot() -> str:
-    """What names the running boot of the machine, and no other.  Raises ApplyError."""
+    """The boot id of the running machine.  Raises ApplyError."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError as error:
@@ -38,7 +38,7 @@ def this_boot() -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a parameter of an entity was before it was changed.
+    """The value of an entity's parameter before it was changed.
 
     wanted   what it was changed to; None: not known
     boot     of the machine, when that was; "": not known
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A line that is no entry: nobody knows what to restore, so it is kept."""
+    """An invalid line: it is not known what to restore, so the line is kept."""
 
     number: int
     line: str
@@ -120,7 +120,7 @@ class Journal:
         return found
 
     def odd(self, line: Unreadable) -> ApplyError:
-        """What to say of a line that is no entry."""
+        """The error for an invalid line."""
         return ApplyError(f"{self.path}:{line.number}: not a journal entry: {line.line[:200]!r}")
 
     def add(self, *entries: Entry) -> None:
@@ -160,7 +160,7 @@ class Journal:
             os.close(file)
 
     def _whole(self, file: int) -> int:
-        """The length of the whole lines; what a crash cut off after them is removed."""
+        """The length of the complete lines; an incomplete line after a crash is removed."""
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
             size = os.pread(file, size, 0).rfind(b"\n") + 1
@@ -175,7 +175,7 @@ class Journal:
             os.close(folder)
 
     def keep(self, entries: Sequence[Entry | Unreadable]) -> None:
-        """Forget all entries but these, at once and for good."""
+        """Remove all other entries, atomically and durably."""
         if not entries and not self.path.exists():
             return
         try:

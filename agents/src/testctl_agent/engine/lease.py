@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The right to change an entity: one holder at a time, for a time, and what happens when it ends.
+"""Leases: the exclusive right to change an entity for a limited time, and the restore at its end.
 
     free ─acquire→ held ─release, or its time is over→ ending ─everything is restored→ free
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 MAX_S = 60.0
 MIN_S = 0.1
 RETRY_S, MAX_RETRY_S = 1.0, 60.0
-"""What could not be restored is tried again after so long, then twice as long, at most so long."""
+"""Retry times of a failed restore: the first pause, which doubles each time, and the maximum."""
 _TOKEN_BYTES = 32
 _HOLDER_CHARS = 200
 
@@ -60,7 +60,7 @@ def holder_name(who: str, holder: str) -> str:
 
 
 class Leases:
-    """The lease of one agent.  All methods raise Refusal with the words for the peer.
+    """The lease of one agent.  All methods raise Refusal with the message for the peer.
 
     clean  called when a lease ends, with no change under way and none possible
     unrestored  why everything is not restored already; "": it is
@@ -131,13 +131,13 @@ class Leases:
         raise Refusal(f"{self._who}: {what} wants a lease; got none (Acquire gives one)")
 
     def check(self, token: str, what: str) -> None:
-        """That a token is that of the lease."""
+        """Check that a token is the lease's."""
         with self._change:
             self._mine(token, what)
 
     @contextmanager
     def using(self, token: str, what: str) -> Iterator[None]:
-        """A change by the holder; a lease does not end in the midst of it."""
+        """Context of a change by the holder; the lease does not end during it."""
         with self._change:
             self._mine(token, what)
             self._busy += 1
@@ -167,7 +167,7 @@ class Leases:
         return restored
 
     def _begin_end(self, held: Grant) -> None:
-        """Call with the lock: from here on the token is worth nothing."""
+        """Call with the lock: invalidates the token."""
         self._ending, self._last, self._held = True, held.holder, None
         self._change.notify_all()
         self._change.wait_for(lambda: not self._busy)
@@ -193,7 +193,7 @@ class Leases:
         return restored
 
     def expire(self) -> bool:
-        """End the lease if its time is over; whether it was."""
+        """End the lease if its time is over; returns whether it was."""
         with self._change:
             if self._held is None or self._left_s() > 0:
                 return False

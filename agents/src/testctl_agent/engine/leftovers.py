@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent that was killed left behind: programs that go on, and files of their tasks."""
+"""Removes what a killed agent left behind: running programs, and files of their tasks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def end(folder: Path) -> None:
 
 
 def _kill(pid: int, folder: Path) -> None:
-    """Kill a process if, held fast, it still is one of those."""
+    """Kill a process by pidfd, if it still is one of those."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:

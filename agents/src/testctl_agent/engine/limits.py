@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a peer may ask of an agent, and the names it may give."""
+"""Limits of a peer's requests, and checks of the names in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN_CHARS = 60
 
 @dataclass(frozen=True)
 class Limits:
-    """What a peer may use up; None is no limit, as for an agent without a configuration file.
+    """Limits of a peer's resource usage; None is unlimited, as for an agent without a configuration file.
 
     message_bytes  of one request
     tasks          that run at a time

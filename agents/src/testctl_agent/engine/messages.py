@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent answers with, as messages of wire/agent.proto."""
+"""An agent's replies as messages of wire/agent.proto."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent says to the service manager that started it, if one did (sd_notify(3))."""
+"""Notifies the service manager that started the agent, if any (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def notify(text: str) -> None:
 
 
 class Watchdog:
-    """Says that a thread still runs, where the manager wants to hear it (WatchdogSec of the unit)."""
+    """Sends watchdog messages for a thread, if the manager requests them (WatchdogSec of the unit)."""
 
     def __init__(self) -> None:
         wanted, pid = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")

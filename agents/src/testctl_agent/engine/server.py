@@ -38,7 +38,7 @@ _FAR = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
 )
-"""A peer on another machine may vanish without a word; what it waits for must not be held for ever."""
+"""A peer on another machine may vanish without closing its connection, which must not be kept for ever."""
 CONNECTIONS, HANDSHAKE_S = 128, 5
 _BOUNDED = (
     ("grpc.max_allowed_incoming_connections", CONNECTIONS),
@@ -69,7 +69,7 @@ class Service(rpc.AgentServicer):
         return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
     def require_leases(self, unrestored: str = "") -> Leases:
-        """Require a lease for every change from now on; unrestored: why something is not restored yet, or ""."""
+        """Require a lease for every change from now on; unrestored: parameters whose restore failed, or ""."""
         self._tasks = self._new_tasks(self._state.workdir / "lease-1")
         self._number = 1
         self._reserve = Reserve()
@@ -146,7 +146,7 @@ class Service(rpc.AgentServicer):
 
     @contextmanager
     def _a_long_call(self) -> Iterator[None]:
-        """One of those there may be at a time.  Raises LimitReached."""
+        """Count a running task.  Raises LimitReached."""
         if self._long is not None and not self._long.acquire(blocking=False):
             raise LimitReached(
                 f"{self._state.name}: want at most {self._most.long_calls} calls of Wait and Fetch at a time"

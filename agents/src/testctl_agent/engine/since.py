@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has become of a change since: whether the machine has booted, or somebody else has changed it again."""
+"""Checks journalled changes: whether the machine has rebooted, or somebody else has changed the value since."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> 
 
 
 def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Collection[Key], now: Now) -> dict[Key, str]:
-    """What somebody else has changed since it was set, and what to say of it.
+    """Values that somebody else has changed since they were set, with the error for each.
 
     What an agent left half set or half restored is none of that; `begun` is what this one has begun to restore.  Of
     an entry that does not know its boot, written by an older version, nobody knows what it was set to.

@@ -13,7 +13,7 @@ from testctl_agent.engine.tasks import TaskFactory
 
 @dataclass
 class AgentState:
-    """What a service serves.
+    """The state of a service.
 
     parameters  for Describe: every parameter each entity could have
     collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)

@@ -53,7 +53,7 @@ def _private(path: Path) -> bytes:
 
 
 def _check_pair(tls: Tls) -> None:
-    """That the key is the certificate's.  One with a passphrase is refused instead of asked about."""
+    """Check that the key belongs to the certificate.  A key with a passphrase is refused."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key, password=lambda: "")
     except (ssl.SSLError, OSError, ValueError) as error:

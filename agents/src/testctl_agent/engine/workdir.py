@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That the working directory is the agent's alone: what an agent before left there is killed and removed."""
+"""Ensures that the working directory belongs to the agent alone, and cleans up after an earlier agent."""
 
 from __future__ import annotations
 

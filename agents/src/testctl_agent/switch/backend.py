@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch back end is, and finding one by the name of its file.
+"""The interface of a switch back end, and the lookup by the name of its file.
 
 A file switch/NAME.py gives
 
@@ -31,7 +31,7 @@ UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
     "fate": "none", "flows": "none",
 }  # fmt: skip
-"""A switch nobody has touched."""
+"""The state of an unconfigured switch."""
 
 
 class Backend(Protocol):
@@ -44,7 +44,7 @@ class Backend(Protocol):
     def name(self) -> str: ...
 
     def unavailable(self, what: str) -> str:
-        """Why a parameter can't be had here; "" when it can."""
+        """Why a parameter is not supported here; "" if it is."""
         ...
 
     def read(self, port: str, what: str) -> Value:
@@ -54,7 +54,7 @@ class Backend(Protocol):
     def apply(self, port: str, what: str, value: Value) -> None: ...
 
     def describe(self) -> dict[str, str]:
-        """Its limitations, in plain words, by name."""
+        """Name → text of each of its limitations."""
         ...
 
     def counters(self) -> list[dict[str, object]]:
@@ -62,7 +62,7 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave the devices as they were before."""
+        """Restore the devices."""
         ...
 
 

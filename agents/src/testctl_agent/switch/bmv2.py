@@ -33,7 +33,7 @@ _DROP = bytes.fromhex("b700000002000000 9500000000000000")
 
 @dataclass(frozen=True)
 class Port:
-    """What was asked of a port; 0: nothing."""
+    """The requested settings of a port; 0: not set."""
 
     rate: int = 0
     buffer: int = 0
@@ -177,7 +177,7 @@ def _take(device: str) -> None:
 
 
 def _release(ports: tuple[str, ...]) -> None:
-    """Take the filters of this back end away, also those of one that died."""
+    """Remove the filters of this back end, also those of a dead process."""
     for device in ports:
         ingress.detach(device, _FILTER)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's P4 program in the kernel: one tc program at the clsact ingress of every port does it all.
+"""The testbed's P4 program in the kernel: one tc program at the clsact ingress of every port.
 
 It parses, decides, models the egress port as an ideal link (p4c_ebpf/runtime/port_model.h) and hands the
 packet to that port's device, whose fq lets it go at the nanosecond.  fq is there only where packets

@@ -103,7 +103,7 @@ def counters(device: str) -> list[dict[str, object]]:
 
 
 def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str:
-    """Have one processor take all packets of a port, since the program's registers have no lock.
+    """Assign all packets of a port to one processor, because the program's registers have no lock.
 
     Receive packet steering does that for a veth, whose packets come on whatever processor sent them, and for a NIC
     with several queues.  Returns why it can't be had; "" when it is, or there is one processor.

@@ -17,7 +17,7 @@ from testctl.system.code_hash import hash_of, modules_below
 from testctl.system.text import first_of
 
 MAX_DOUBTS = 8
-"""Reasons why a point is invalid that are written out."""
+"""Maximum number of listed reasons why a point is invalid."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def assess(records: Records) -> Assessment:
 
 @cache
 def analysis_keys() -> dict[str, str]:
-    """Hashes of the code that makes records from raw files, and of that which computes the rest from records.
+    """Hashes of the code that makes records from raw files, and of the code that computes metrics from records.
 
     Raw files are not kept, records are: with other code of the first a point is run again, with other code of the
     second it is computed again.

@@ -20,7 +20,7 @@ from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, clear_work
 
 Judged = Callable[[Run], Callable[[str], None]]
-"""Is given a run whose points are judged and whose report is still to be drawn.
+"""Callback: receives a run whose points are judged, before its report is drawn.
 
 Returns what is called with the id of each point that is drawn.
 """
@@ -39,7 +39,7 @@ def complete(
 ) -> Run:
     """Judge the points of a run in progress, write its summary and its report, and give it its final name.
 
-    points  those of the run where the caller has read them; None: they are read here, each once
+    points  the run's points, if the caller has read them; None: they are read here, each once
     more    further entries of summary.json
     judged  is called before the report is drawn, which can take minutes
     """

@@ -20,7 +20,7 @@ from testctl.testbeds.bed import Bed
 
 MAX_TRACEBACK = 100_000
 MAX_REASON = 4000
-"""Characters of a point's reason that are kept."""
+"""Maximum length of a point's reason."""
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
@@ -48,7 +48,7 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
 
 
 def keep(run: Path, point: Point, result: PointResult) -> Path:
-    """Write the point's directory; what can't be written for another reason than the disk is kept as a bug."""
+    """Write the point's directory; an error that is not the disk's is recorded as a bug."""
     try:
         return write_point(run, result)
     except TestctlError:
@@ -58,7 +58,7 @@ def keep(run: Path, point: Point, result: PointResult) -> Path:
 
 
 def bounded(reason: str) -> str:
-    """A reason of a length that can be read; the text of an agent's error can have any."""
+    """The reason, truncated: an agent's error may have any length."""
     more = len(reason) - MAX_REASON
     return f"{reason[:MAX_REASON]}… ({more} more characters)" if more > 0 else reason
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the points of a plan are worked on: an interface, and the processes of this machine."""
+"""Pools of workers for the points of a plan: the interface, and local processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Finished = Generator[Done, None, None]
 
 
 class Pool(Protocol):
-    """Where points are worked on, several at once."""
+    """Interface of a pool of workers that run several points at once."""
 
     def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         """Takes a point whenever a slot is free, so that only a few are in progress, however large the plan is.

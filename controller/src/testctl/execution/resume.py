@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--resume`: which points are taken from earlier runs, which are run again, and why."""
+"""`--resume`: decides which points are reused from earlier runs and which are run again, with the reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusab
 
 
 class Resume:
-    """Takes points of the runs below a directory into a run, one by one, and notes what became of each.
+    """Reuses points of the runs below a directory, one by one, and records the decision for each.
 
     runs  a pattern of the names of the runs that may be taken from
     tell  called with a line of text about what can't be taken, once for each reason of a run
@@ -32,7 +32,7 @@ class Resume:
         self._again: list[dict[str, str]] = []
 
     def take(self, point: Point, code_key: str) -> RunPoint | None:
-        """The point as an earlier run has it, now in this run too; None when it has to be run.
+        """The point of an earlier run, copied into this run; None if it has to be run.
 
         Raises TestbedError when it can't be written here.
         """

@@ -23,7 +23,7 @@ from testctl.results.work import WORK, begin_work, clear_work
 from testctl.testbeds.bed import Bed
 
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
-"""About what a second of a 1 Gb/s flow leaves in captures and records: for the check of free space."""
+"""Estimated size of captures and records per second of a 1 Gb/s flow, for the check of free space."""
 
 
 class Progress(Protocol):
@@ -44,7 +44,7 @@ class AdmissionPolicy(Protocol):
     def admits(self, point: Point) -> bool: ...
 
     def ended(self, point: Point, wall_s: float) -> None:
-        """Called for every point that is finished, also for one that is taken from an earlier run."""
+        """Called for every finished point, also for one that is reused from an earlier run."""
         ...
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class _Going:
                 yield point
 
     def _ended(self, point: Point, found: RunPoint, wall_s: float | None = None) -> None:
-        """Show the verdict by what the plan expects of the point alone.  wall_s: None for one of an earlier run."""
+        """Show the verdict by the expectations of this point only.  wall_s: None for a point of an earlier run."""
         alone = verdict_alone(self.plan, point, found.measured)
         if alone is not None and alone.verdict == "fail":  # for readers of the run in progress
             found = set_verdict(found, alone.verdict, alone.reason)

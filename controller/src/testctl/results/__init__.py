@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results directory: written whole or not at all, never changed, read back with SQL."""
+"""The results directory: written atomically, never changed, readable with SQL."""
 
 from testctl.results.atomic import check_place
 from testctl.results.layout import IN_PROGRESS, LATEST, VERDICTS, run_digest, run_name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there whole or not at all (testctl_agent.system.durable), and errors that say what was lost."""
+"""Atomic writes (testctl_agent.system.durable), with errors that state what was lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def naming_path(where: Path, lost: str) -> Iterator[None]:
-    """Turn an OSError inside into a TestbedError that says where, why and what was lost."""
+    """Context: turns an OSError into a TestbedError with the path, the reason and what was lost."""
     try:
         yield
     except OSError as error:
@@ -51,11 +51,11 @@ def check_place(directory: Path, need: int) -> None:
 
 
 KEPT_FREE = 500_000_000
-"""Bytes that stay free on the disk, whatever somebody elsewhere sends."""
+"""Bytes that received files must leave free on the disk."""
 
 
 def check_room(path: Path, more: int) -> None:
-    """Raises TestbedError when so many bytes more would fill the disk of a file that comes from elsewhere."""
+    """Raises TestbedError if so many more bytes of a received file would fill the disk."""
     free = shutil.disk_usage(path.parent).free
     if free - more < KEPT_FREE:
         raise TestbedError(
@@ -64,12 +64,12 @@ def check_room(path: Path, more: int) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole, for good, or not at all.  Raises OSError, leaving no trace."""
+    """Write a file atomically and durably.  Raises OSError and leaves no partial file."""
     durable.write(path, text.encode())
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON likewise."""
+    """Write JSON atomically and durably."""
     write_text(path, as_json(value))
 
 

@@ -21,13 +21,13 @@ MESSAGE_BYTES = 64 << 20
 
 
 def said_by(error: grpc.RpcError) -> str:
-    """The words of a refused call."""
+    """The message of a refused call."""
     return str(error.details() or error.code().name)
 
 
 @contextmanager
 def _words_of(name: str) -> Iterator[None]:
-    """A refused call as a TestbedError with the agent's own words."""
+    """A refused call as a TestbedError with the agent's message."""
     try:
         yield
     except grpc.RpcError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed by the word after --testbed."""
+"""Finds a testbed by the value of --testbed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
 
 
 def interrupted(bed: Bed) -> None:
-    """After the workers were killed: what they had made goes, where it does not go with them."""
+    """Remove what killed workers left behind, on testbeds where that is necessary."""
     from testctl.testbeds import netns
 
     if isinstance(bed, netns.NetnsTestbed):

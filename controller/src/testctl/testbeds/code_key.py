@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What besides a point determines its records in the lab, as it stands in verdict.json."""
+"""The code key: everything besides the point that determines its records in the lab, as text in verdict.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNLIKE = (
     "another program of the switch",
     "another memory of the lab",
 )
-"""What it means when a part differs, in their order."""
+"""The description of a difference in each part, in their order."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CodeKey:
         return cls(*[*text.partition("+")[0].split("-"), "", "", "", ""][: len(_UNLIKE)])
 
     def differences(self, other: CodeKey) -> list[str]:
-        """What is not the same, in words."""
+        """Texts that describe the parts that differ."""
         return [name for name, a, b in zip(_UNLIKE, self._parts(), other._parts(), strict=True) if a != b]
 
     def _parts(self) -> tuple[str, str, str, str]:

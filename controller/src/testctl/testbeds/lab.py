@@ -36,7 +36,7 @@ def as_it_is(spec: PointSpec) -> PointSpec:
 
 @dataclass(frozen=True)
 class LabTestbed:
-    """Boots a fresh lab a point.  Picklable: workers get a copy.
+    """Boots a new lab for each point.  Picklable: workers get a copy.
 
     kernels       the built kernel of each name a plan uses
     code          hash of what runs in the lab beside the kernel
@@ -70,7 +70,7 @@ class LabTestbed:
         return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
 
     def here(self) -> LabTestbed:
-        """The same lab from this machine's cache and checkout, which may be another machine's than it was made on.
+        """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
 
         Raises TestbedError when a kernel is not in the cache; ProgramError.
         """
@@ -104,7 +104,7 @@ class LabTestbed:
 
 
 def code_hash() -> str:
-    """Hash of all that runs in the lab beside the kernel, and of what starts it and hands it the point."""
+    """Hash of the code that runs in the lab besides the kernel, and of the code that starts it."""
     digest = hashlib.sha256()
     for name, path in sorted(code_files().items()):
         if not path.is_file():

@@ -41,16 +41,16 @@ from testctl.testbeds.mtls import (
 from testctl.testbeds.placement import Placement
 
 LEASE = "TESTCTL_LEASE_S"
-"""The environment's name for how many seconds a lease lasts that is not renewed."""
+"""Environment variable: the lifetime of a lease in seconds."""
 LEASE_S = 10.0
 LOOKED_S = 3.0
-"""How long to wait for a lease that another controller has: one that only looks has it for a moment."""
+"""How long to wait for a lease of another controller, which may hold it only briefly."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 DEVICE_OPTIONS = ("device", "devices")
 TELEMETRY = "telemetry"
 """The collector whose result names devices."""
 CALLS = "TESTCTL_CALLS"
-"""The environment's name of a file to which every call is appended as it begins and ends."""
+"""Environment variable: a file that logs the begin and end of every call."""
 
 
 class RemoteAgents(Agents):
@@ -181,7 +181,7 @@ class RemoteAgents(Agents):
         return reply
 
     def _acquire(self, name: str) -> None:
-        """Have the lease; an agent that is being started again is waited for as long as a lease lasts."""
+        """Acquire the lease; waits up to a lease's lifetime for an agent that is being restarted."""
         request = pb.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
         ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
@@ -252,7 +252,7 @@ class RemoteAgents(Agents):
         self._channels[name].close()
 
     def _release(self) -> None:
-        """Give the leases back; an agent that is gone ends its own."""
+        """Release the leases; an agent that is not reachable ends its lease itself."""
         for name in sorted(self._tokens):
             with suppress(grpc.RpcError, ValueError):
                 self._note(name, "Release", "begins")

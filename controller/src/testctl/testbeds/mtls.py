@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels to the agents of a rack: mutual TLS, failed calls in words, files with their checksums."""
+"""Channels to the agents of a rack: mutual TLS, messages for failed calls, files with their checksums."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CONNECT_S = 5.0
 HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
-"""What gRPC says, among other words, when TLS failed, and not the network."""
+"""Texts in gRPC's messages that show a failure of TLS, not of the network."""
 CHECK_BYTES = 64 << 20
 """Bytes of a received file after which the free disk space is checked again."""
 NO_METHOD = "Method not found!"
-"""What gRPC says for an agent that is older than the call."""
+"""gRPC's message from an agent that does not have the method."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Keys:
 
 
 def read_keys(directory: Path) -> Keys:
-    """Raises TestbedError that names the file, never with what is in it."""
+    """Read the files.  Raises TestbedError with the file's name, never with its content."""
     found = []
     for name in KEY_FILES:
         path = directory / name

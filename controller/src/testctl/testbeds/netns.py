@@ -49,7 +49,7 @@ _serial = itertools.count(1)
 
 @dataclass(frozen=True)
 class NetnsTestbed:
-    """Makes a point's network afresh, with an agent in each namespace.  Picklable: workers get a copy.
+    """Creates a new network for each point, with an agent in each namespace.  Picklable: workers get a copy.
 
     code     hash of what runs beside the kernel
     program  the switch's program, compiled; None when no point runs it
@@ -78,7 +78,7 @@ class NetnsTestbed:
         return cls(code_hash(), testbed_object.compiled() if runs else None)
 
     def code_key(self, point: Point) -> str:
-        """What besides the point and chance determines its records."""
+        """Everything besides the point and randomness that determines its records."""
         key = [platform.node(), platform.release(), self.code, shared.fingerprint(checkout.lab() / "cc")]
         if self.program is not None and backend_of(point) == "ebpf":
             key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])

@@ -42,7 +42,8 @@ class _Pair:
 
 
 def make(directory: Path, names: Sequence[str], days: int = DAYS, controllers: Sequence[str] = ()) -> list[Path]:
-    """Make what is missing or ends soon, for the controller and the agents `names`; returns the new certificates.
+    """Create certificates that are missing or expire soon, for the controller and the agents `names`; returns the new
+    ones.
 
     controllers: more of them, which may call as the first may
 
@@ -112,7 +113,7 @@ def _good(pair: _Pair | None, authority: _Pair, until: datetime) -> bool:
 
 
 def _is(pair: _Pair, role: x509.ObjectIdentifier) -> bool:
-    """Whether a certificate is for calling, or for answering."""
+    """Whether a certificate is for a client, or for a server."""
     try:
         return role in pair.certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
@@ -182,7 +183,7 @@ def _authority(now: datetime) -> _Pair:
 
 
 def _leaf(name: str, role: x509.ObjectIdentifier, authority: _Pair, now: datetime, end: datetime) -> _Pair:
-    """The controller calls, agents answer: each may do only that."""
+    """The controller's certificate is for a client, an agent's for a server."""
     key = ec.generate_private_key(ec.SECP256R1())
     begun = _begun(name, authority.certificate.subject, key)
     begun = begun.not_valid_before(now - timedelta(hours=1)).not_valid_after(end)

@@ -31,7 +31,7 @@ class Placement:
         return f"{there}:{self.machines[port].name}" if colon else there
 
     def back(self, agent: str, entity: str) -> str:
-        """And back, for what the agent of this plan's entity says."""
+        """The inverse, for messages from the agent of this entity."""
         _, colon, port = entity.partition(":")
         names = {machine.name: name for name, machine in self.machines.items()}
         return f"{agent}:{names.get(port, port)}" if colon else agent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One point on a testbed: set up, exercised, measured and put back.
+"""Runs one point on a testbed: setup, traffic, measurement and restore.
 
 Knows agents only by their gRPC address, so the lab, namespaces and a rack are the same
 to it.  Everything it imports is light: in the lab it runs inside the virtual time.
@@ -42,7 +42,7 @@ Facts = Mapping[str, str]
 
 
 class Skip(Exception):
-    """The testbed can't have this point; the text says why."""
+    """The testbed does not support this point; the text has the reason."""
 
 
 def _named(agent: str, setting: pb.Setting) -> str:
@@ -57,7 +57,7 @@ def owner(entity: str) -> str:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a testbed does at some moments of a point.
+    """Callbacks of a testbed during a point.
 
     hold    called when every generator has been started and waits for its time; it may let the
             traffic pass with nothing else running, and returns at the latest when it is over
@@ -260,7 +260,7 @@ class PointRun:
         self.outcome.collected.setdefault(agent, {})[task] = result
 
     def _stop_all(self) -> None:
-        """After a failure: nothing goes on running.  Errors here must not hide the first one."""
+        """Stop everything after a failure.  Errors here must not hide the first one."""
         for agent, task in reversed(self._tasks):
             try:
                 self._agents.call(agent, "Stop", pb.StopRequest(task=task))
@@ -282,7 +282,7 @@ def result_of(who: str, text: str, name: str) -> dict[str, Any]:
 
 
 def unlike(asked: Iterable[pb.Setting], actual: Iterable[pb.Setting]) -> str:
-    """What an agent says to have set that is not what was asked, in words; "" when all is."""
+    """Describes the values that an agent set differently from the request; "" if there are none."""
     found = {(one.entity, one.parameter): from_wire(one.value) for one in actual}
     for one in asked:
         want = from_wire(one.value)
@@ -294,7 +294,7 @@ def unlike(asked: Iterable[pb.Setting], actual: Iterable[pb.Setting]) -> str:
 
 
 def dropped_again(state: Settings, flow: str) -> str:
-    """What to say of fates that drop a flow's retransmissions too; "" when there are none."""
+    """A note on packet actions that also drop a flow's retransmissions; "" if there are none."""
     rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
     found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
     if not found:
@@ -303,7 +303,7 @@ def dropped_again(state: Settings, flow: str) -> str:
 
 
 def late(flow: TimedFlow, t0_ns: int, client: FlowEnd) -> str:
-    """What to say of a flow that began later than asked; "" when it did not, or its generator can't tell."""
+    """A note on a flow that began late; "" if it did not, or its generator does not report it."""
     start_ns = t0_ns + flow.start_ns
     begun = [one.begin_ns for one in client.connections if one.begin_ns]
     if not begun or max(begun) - start_ns <= LATE_NS:
@@ -315,7 +315,7 @@ def late(flow: TimedFlow, t0_ns: int, client: FlowEnd) -> str:
 
 
 def drift(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> list[str]:
-    """What of which entity is not what it was, in words."""
+    """Describes every fact that changed between the two attestations."""
     return [
         f"{name}: {fact} was {facts.get(fact, 'not there')}, is {after[name].get(fact, 'not there')} after the point"
         for name, facts in before.items()
@@ -325,7 +325,7 @@ def drift(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> list[str]:
 
 
 def outcome_of(runner: PointRun) -> Outcome:
-    """The outcome, whatever happened: with `skip` or `error` when it did not end well."""
+    """The outcome in every case; with `skip` or `error` if the point was skipped or failed."""
     try:
         return runner.run()
     except Skip as reason:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real paths need before and after the traffic: a packet of the MTU tried each way, and the clocks compared."""
+"""Checks of real paths before and after the traffic: a packet of the MTU in each direction, and a clock comparison."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Paths:
             self._reference = options["result"]
 
     def clocks(self) -> dict[str, HostClock]:
-        """What each host's clock is apart from the first one's."""
+        """The offset of each host's clock from the first host's."""
         return clocks_of(next(iter(self._hosts)), self._reference, self._results) if self._results else {}
 
     @contextmanager

@@ -66,7 +66,7 @@ class InventoryTestbed:
         return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
 
     def code_key(self, point: Point) -> str:
-        """What besides the point determines its outcome: who ran it, with which kernels and agents."""
+        """Everything besides the point that determines its outcome: machines, kernels and agents."""
         where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
@@ -117,7 +117,7 @@ def clocks_apart(agents: RemoteAgents) -> str:
 
 
 def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
-    """The devices whose link went down or came up during the point, in words."""
+    """Texts for the devices whose link went down or came up during the point."""
     return [
         f"{agents.words(name)}: the link of {device} went down or came up {changes} times during the point"
         for name in agents.stubs
@@ -138,7 +138,7 @@ def check(rack: Rack, machines: Sequence[Machine]) -> dict[str, pb.Description]:
 
 
 def _described(machine: Machine, keys: Keys) -> pb.Description | str:
-    """Its description, or what is wrong: unreachable, another version, another name, without a device, leased."""
+    """Its description, or the error: unreachable, another version, another name, missing device, leased."""
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
@@ -203,7 +203,7 @@ def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
 
 
 def _restored_alone(stub: Any) -> pb.RestoreReply:
-    """Restore with a lease, which is given back even when that fails."""
+    """Restore with a lease, which is released in any case."""
     request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
     metadata = [(LEASE_KEY, stub.Acquire(request, timeout=CONNECT_S).token)]
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that agents are installed from, as files: wheels, tgen and the switch's program.
+"""The files that agents are installed from: wheels, tgen and the switch's program.
 
     python -m testctl.testbeds.wheelhouse DIR [--python 3.11]…
 DIR/wheels has this tree's testctl_agent and what it needs, at the versions and hashes of constraints.txt;
@@ -32,7 +32,7 @@ _PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?:.*\\\n)(?:\s+--hash=\S+(?: \\)
 
 
 def make(place: Path, pythons: Sequence[str]) -> bool:
-    """Fill `place`, whole or not at all; False when it is current already.  Raises TestctlError."""
+    """Fill `place` atomically; returns False if it is already current.  Raises TestctlError."""
     root = checkout.root()
     program = testbed_object.compiled()
     tgen = root / "agents" / "tgen" / "tgen"
