@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, overview
 
 
@@ -18,7 +19,7 @@ def lab_memory(plan: Plan) -> tuple[int, int]:
     from testctl.lab import memory
     from testctl.testbeds.point_spec import spec_of
 
-    asked = [spec_of(point) for point in plan.points] if plan.testbed == "lab" else []
+    asked = [spec_of(point) for point in plan.points] if kind_of(plan.testbed).boots_kernels else []
     return max(map(memory.needed_mb, asked), default=0), max(map(memory.lab_mb, asked), default=0)
 
 

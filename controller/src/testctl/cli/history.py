@@ -57,7 +57,7 @@ def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], s
     """What changed, newest first; steady: also histories of one level, which are else only counted."""
     from testctl.compare.stats.change_points import ALPHA, ENOUGH
     from testctl.compare.terminal import say, tuple_words
-    from testctl.results.provenance import LAB
+    from testctl.core.testbed_kind import kind_of
 
     console = Console()
     say(console, f"{plan} on {runs[-1].testbed}: {len(runs)} runs, {runs[0].started} to {runs[-1].started}")
@@ -75,7 +75,7 @@ def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], s
         say(console, f"no point has the metric in {least_runs} runs or more")
     if few:
         say(console, f"{few} of them have fewer than {ENOUGH} runs: no change could be found")
-    if runs[-1].testbed != LAB and len(trends) - few:
+    if not kind_of(runs[-1].testbed).deterministic and len(trends) - few:
         say(console, f"by chance alone {ALPHA:.0%} of {len(trends) - few} would show one")
 
 

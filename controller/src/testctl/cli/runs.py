@@ -14,8 +14,9 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import NAMED, check_kernels, check_name, choose, interrupted, places
+from testctl.testbeds.choose import check_kernels, check_name, choose, interrupted, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ def run(
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
     chosen = load(file, testbed, sets, kernel, max_points, without)
-    if cluster and testbed != "lab":
+    if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
     from testctl.cli.exit_code import SKIPPED, exit_code
@@ -125,7 +126,7 @@ def run(
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
     try:
         # On a rack points come one by one, and this machine has nothing else to do when they are done.
-        report_jobs = 1 if testbed in NAMED else len(os.sched_getaffinity(0))
+        report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
         options = Options(results, out, jobs, resume, report_jobs=report_jobs)
         judged = None if as_json else _judged
         done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)

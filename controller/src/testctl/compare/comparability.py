@@ -9,8 +9,8 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.results import Run, layout, load_run
-from testctl.results.provenance import LAB
 
 
 def open_run(path: Path) -> Run:
@@ -30,12 +30,12 @@ def open_run(path: Path) -> Run:
 
 def testbed_of(run: Run) -> str:
     """Where it ran: lab, netns, or an inventory."""
-    return str(run.summary.get("testbed", LAB))
+    return str(run.summary.get("testbed", DEFAULT))
 
 
 def deterministic(run: Run) -> bool:
     """Whether any difference from this run is real."""
-    return testbed_of(run) == LAB
+    return kind_of(testbed_of(run)).deterministic
 
 
 def check_alike(a: Run, b: Run, across_plans: bool = False) -> None:

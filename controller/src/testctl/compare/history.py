@@ -15,9 +15,9 @@ from testctl_agent.spec.errors import PlanError
 from testctl.compare.deltas import Direction, direction, prefers, relative
 from testctl.compare.samples import MEASURED
 from testctl.compare.stats.change_points import ENOUGH, change_points
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.noise.aa_test import numbers_of
 from testctl.results import layout
-from testctl.results.provenance import LAB
 
 Tuples = tuple[tuple[str, str, str], ...]
 
@@ -120,8 +120,8 @@ def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
 def _past_run(name: str, document: Mapping[str, Any]) -> PastRun:
     versions = document.get("versions", {})
     kernels = ", ".join(map(str, versions.get("kernels", {}).values()))
-    bed = str(document.get("testbed", LAB))
-    points = tuple(point for point in document["points"] if bed == LAB or "reused_from" not in point)
+    bed = str(document.get("testbed", DEFAULT))
+    points = tuple(point for point in document["points"] if kind_of(bed).deterministic or "reused_from" not in point)
     return PastRun(name, str(document["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
 
 
@@ -161,7 +161,7 @@ def _trend(
     id: str, tuples: Tuples, flow: str, metric: str, history: Sequence[tuple[PastRun, float]], seed: int
 ) -> Trend:
     values = tuple(value for _, value in history)
-    exact = history[-1][0].testbed == LAB
+    exact = kind_of(history[-1][0].testbed).deterministic
     starts = [0, *change_points(values, exact=exact, seed=seed)]
     parts = [values[a:b] for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
     medians = [statistics.median(part) for part in parts]

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from testctl.core.testbed_kind import kind_of
 from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
 from testctl.plan import Plan, Point, verdict_alone
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
-from testctl.results.provenance import LAB
 from testctl.results.reader import load_point
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.testbeds.bed import Bed
@@ -138,7 +138,7 @@ def in_turns(plan: Plan) -> Sequence[Point]:
 
     A machine that slowly changes then does so for all of them; repetitions back to back would each see another one.
     """
-    return plan.points if plan.testbed == LAB else sorted(plan.points, key=lambda point: point.repeat)
+    return plan.points if kind_of(plan.testbed).deterministic else sorted(plan.points, key=lambda point: point.repeat)
 
 
 def _words(plan: Plan, point: Point) -> str:

@@ -11,6 +11,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
 from testctl.core.point import Point
+from testctl.core.testbed_kind import kind_of
 from testctl.core.topology import Topology
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
@@ -80,7 +81,7 @@ def load_plan(
     flows = read_flows(fields.found["flows"], topology, problems)
     names = read_names(fields.found.get("groups"), topology, flows, problems)
     parameters = Parameters(registry or default_registry())
-    bed = testbed if testbed in ("lab", "netns") else "inventory"
+    bed = kind_of(testbed).name
     assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)
     about, design = fields.text("about"), _design(fields.found.get("design"), problems)
     repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
@@ -47,8 +48,8 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
     Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
     """
     found = run.point(start)
-    if run.summary.get("testbed", "lab") != "lab":
-        bed = run.summary["testbed"]
+    bed = str(run.summary.get("testbed", DEFAULT))
+    if not kind_of(bed).deterministic:
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)

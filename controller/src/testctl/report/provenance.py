@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NETNS = "netns"
+from testctl.core.testbed_kind import DEFAULT, NETNS, kind_of
 
 
 def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -24,7 +24,8 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _testbed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     testbed = summary.get("testbed")
-    if testbed == NETNS:
+    kind = kind_of(str(testbed or DEFAULT))
+    if not kind.deterministic and kind.local:
         yield (
             "testbed",
             "network namespaces of the running kernel, by the wall clock: what else the machine does is in the "
@@ -55,8 +56,8 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     noise = summary["noise"]
     if noise is None:
-        testbed = summary.get("testbed", NETNS)
-        where, alone = ("on this machine", "") if testbed == NETNS else ("from here", " --jobs 1")
+        testbed = str(summary.get("testbed", NETNS.name))
+        where, alone = ("on this machine", "") if kind_of(testbed).local else ("from here", " --jobs 1")
         yield "noise", f"not measured {where}: testctl aa PLAN --testbed {testbed}{alone}"
         return
     when = f"{noise['plan']}, {noise['started']}, {noise['repeat']} times alone"

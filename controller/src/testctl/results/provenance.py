@@ -13,12 +13,11 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.plan import Plan, Point, load_plan
 from testctl.plan.load import TEXT_NAME
 from testctl.results.noise import newest as newest_noise
 from testctl.results.reader import Run
-
-LAB = "lab"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Provenance:
     reproduce  the command that makes the run again
     """
 
-    testbed: str = LAB
+    testbed: str = DEFAULT
     overrides: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str, str], ...] = ()
     dropped: tuple[str, ...] = ()
@@ -53,7 +52,7 @@ class Provenance:
             left_out=plan.left_out,
             dropped=plan.dropped,
             jobs=jobs,
-            noise=newest_noise(results, plan.testbed) if plan.testbed != LAB else None,
+            noise=newest_noise(results, plan.testbed) if not kind_of(plan.testbed).deterministic else None,
             versions=versions,
             reproduce=command_of(plan) or f"testctl run {plan.name}.yaml",
         )
@@ -65,9 +64,18 @@ class Provenance:
             "left_out": [list(one) for one in self.left_out],
             "dropped": list(self.dropped),
         }
-        own = {} if self.testbed == LAB else {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
+        own = (
+            {}
+            if kind_of(self.testbed).deterministic
+            else {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
+        )
         found = {name: given for name, given in lists.items() if given}
-        return {"reproduce": self.reproduce, "versions": dict(self.versions), **found, **own}
+        return {
+            "reproduce": self.reproduce,
+            "versions": dict(self.versions),
+            **found,
+            **({} if kind_of(self.testbed).deterministic else own),
+        }
 
     @classmethod
     def from_json(cls, summary: Mapping[str, Any]) -> Provenance:
@@ -75,7 +83,7 @@ class Provenance:
         reproduce = str(summary.get("reproduce") or "")
         given = summary.get("overrides")
         return cls(
-            testbed=str(summary.get("testbed") or LAB),
+            testbed=str(summary.get("testbed") or DEFAULT),
             overrides=tuple(map(str, _sets(reproduce) if given is None else given)),
             left_out=tuple((str(e), str(p), str(v)) for e, p, v in summary.get("left_out", [])),
             dropped=tuple(map(str, summary.get("dropped", []))),
@@ -111,7 +119,7 @@ def plan_of(run: Run) -> Plan:
     return load_plan(
         run.plan_text.encode(),
         metrics=metric_names(),
-        testbed=made.testbed if made.testbed in (LAB, "netns") else "inventory",
+        testbed=kind_of(made.testbed).name,
         overrides=made.overrides,
         without=made.without,
         paper=False,
@@ -133,9 +141,10 @@ def point_of(run: Run, plan: Plan, point_id: str) -> Point:
 
 def command_of(plan: Plan) -> str:
     """The command that does it again, in this directory; "" where the plan is no file."""
-    if plan.testbed == LAB and plan.file == TEXT_NAME:
+    default = kind_of(plan.testbed).name == DEFAULT
+    if default and plan.file == TEXT_NAME:
         return ""
-    words = ["testctl", "run", from_here(plan.file), *([] if plan.testbed == LAB else ["--testbed", plan.testbed])]
+    words = ["testctl", "run", from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
     words += [word for given in plan.overrides for word in ("--set", given)]
     words += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
     return shlex.join(words)

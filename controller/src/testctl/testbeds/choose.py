@@ -8,10 +8,9 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestctlError
 
+from testctl.core.testbed_kind import NAMED, kind_of
 from testctl.plan import Plan, Point
 from testctl.testbeds.bed import Bed
-
-NAMED = ("lab", "netns")
 
 
 def check_name(testbed: str) -> None:
@@ -27,7 +26,7 @@ def check_kernels(plan: Plan) -> None:
 
     Nothing is built, and the one that runs where a plan names none is not asked for.
     """
-    if plan.testbed != "lab":
+    if not kind_of(plan.testbed).boots_kernels:
         return
     from testctl.lab import kernel as kernels
     from testctl.lab import source
@@ -60,18 +59,19 @@ def places(testbed: str, plan: Plan) -> dict[str, str]:
 
 def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1) -> Bed:
     """The testbed, ready for these points.  Raises PlanError, TestbedError."""
-    if testbed == "lab":
+    kind = kind_of(testbed)
+    if kind.max_jobs is not None and jobs > kind.max_jobs:
+        raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs {kind.max_jobs}, got {jobs}")
+    if kind.boots_kernels:
         from testctl.testbeds.lab import LabTestbed
 
         return LabTestbed.for_points(points, wall_limit_s)
-    if testbed == "netns":
+    if kind.local:
         from testctl.testbeds.netns import NetnsTestbed
 
         return NetnsTestbed.for_points(points, wall_limit_s)
     from testctl.testbeds.rack import InventoryTestbed
 
-    if jobs > 1:
-        raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs 1, got {jobs}")
     return InventoryTestbed.for_points(points, Path(testbed))
 
 
