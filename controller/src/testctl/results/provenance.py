@@ -64,18 +64,12 @@ class Provenance:
             "left_out": [list(one) for one in self.left_out],
             "dropped": list(self.dropped),
         }
-        own = (
-            {}
-            if kind_of(self.testbed).deterministic
-            else {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
-        )
+        if not kind_of(self.testbed).deterministic:
+            own = {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
+        else:
+            own = {}
         found = {name: given for name, given in lists.items() if given}
-        return {
-            "reproduce": self.reproduce,
-            "versions": dict(self.versions),
-            **found,
-            **({} if kind_of(self.testbed).deterministic else own),
-        }
+        return {"reproduce": self.reproduce, "versions": dict(self.versions), **found, **own}
 
     @classmethod
     def from_json(cls, summary: Mapping[str, Any]) -> Provenance:
