@@ -109,9 +109,6 @@ def test_constructs_are_called_by_their_p4_names() -> None:
     changed["headers"].append({"name": "u", "id": 9, "header_type": "u_t", "metadata": False})
     assert refusal(changed) == "x.json: headers[3]: can't be translated: u, a header union (u_t)"
     changed = document("l2")
-    changed["parsers"][0]["parse_states"][0]["transitions"] = [{"type": "parse_vset", "value": "v", "mask": None}]
-    assert refusal(changed).endswith("can't be translated: a parser value set")
-    changed = document("l2")
     which = expression("dereference_header_stack", {"type": "header_stack", "value": "s"}, ADDRESS)
     changed["pipelines"][0]["tables"][0]["key"][0]["target"] = which
     why = "this as a header at an index that the packet decides"

@@ -168,6 +168,16 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class ValueSet:
+    """A parser value set: the hash `map` of two words, its fields in `widths` bits one behind the other."""
+
+    name: str
+    map: str
+    size: int
+    widths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Tap:
     """A field of the telemetry record."""
 
@@ -189,6 +199,7 @@ class Layout:
     meters: tuple[Meter, ...] = ()
     profiles: tuple[Profile, ...] = ()
     first_port: int = 1
+    value_sets: tuple[ValueSet, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -227,4 +238,5 @@ def from_json(text: str) -> Layout:
         tuple(Meter(**one) for one in raw["meters"]),
         tuple(Profile(**one) for one in raw["profiles"]),
         raw["first_port"],
+        tuple(ValueSet(**{**one, "widths": tuple(one["widths"])}) for one in raw["value_sets"]),
     )

@@ -108,7 +108,7 @@ class Union:
 
 @dataclass(frozen=True)
 class Array:
-    """A register or an indirect counter; width is 0 of a counter."""
+    """A register, an indirect counter (of width 0) or a parser value set (of the bits of all its fields)."""
 
     name: str
     index: int
@@ -185,6 +185,7 @@ class Program:
     """The kinds of clone that some action makes."""
     field_lists: dict[int, list[Field]] = field(default_factory=dict)
     """The metadata that a clone keeps."""
+    value_sets: dict[str, Array] = field(default_factory=dict)
     calculations: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)

@@ -46,6 +46,8 @@ class Parser:
         self.node = self._only(program.root["parsers"])
         self.states = {one["name"].text(): one for one in self.node["parse_states"]}
         self.filled = [*program.stacks, *program.union_stacks]
+        self.value_sets: dict[str, tuple[int, ...]] = {}
+        """Of each value set that a state selects by, the bits of its fields."""
         self._written: dict[Visit, _State] = {}
         self._sorted: list[Visit] = []
         self._extracted: list[Header] = []
@@ -266,8 +268,11 @@ class Parser:
         return self._visit(visit, case).label
 
     def _case(self, code: Code, state: _State, nexts: dict[str, int], case: Node, keys: list[tuple[str, int]]) -> None:
+        if case.kind() == "parse_vset":
+            self._value_set(code, case, keys, self._aim(state, nexts, case))
+            return
         if case.kind() != "hexstr":
-            case.cannot("a parser value set" if case.kind() == "parse_vset" else f"a transition by {case.kind()}")
+            case.cannot(f"a transition by {case.kind()}")
         value = case["value"].hexadecimal()
         mask = case["mask"].hexadecimal() if case.has("mask") else -1
         tests = []
@@ -281,6 +286,20 @@ class Parser:
             tests.append(f"{own} == {constant(wanted & mine if mine != (1 << width) - 1 else wanted)}")
         aim = self._aim(state, nexts, case)
         code.add(f"if ({' && '.join(reversed(tests)) or '1'})", f"\tgoto {aim};")
+
+    def _value_set(self, code: Code, case: Node, keys: list[tuple[str, int]], aim: str) -> None:
+        """Go to `aim` if what is selected by is in the set."""
+        name, widths = case["value"].text(), tuple(width for _, width in keys)
+        if name not in self.program.value_sets:
+            case.fail(f"no value set {name!r}")
+        one = self.program.value_sets[name]
+        if case.has("mask") or sum(widths) != one.width or self.value_sets.setdefault(name, widths) != widths:
+            case.cannot(f"the value set {name} with a mask, or with fields of other widths")
+        behind = [sum(widths[at + 1 :]) for at in range(len(keys))]
+        parts = [f"(u128){key} << {shift}" for (key, _), shift in zip(keys, behind, strict=True)]
+        with code.block():
+            code.add(f"u128 all = {' | '.join(parts)};", "u64 words[2] = { all >> 64, all };", "")
+            code.add(f"if (bpf_map_lookup_elem(&v{one.index}, words))", f"\tgoto {aim};")
 
     # the whole
 

@@ -129,6 +129,11 @@ class _Writer:
             ),
             profiles=tuple(self.profiles),
             first_port=self.first_port,
+            value_sets=tuple(
+                layout.ValueSet(one.name, f"v{one.index}", one.size, self.parser.value_sets[one.name])
+                for one in self.program.value_sets.values()
+                if one.name in self.parser.value_sets
+            ),
         )
 
     # declarations
@@ -184,6 +189,13 @@ class _Writer:
                 f"/* {comment(meter.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
                 f"\t__uint(max_entries, {meter.size});\n\t__type(key, u32);\n"
                 f'\t__type(value, struct meter);\n}} {meter.map} SEC(".maps");\n\n'
+            )
+        for name in self.parser.value_sets:
+            one = self.program.value_sets[name]
+            text += (
+                f"/* {comment(name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_HASH);\n"
+                f"\t__uint(max_entries, {one.size});\n\t__uint(key_size, 16);\n"
+                f'\t__type(value, u32);\n}} v{one.index} SEC(".maps");\n\n'
             )
         text += "".join(tables.profile_maps(one) for one in self.profiles)
         kept = [one for one in self.tables if not (one.kind == "none" and one.constant)]

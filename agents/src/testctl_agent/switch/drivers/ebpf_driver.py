@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from testctl_agent.bpf.libbpf import Object
-from testctl_agent.p4c_ebpf.layout import Cells, Layout, Table
+from testctl_agent.p4c_ebpf.layout import Cells, Layout, Table, ValueSet
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Rates, find, instances_of
 from testctl_agent.switch.drivers.ebpf_members import Members
@@ -38,6 +38,7 @@ class EbpfDriver:
         self._counters = {one.name: one for one in layout.counters}
         self._tables: dict[str, Rows] = {}
         self._meters = {one.name: one for one in layout.meters}
+        self._value_sets = {one.name: one for one in layout.value_sets}
         self._profiles = {one.name: Members(one, loaded) for one in layout.profiles}
         for table in layout.tables:
             self._tables[table.name] = Rows(table, loaded, self._publish)
@@ -146,6 +147,30 @@ class EbpfDriver:
     def _of_profile(self, name: str) -> tuple[Members, list[Rows]]:
         members = find(self._profiles, name, "action profile")
         return members, [one for one in self._tables.values() if one.table.profile == members.profile.name]
+
+    # parser value sets
+
+    def value_set(self, name: str, members: Sequence[Sequence[int]]) -> None:
+        """Let a parser value set have these members and no others; each has a number for every field of the set."""
+        one = find(self._value_sets, name, "value set")
+        wanted = {self._packed(one, member) for member in members}
+        if len(wanted) > one.size:
+            raise DriverError(f"value set {one.name}: want at most {one.size} members; got {len(wanted)}")
+        held = self._loaded.map(one.map)
+        for key in set(held.keys()) - wanted:
+            held.delete(key)
+        for key in wanted:
+            held.update(key, struct.pack("=I", 1))
+
+    def _packed(self, one: ValueSet, member: Sequence[int]) -> bytes:
+        if len(member) != len(one.widths) or any(
+            not 0 <= value < 1 << width for value, width in zip(member, one.widths, strict=False)
+        ):
+            raise DriverError(f"value set {one.name}: want fields of {list(one.widths)} bits; got {list(member)}")
+        whole = 0
+        for value, width in zip(member, one.widths, strict=True):
+            whole = whole << width | value
+        return struct.pack("=2Q", whole >> 64, whole & (1 << 64) - 1)
 
     # meters
 
