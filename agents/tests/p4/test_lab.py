@@ -18,7 +18,7 @@ TESTBED = HERE.parents[2] / "p4" / "build" / "testbed.json"
 def test_programs_load(in_lab: Callable[..., str]) -> None:
     programs = sorted((HERE / "programs").glob("*.json")) + [TESTBED] * TESTBED.exists()
     folders = [str(compiled(one, harness=True).object.parent) for one in programs]
-    said = in_lab((HERE / "lab_program.py").read_text(), PROGRAMS=os.pathsep.join(folders))
+    said = in_lab((HERE / "lab_program.py").read_text(), timeout_s=300.0, PROGRAMS=os.pathsep.join(folders))
     print(said)
     for one in programs:
         assert f"{one.name}: " in said
