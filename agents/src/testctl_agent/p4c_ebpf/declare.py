@@ -227,7 +227,7 @@ def declare(root: Node) -> Program:
             chosen = one["selector"] if one.has("selector") else None
             program.profiles[profile] = Profile(profile, len(program.profiles), size, chosen)
     for at, one in enumerate(root.section("parse_vsets")):
-        size, width = one["max_size"].number(1, _MOST_CELLS), one["compressed_bitwidth"].number(1, _WIDEST_FIELD)
+        size, width = one["max_size"].number(1, _MAX_CELLS), one["compressed_bitwidth"].number(1, _WIDEST_FIELD)
         if width > WIDEST:
             one.cannot(f"a parser value set of {width} bits; want at most {WIDEST}")
         program.value_sets[one["name"].text()] = Array(one["name"].text(), at, size, width)
