@@ -48,7 +48,7 @@ def test_a_topology_beside_the_plan_from_the_dry_run_to_a_replay(tmp_path: Path)
     assert (tmp_path / "results" / "one" / "topology.yaml").read_text() == MINE
     testctl("run", "plans/own.yaml", "--out", "results/two", "--resume")
     (again,) = load_run(tmp_path / "results" / "two").points
-    assert "reused_from" in again.said
+    assert again.verdict_file.reused_from == "one"
     mine.unlink()
     assert "can't be read: No such file" in testctl("plan", "plans/own.yaml", code=2)
     run = load_run(tmp_path / "results" / "one")
