@@ -142,6 +142,8 @@ from rich.console import Console
 from testctl.noise.aa_test import check_of, run_check
 from testctl.plan import load_plan
 from testctl.report import Progress
+from testctl.core.outcome import Outcome
+from testctl.testbeds.point_spec import spec_of
 
 class Dies:
     def code_key(self, point): return "dies"
@@ -172,7 +174,7 @@ def test_a_killed_checks_raw_files_go(tmp_path: Path) -> None:
 def test_a_check_leaves_no_raw_files(tmp_path: Path) -> None:
     script = tmp_path / "check.py"
     script.write_text(
-        KILLED_CHECK.replace('os.kill(int(os.environ["CHECK"]), 9)', "return point.to_json(), {'skip': 'no'}")
+        KILLED_CHECK.replace('os.kill(int(os.environ["CHECK"]), 9)', "return spec_of(point), Outcome(skip='no')")
     )
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "r")], capture_output=True, text=True, check=False
