@@ -9,6 +9,7 @@ import pyarrow as pa
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.passages import passages
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.metrics.recovery.kernel_trace import traced_columns
@@ -59,21 +60,21 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
     """One connection at its sender (at its receiver where that alone was captured).
 
     Data at the byte behind its last, ACKs, what switches dropped or marked by telemetry (without it: what left and
-    never arrived, and what arrived with CE).  Beside them SACK blocks when their ACK came, the highest byte that the
-    receiver's window allowed, and, where the sender's kernel was traced, the byte up to which cwnd let it send.
+    never arrived, and what arrived with CE).
     """
-    data, acks = flow.data.of_conn(conn), flow.acks.of_conn(conn)
+    data, acks = _of_conn(flow, conn)
     again = data["retrans"].astype(bool)
     found = [_packets(DATA, data.where(~again)), _packets(RETRANSMISSION, data.where(again))]
-    found.append(Line(ACKS, acks["time_ns"], acks["ack"], {name: acks[name] for name in ("flags", "ecn")}))
+    found.append(Line(ACKS, acks["time_ns"], acks["ack"], packets=(flow.records, acks.index), columns=("flags", "ecn")))
     found += _marks(flow, conn) if flow.records.switches else _by_captures(flow, conn)
-    blocks = [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in _edges()] if len(acks) else []
-    if any(len(rows) for rows in blocks):
-        parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, _edges(), strict=True)]
-        time_ns, low_edge, high_edge = (np.concatenate(column) for column in zip(*parts, strict=True))
-        found.append(_sorted(SACKED, time_ns, high_edge, high_edge - low_edge))
-    if len(acks):
-        found.append(_steps(EDGE, acks["time_ns"], np.maximum.accumulate(acks["ack"] + acks["window"])))
+    return [line for line in found if len(line)]
+
+
+def beside(flow: FlowView, conn: int, low_ns: int, high_ns: int) -> list[Line]:
+    """SACK blocks when their ACK came, in [low, high), the highest byte that the receiver's window allowed, and, where
+    the sender's kernel was traced, the byte up to which cwnd let it send."""
+    data, acks = _of_conn(flow, conn)
+    found = [_sacked(acks.part(low_ns, high_ns)), _edge(flow, conn)]
     if flow.records.tcp_events is not None and len(data):
         events = traced_columns(flow.records, flow.name)
         mine = events["conn"] == conn
@@ -82,24 +83,42 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
     return [line for line in found if len(line)]
 
 
+@once
+def _of_conn(flow: FlowView, conn: int) -> tuple[Rows, Rows]:
+    """The connection's data and ACKs."""
+    return flow.data.of_conn(conn), flow.acks.of_conn(conn)
+
+
+def _sacked(acks: Rows) -> Line:
+    blocks = [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in _edges()] if len(acks) else []
+    if not any(len(rows) for rows in blocks):
+        return Line(SACKED, np.empty(0, np.int64), np.empty(0, np.int64))
+    parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, _edges(), strict=True)]
+    time_ns, low_edge, high_edge = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(time_ns, kind="stable")
+    length = (high_edge - low_edge)[order]
+    return Line(SACKED, time_ns[order], high_edge[order], {"length": length}, beside=True)
+
+
+@once
+def _edge(flow: FlowView, conn: int) -> Line:
+    _, acks = _of_conn(flow, conn)
+    return _steps(EDGE, acks["time_ns"], np.maximum.accumulate(acks["ack"] + acks["window"]))
+
+
 def _edges() -> list[tuple[str, str]]:
     return list(zip(SACK_EDGES[::2], SACK_EDGES[1::2], strict=True))
 
 
 def _packets(name: str, rows: Rows) -> Line:
-    detail = {column: rows[column] for column in ("length", "flags", "ecn")}
-    return Line(name, rows["time_ns"], rows["seq"] + rows["length"], detail)
+    high, packets = rows["seq"] + rows["length"], (rows.records, rows.index)
+    return Line(name, rows["time_ns"], high, packets=packets, columns=("length", "flags", "ecn"))
 
 
 def _steps(name: str, time_ns: Ints, level: Ints) -> Line:
     """A level that holds until the next time: where it changes."""
     changes = np.diff(level, prepend=-1) != 0
     return Line(name, time_ns[changes], level[changes], beside=True)
-
-
-def _sorted(name: str, time_ns: Ints, high: Ints, length: Ints) -> Line:
-    order = np.argsort(time_ns, kind="stable")
-    return Line(name, time_ns[order], high[order], {"length": length[order]}, beside=True)
 
 
 def _marks(flow: FlowView, conn: int) -> list[Line]:

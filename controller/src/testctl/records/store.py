@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
-from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, codes_of, names_column, numbers_of
+from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, Ints, codes_of, names_column, numbers_of
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import read_telemetry
@@ -56,6 +56,18 @@ class Records:
         """A numeric column of packets, converted once."""
         found: Array = self._memo(("packets", name), lambda: numbers_of(self.packets, name))
         return found
+
+    def values(self, name: str, index: Ints) -> Array:
+        """A numeric column of packets at ascending rows; of a large file not the whole column is held in memory."""
+        packets: Any = self.packets
+        if self.in_parts and ("packets", name) not in self.memo:
+            return cast(Array, packets.values(name, index))
+        return self.column(name)[index]
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether packets are so many that they are read from their file in parts, each time anew."""
+        return bool(getattr(self.packets, "in_parts", False))
 
     def codes(self, name: str) -> tuple[Array, list[str]]:
         """Codes and names of `where` or `flow` of packets."""

@@ -93,7 +93,7 @@ class Points:
             (flows, names), (wheres, places) = records.codes("flow"), records.codes("where")
             mine = (flows[low:high] == names.index(chosen[0])) & (records.column("conn")[low:high] == chosen[1])
             index = low + np.flatnonzero(mine)[: MAX_PACKETS + 1]
-            columns = {name: records.column(name)[index].tolist() for name in _COLUMNS}
+            columns = {name: records.values(name, index).tolist() for name in _COLUMNS}
             columns["where"] = [places[code] for code in wheres[index]]
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {"rows": [_in_words(row) for row in rows[:MAX_PACKETS]], "more": len(rows) > MAX_PACKETS}

@@ -6,9 +6,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
@@ -17,6 +19,7 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records
+from testctl.records.schema import Array, Ints
 from testctl.results import layout
 from testctl.serve import listing
 
@@ -24,18 +27,39 @@ MAX_PACKETS = 50_000_000
 """Packets of a point that are drawn: its columns are held in memory, up to 100 bytes a packet."""
 
 
+IN_PARTS = 4_000_000
+"""Packets of a point above which a column is read in parts, so that it is never in memory as a whole twice."""
+
+
 class Columns:
     """A Parquet file as the table of packets of Records: columns alone, each read when it is asked for."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path, self.schema = path, schema
-        self.num_rows = pq.read_metadata(path).num_rows
+        self._file, self.schema = pq.ParquetFile(path), schema
+        groups = self._file.metadata
+        self.num_rows = groups.num_rows
+        self.in_parts = self.num_rows > IN_PARTS
+        self._starts = np.cumsum([0, *(groups.row_group(n).num_rows for n in range(groups.num_row_groups))])
         if self.num_rows > MAX_PACKETS:
             raise PlanError(f"{path.name}: want at most {MAX_PACKETS} packets to draw; got {self.num_rows}")
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name."""
-        return pq.read_table(self._path, columns=[name])[name].cast(self.schema.field(name).type)
+        return self._typed(self._file.read(columns=[name]), name)
+
+    def values(self, name: str, index: Ints) -> Array:
+        """Numbers of a column at these rows, ascending; one row group at a time is in memory."""
+        cuts = np.searchsorted(index, self._starts)
+        found = [self._numbers(n, name, index[low:high]) for n, (low, high) in enumerate(pairwise(cuts)) if high > low]
+        return np.concatenate(found) if found else np.empty(0, self.schema.field(name).type.to_pandas_dtype())
+
+    def _numbers(self, group: int, name: str, index: Ints) -> Array:
+        column = self._typed(self._file.read_row_group(group, columns=[name]), name)
+        numbers: Array = np.asarray(column.to_numpy())
+        return np.asarray(numbers[index - self._starts[group]])
+
+    def _typed(self, table: pa.Table, name: str) -> pa.ChunkedArray:
+        return table[name].cast(self.schema.field(name).type)
 
 
 @dataclass(frozen=True)
@@ -56,7 +80,9 @@ class Source:
     @property
     def duration_ns(self) -> int:
         """What the figures show at first."""
-        return shown_ns(self.asked, int(self.records.column("time_ns")[-1])) if self.records and self.count else 0
+        if self.records is None or not self.count:
+            return 0
+        return shown_ns(self.asked, int(self.records.values("time_ns", np.array([self.count - 1]))[0]))
 
     @property
     def lanes(self) -> tuple[Lane, ...]:

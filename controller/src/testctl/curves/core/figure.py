@@ -16,9 +16,9 @@ import numpy as np
 from testctl.curves.core.registry import curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.curves.core.thin import m4
-from testctl.curves.core.window import Window, round_width
+from testctl.curves.core.window import LONGEST_NS, Window, round_width
 from testctl.metrics.core.bins import occupied_bins
-from testctl.metrics.core.memo import once
+from testctl.metrics.core.memo import forget, once
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import Array, Ints, numbers_of
@@ -56,7 +56,8 @@ def lanes(records: Records) -> tuple[Lane, ...]:
     codes, names = records.codes("flow")
     key = codes.astype(np.int64) << 16 | records.column("conn").astype(np.int64)
     sums = np.bincount(key, records.column("length")) if len(key) else np.empty(0)
-    found = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in np.unique(key).tolist()}
+    there = np.flatnonzero(np.bincount(key)).tolist()
+    found = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
     return tuple(sorted((one for one in found if one[0] in records.flows), key=lambda one: (-found[one], one)))
 
 
@@ -67,9 +68,27 @@ def figures(records: Records) -> tuple[str, ...]:
     return tuple(name for name, one in curves().items() if one.spec.title and any(map(one.spec.there, seen)))
 
 
-@once
 def lines_of(records: Records, name: str, lane: Lane | None) -> list[Line]:
     """Every sample of a figure: of all flows, or of a connection where the curve is of `each` one."""
+    whole = (-LONGEST_NS, LONGEST_NS)
+    return [line.cut(slice(None)) for line in _lines(records, name, lane)] + _beside(records, name, lane, *whole)
+
+
+@once
+def _lines(records: Records, name: str, lane: Lane | None) -> list[Line]:
+    """The lines of a figure without those beside them; of a large point nothing else is kept."""
+    found = _made(records, name, lane)
+    if records.in_parts:
+        forget(records, (flows_drawn, lanes, figures, _lines, _last_ns))
+    return found
+
+
+def _beside(records: Records, name: str, lane: Lane | None, low_ns: int, high_ns: int) -> list[Line]:
+    beside = curves()[name].beside
+    return beside(view(records, lane[0]), lane[1], low_ns, high_ns) if beside is not None and lane is not None else []
+
+
+def _made(records: Records, name: str, lane: Lane | None) -> list[Line]:
     curve = curves()[name]
     if curve.lines is not None:
         flow, conn = lane or (flows_drawn(records)[0], 0)
@@ -94,14 +113,18 @@ def _line(name: str, records: Records, flow: str, spec: CurveSpec, conn: int | N
 def figure(records: Records, name: str, lane: Lane, window: Window, bin_ns: int = 0) -> dict[str, Any]:
     """A curve of a point in a window.  bin_ns: the width of a rate's bins, by default as the window wants it."""
     spec = curves()[name].spec
-    lines = lines_of(records, name, lane if spec.each == "connection" else None)
+    of = lane if spec.each == "connection" else None
+    lines = _lines(records, name, of)
     shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":
         return _rates(shown, window, bin_ns, _last_ns(records)) | {"left_out": left_out}
-    cuts = [_cut(line, window, spec.shape == "steps") for line in shown]
-    each = sum(len(cut) for cut in cuts if not cut.beside) <= EXACT
+    parts = [_part(line, window, spec.shape == "steps") for line in shown]
+    each = sum(part.stop - part.start for part in parts) <= EXACT
+    cuts = [line.cut(part) if each else line.plain(part) for line, part in zip(shown, parts, strict=True)]
+    if each:
+        cuts += [line.cut(_part(line, window, False)) for line in _beside(records, name, of, window.low, window.high)]
     found = {
-        "lines": [_thinned(cut, window, each) for cut in cuts if len(cut) and (each or not cut.beside)],
+        "lines": [_thinned(cut, window, each) for cut in cuts if len(cut)],
         "bucket_ns": 0 if each else window.bucket,
         "left_out": 0 if spec.shape == "packets" else left_out,
     }
@@ -123,17 +146,16 @@ def rate_bins(line: Line, width_ns: int, start_ns: int, count: int) -> Array:
     return rate
 
 
+@once
 def _last_ns(records: Records) -> int:
     time_ns = records.column("time_ns")
     return int(time_ns.max()) if len(time_ns) else 0
 
 
-def _cut(line: Line, window: Window, holds: bool) -> Line:
+def _part(line: Line, window: Window, holds: bool) -> slice:
     """The samples that are fetched; of a level that holds also the one before and the one behind."""
     first, last = np.searchsorted(line.time_ns, [window.low, window.high])
-    part = slice(max(int(first) - holds, 0), int(last) + holds)
-    detail = {name: values[part] for name, values in line.detail.items()}
-    return Line(line.name, line.time_ns[part], line.value[part], detail, line.beside)
+    return slice(max(int(first) - holds, 0), min(int(last) + holds, len(line)))
 
 
 def _thinned(line: Line, window: Window, each: bool) -> dict[str, Any]:

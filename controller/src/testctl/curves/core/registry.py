@@ -16,15 +16,22 @@ from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.view import FlowView
 
 Lines = Callable[[FlowView, int], list[Line]]
+Beside = Callable[[FlowView, int, int, int], list[Line]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """compute: every sample of a flow; lines: those of a figure, None where `compute` alone says it."""
+    """A curve file.
+
+    compute  every sample of a flow
+    lines    the lines of a figure, by flow and connection; None where `compute` alone says it
+    beside   those that accompany them where each packet is shown, by flow, connection and time, [low, high)
+    """
 
     spec: CurveSpec
     compute: Callable[[FlowView], pa.Table]
     lines: Lines | None
+    beside: Beside | None
 
 
 class CurveError(Exception):
@@ -40,7 +47,7 @@ def member(name: str, module: object) -> Curve:
         raise CurveError(f"curves/{name}: want SPEC.name {name!r}, the file's name; got {spec.name!r}")
     if not callable(compute):
         raise CurveError(f"curves/{name}: want a function compute(flow); got {type(compute).__name__}")
-    return Curve(spec, compute, getattr(module, "lines", None))
+    return Curve(spec, compute, getattr(module, "lines", None), getattr(module, "beside", None))
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from testctl.metrics.core.view import FlowView
+from testctl.records import Records
 from testctl.records.schema import Array, Ints
 
 
@@ -52,6 +53,7 @@ class Line:
     """One line of a figure, every sample of it: time_ns ascending, values in the base unit.
 
     detail   {name: values} of each sample, shown where all are
+    packets  (records, rows): what its samples are there; `columns` of them are detail too, read for what is shown
     beside   it accompanies others: shown where each packet is, and the axis of y is not widened for it
     """
 
@@ -60,6 +62,20 @@ class Line:
     value: Array
     detail: Mapping[str, Array] = field(default_factory=dict)
     beside: bool = False
+    packets: tuple[Records, Ints] | None = None
+    columns: tuple[str, ...] = ()
+
+    def plain(self, part: slice) -> Line:
+        """Its samples of a slice, without detail."""
+        return Line(self.name, self.time_ns[part], self.value[part], beside=self.beside)
+
+    def cut(self, part: slice) -> Line:
+        """Its samples of a slice, with all their detail."""
+        detail = {name: values[part] for name, values in self.detail.items()}
+        if self.packets is not None:
+            records, index = self.packets
+            detail |= {name: records.values(name, index[part]) for name in self.columns}
+        return Line(self.name, self.time_ns[part], self.value[part], detail, self.beside)
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -27,3 +27,10 @@ def once(make: Callable[P, T]) -> Callable[P, T]:
         return cast(T, memo[key])
 
     return kept
+
+
+def forget(records: Any, kept: Collection[Callable[..., Any]]) -> None:
+    """Drop what was computed from these Records, and their columns, but for the values of the functions `kept`."""
+    makes = [getattr(function, "__wrapped__", function) for function in kept]
+    for key in [key for key in records.memo if key[0] not in makes]:
+        del records.memo[key]

@@ -30,7 +30,7 @@ class Rows:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.memo:
-            self.memo[name] = self.records.column(name)[self.index]
+            self.memo[name] = self.records.values(name, self.index)
         return self.memo[name]
 
     def where(self, mask: Array) -> Rows:
@@ -39,6 +39,11 @@ class Rows:
     def of_conn(self, conn: int) -> Rows:
         """Those of one connection."""
         return self.where(self["conn"] == conn) if len(self) else self
+
+    def part(self, low_ns: int, high_ns: int) -> Rows:
+        """Those of a time, [low, high)."""
+        low, high = np.searchsorted(self["time_ns"], [low_ns, high_ns])
+        return Rows(self.records, self.index[low:high])
 
     @cached_property
     def start(self) -> Ints:
