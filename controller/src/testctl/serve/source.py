@@ -24,11 +24,11 @@ from testctl.results import layout
 from testctl.serve import listing
 
 MAX_PACKETS = 50_000_000
-"""Packets of a point that are drawn: its columns are held in memory, up to 100 bytes a packet."""
+"""Packets of a point that are drawn: what is drawn is held in memory, about 100 bytes a packet."""
 
 
 IN_PARTS = 4_000_000
-"""Packets of a point above which a column is read in parts, so that it is never in memory as a whole twice."""
+"""Packets of a point above which a column is read in parts, and dropped when its curve is made."""
 
 
 class Columns:
