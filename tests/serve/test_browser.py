@@ -68,7 +68,7 @@ def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served:
 
 def test_a_run_in_progress_has_no_verdict_yet(open_page: Open, served: Any) -> None:
     page = open_page("#/run/20260102T120000Z-matrix.in-progress", "run")
-    assert page.locator(".badges").first.inner_text() == "· 4 measured"
+    assert page.locator(".badges").first.inner_text() == "· 4 not judged yet"
     assert {cell.inner_text() for cell in page.locator(".matrix button").all()} == {"· 1"}
     assert "pass" not in page.locator("main").inner_text()
 
