@@ -12,6 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
+"""The names of the curves, without the time that their import takes."""
+
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="write verdicts as JUnit XML")]
@@ -41,9 +44,7 @@ def series(
     run: RunDir,
     point: Annotated[str, typer.Argument(help="the point's id, or how it starts")],
     flow: Annotated[str, typer.Option("--flow", help="the flow's name")],
-    metric: Annotated[
-        str, typer.Option("--metric", help="a curve, such as throughput, cwnd or rtt; a wrong name lists them all")
-    ] = "throughput",
+    metric: Annotated[str, typer.Option("--metric", help=f"a curve: {', '.join(CURVES)}")] = "throughput",
     bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
 ) -> None:
