@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestctlError
-from testctl_agent.spec.untrusted import words
+from testctl_agent.spec.untrusted import cleaned, words
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
@@ -41,7 +41,7 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
         asked, outcome = testbed.run(point, raw)
         return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except TestctlError as error:
-        reason = bounded(str(error))
+        reason = bounded(words(str(error)))
         return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)
     except Exception as error:  # noqa: BLE001  one point's oddity must not end the other points of its run
         return _bug(point, error, time.monotonic() - clock)
@@ -85,7 +85,9 @@ def _analyse(
     from testctl.execution.assess import MAX_DOUBTS, analysis_keys, assess
     from testctl.records import make_records
 
-    measured = PointResult(point=asked.to_json(), outcome=outcome.to_json(), verdict="pass")
+    kept = cleaned(outcome.to_json())  # it holds words of agents
+    outcome = Outcome.from_json(kept)
+    measured = PointResult(point=asked.to_json(), outcome=kept, verdict="pass")
     for verdict, reason in (("skip", outcome.skip), ("broken", outcome.error)):
         if reason:
             words = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS]]))

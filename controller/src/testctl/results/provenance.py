@@ -100,8 +100,10 @@ def _sets(command: str) -> Iterator[str]:
         yield from (word for option, word in pairwise(words) if option == "--set")
 
 
-def plan_of(run: Run) -> Plan:
+def plan_of(run: Run, as_written: bool = False) -> Plan:
     """The plan as a finished run ran it: the plan.yaml that it kept, its overrides, without what it left out.
+
+    as_written  without the overrides, and with what was left out
 
     Raises PlanError.
     """
@@ -114,8 +116,8 @@ def plan_of(run: Run) -> Plan:
         run.plan_text.encode(),
         metrics=metric_names(),
         testbed=kind_of(made.testbed).name,
-        overrides=made.overrides,
-        without=made.without,
+        overrides=() if as_written else made.overrides,
+        without=() if as_written else made.without,
         paper=False,
         topology_text=run.topology_text,
     )

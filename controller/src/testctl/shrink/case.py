@@ -33,6 +33,7 @@ class Case:
     expectation  the expectation that judges it, and `raw`, as the plan has it
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
     than         tuple's key -> the value at the point that the expectation compares with
+    swept        entity and parameter -> the values that plan.yaml has, whatever --set made of them
     """
 
     run: Run
@@ -44,6 +45,7 @@ class Case:
     document: Mapping[str, Any]
     wanted: Verdict
     than: Mapping[str, str]
+    swept: Mapping[tuple[str, str], tuple[str, ...]]
 
     @property
     def tuples(self) -> Tuples:
@@ -76,7 +78,14 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
         plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
     }
     raw = document["expect"][number]
-    return Case(run, plan, point, found, chosen, raw, document, wanted, than)
+    return Case(run, plan, point, found, chosen, raw, document, wanted, than, _swept(run))
+
+
+def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
+    try:
+        return {(one.entity, one.param): tuple(one.texts) for one in plan_of(run, as_written=True).assignments}
+    except PlanError:  # it is a plan only with its overrides
+        return {}
 
 
 def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:

@@ -62,7 +62,7 @@ def of_idle(case: Case, smallest: Tuples, item: Tuple3) -> Asking:
     kind = assignment.targets[0].spec.type
     if default is not None and default != kind.parse(item[2]):
         return Matter(item, False, text, (Probe(text, "stays"),))
-    options = choices(kind, item[2], assignment.texts, default, passes=False)
+    options = choices(kind, item[2], _values(case, assignment), default, passes=False)
     if isinstance(options, Numbers):
         axis = options.axis
         near = (*axis.hints, max(axis.value // 2, axis.least), min(max(axis.value, axis.step) * 2, axis.most))
@@ -84,7 +84,7 @@ def of_needed(case: Case, smallest: Tuples, item: Tuple3, probes: int, without: 
     default, text = default_of(case, smallest, item)
     assignment = _assignment(case, item)
     goes = without is not None and without.answer == "goes"
-    options = choices(assignment.targets[0].spec.type, item[2], assignment.texts, default, passes=goes)
+    options = choices(assignment.targets[0].spec.type, item[2], _values(case, assignment), default, passes=goes)
     found = Matter(item, without is not None, text, without="" if without is None else without.answer)
     tried: list[Probe] = []
     if isinstance(options, Words):
@@ -110,6 +110,11 @@ def of_needed(case: Case, smallest: Tuples, item: Tuple3, probes: int, without: 
 def _put(case: Case, smallest: Tuples, item: Tuple3, value: str) -> Tuples:
     """The tuples with this one at another value; it is added where it is not among them."""
     return tuple((*other[:2], value) if other == item else other for other in case.tuples if other in {*smallest, item})
+
+
+def _values(case: Case, assignment: Assignment) -> list[str]:
+    """All that the plan gives the tuple: as it was run, then as plan.yaml has it."""
+    return [*assignment.texts, *case.swept.get((assignment.entity, assignment.param), ())]
 
 
 def _assignment(case: Case, item: Tuple3) -> Assignment:
