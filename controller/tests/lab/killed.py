@@ -49,16 +49,18 @@ class Sleeping:
 
 def main() -> None:
     what, where = sys.argv[1], Path(sys.argv[2])
-    interruptible()
-    print("ready", flush=True)
-    try:
-        if what == "run":
-            temporary.remove_temporary()
-            run_plan(load_plan(PLAN), Sleeping(), Options(where), Progress(6, Console(quiet=True)), pool=LocalPool(2))
-        else:
-            write_report(where, jobs=2)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    with interruptible():
+        print("ready", flush=True)
+        try:
+            if what == "run":
+                temporary.remove_temporary()
+                run_plan(
+                    load_plan(PLAN), Sleeping(), Options(where), Progress(6, Console(quiet=True)), pool=LocalPool(2)
+                )
+            else:
+                write_report(where, jobs=2)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -43,19 +43,19 @@ def aa(
     from testctl.testbeds.choose import choose, interrupted
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
-    interruptible()
-    bed = choose(testbed, [check.point], jobs=check.jobs[-1])
-    progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
-    try:
-        measured, place = run_check(plan, bed, check, results, progress)
-    except KeyboardInterrupt:
-        interrupted(bed)
-        print("interrupted; nothing is kept", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    if as_json:
-        print(json.dumps(measured, indent=1))
-    else:
-        _print(measured, place)
+    with interruptible():
+        bed = choose(testbed, [check.point], jobs=check.jobs[-1])
+        progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
+        try:
+            measured, place = run_check(plan, bed, check, results, progress)
+        except KeyboardInterrupt:
+            interrupted(bed)
+            print("interrupted; nothing is kept", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        if as_json:
+            print(json.dumps(measured, indent=1))
+        else:
+            _print(measured, place)
 
 
 def _print(measured: dict[str, Any], place: Path) -> None:

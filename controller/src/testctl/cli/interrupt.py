@@ -5,25 +5,37 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 INTERRUPTED = 130
 """The exit code."""
 
+_BOTH = (signal.SIGINT, signal.SIGTERM)
 
-def interruptible() -> None:
-    """The first raises KeyboardInterrupt; one that comes while the command ends, ends it at once.
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """The first signal raises KeyboardInterrupt; one that comes while the command ends, ends it at once.
 
     What it leaves then ends by itself: workers die with their parent, leases run out, and the next run removes
-    the rest.
+    the rest.  Afterwards both signals have the handlers that they had.  For the main thread alone.
     """
 
     def first(*_: object) -> None:
-        _both(lambda *_: os._exit(INTERRUPTED))
+        _install(lambda *_: os._exit(INTERRUPTED))
         raise KeyboardInterrupt
 
-    _both(first)
+    before = {number: signal.getsignal(number) for number in _BOTH}
+    _install(first)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            # None: not installed by Python, which can't bring it back.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def _both(handler: object) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+def _install(handler: object) -> None:
+    for number in _BOTH:
         signal.signal(number, handler)  # type: ignore[arg-type]

@@ -52,13 +52,13 @@ def nightly(
 
     from testctl.cli.exit_code import exit_code
 
-    interruptible()
-    before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
-    if as_json:
-        _print_json(before, now)
-    else:
-        _print(before, now, Console(soft_wrap=True, highlight=False))
-    sys.exit(exit_code(now))
+    with interruptible():
+        before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
+        if as_json:
+            _print_json(before, now)
+        else:
+            _print(before, now, Console(soft_wrap=True, highlight=False))
+        sys.exit(exit_code(now))
 
 
 def _run(

@@ -43,21 +43,21 @@ def papers(
 
     place = out or results / run_name("papers")
     check_out(place, resume)
-    interruptible()
-    points = [point for plan in plans for point in plan.points]
-    bed = LabTestbed.for_points(points)
-    progress = Progress(len(points), Console(stderr=True))
-    try:
-        card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)
-    except KeyboardInterrupt:
-        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    written = write_scorecard(card, place)
-    if as_json:
-        print(json.dumps(card.to_json(), indent=1))
-    else:
-        print_scorecard(card, written, Console())
-    sys.exit(card.exit_code)
+    with interruptible():
+        points = [point for plan in plans for point in plan.points]
+        bed = LabTestbed.for_points(points)
+        progress = Progress(len(points), Console(stderr=True))
+        try:
+            card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)
+        except KeyboardInterrupt:
+            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        written = write_scorecard(card, place)
+        if as_json:
+            print(json.dumps(card.to_json(), indent=1))
+        else:
+            print_scorecard(card, written, Console())
+        sys.exit(card.exit_code)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -41,22 +41,22 @@ def replay(
     given = load_run(run)
     found = given.point(point)
     instruments = Instruments(packets == "full", events, kernel_log)
-    interruptible()
-    attached = ", ".join(instruments.words) or "nothing more"
-    progress = Console(stderr=True)
-    try:
-        with progress.status(f"point {found.id} runs again"):
-            if not progress.is_terminal:
-                progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
-            done = again(given, found.id, instruments, out, Path("results") / "replay")
-    except KeyboardInterrupt:
-        print("interrupted; nothing was kept", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    if as_json:
-        print(json.dumps(_json(done, instruments.words), indent=1))
-    else:
-        _print(done, attached)
-    sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
+    with interruptible():
+        attached = ", ".join(instruments.words) or "nothing more"
+        progress = Console(stderr=True)
+        try:
+            with progress.status(f"point {found.id} runs again"):
+                if not progress.is_terminal:
+                    progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
+                done = again(given, found.id, instruments, out, Path("results") / "replay")
+        except KeyboardInterrupt:
+            print("interrupted; nothing was kept", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        if as_json:
+            print(json.dumps(_json(done, instruments.words), indent=1))
+        else:
+            _print(done, attached)
+        sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
 
 
 def _print(done: Replay, attached: str) -> None:

@@ -118,30 +118,30 @@ def run(
     from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
-    interruptible()
-    if not cluster and (why := _no_room(chosen, jobs)):
-        print(f"warning: {why}", file=sys.stderr)
-    bed = choose(testbed, chosen.points, wall_limit, jobs)
-    progress = Progress(len(chosen.points), Console(stderr=True))
-    pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
-    try:
-        # On a rack points come one by one, and this machine has nothing else to do when they are done.
-        report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
-        options = Options(results, out, jobs, resume, report_jobs=report_jobs)
-        judged = None if as_json else _judged
-        done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)
-    except KeyboardInterrupt:
-        interrupted(bed)
-        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    if as_json:
-        print(json.dumps(done.summary, indent=1))
-    else:
-        print_place(done, Console())
-    code = exit_code(done)
-    if code == SKIPPED:
-        print(_nothing_measured(chosen, done), file=sys.stderr)
-    sys.exit(code)
+    with interruptible():
+        if not cluster and (why := _no_room(chosen, jobs)):
+            print(f"warning: {why}", file=sys.stderr)
+        bed = choose(testbed, chosen.points, wall_limit, jobs)
+        progress = Progress(len(chosen.points), Console(stderr=True))
+        pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
+        try:
+            # On a rack points come one by one, and this machine has nothing else to do when they are done.
+            report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
+            options = Options(results, out, jobs, resume, report_jobs=report_jobs)
+            judged = None if as_json else _judged
+            done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)
+        except KeyboardInterrupt:
+            interrupted(bed)
+            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        if as_json:
+            print(json.dumps(done.summary, indent=1))
+        else:
+            print_place(done, Console())
+        code = exit_code(done)
+        if code == SKIPPED:
+            print(_nothing_measured(chosen, done), file=sys.stderr)
+        sys.exit(code)
 
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:

@@ -41,19 +41,22 @@ def shrink(
 
     case = open_case(load_run(run), point, expectation, holds)
     directory = out or Path("results") / "shrink" / f"{case.run.name}-{case.point.id}"
-    interruptible()
-    told = _Lines(Console(stderr=True), len(case.tuples))
-    console = Console(stderr=as_json)
-    for line in (f"point {case.point.id}: {case.found.reason or case.found.verdict}", f"by: {case.expectation.name}"):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
-    ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=told)
-    if as_json:
-        print(json.dumps(to_json(case, ended.found, ended.trials, ended.plan), indent=1))
-    else:
-        print_found(case, ended.found, ended.trials, ended.plan, console)
-    if ended.why:
-        print(f"{ended.why}; what was found is kept in {directory}", file=sys.stderr)
-    sys.exit(INTERRUPTED if ended.interrupted else 0)
+    with interruptible():
+        told = _Lines(Console(stderr=True), len(case.tuples))
+        console = Console(stderr=as_json)
+        for line in (
+            f"point {case.point.id}: {case.found.reason or case.found.verdict}",
+            f"by: {case.expectation.name}",
+        ):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
+        ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=told)
+        if as_json:
+            print(json.dumps(to_json(case, ended.found, ended.trials, ended.plan), indent=1))
+        else:
+            print_found(case, ended.found, ended.trials, ended.plan, console)
+        if ended.why:
+            print(f"{ended.why}; what was found is kept in {directory}", file=sys.stderr)
+        sys.exit(INTERRUPTED if ended.interrupted else 0)
 
 
 class _Lines:

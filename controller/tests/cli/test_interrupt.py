@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The signal handlers of a command that runs points."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from testctl import cli
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.main import main
+from testctl_agent.spec.errors import PlanError
+
+BOTH = (signal.SIGINT, signal.SIGTERM)
+PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 1s]\n"
+
+
+def handlers() -> list[object]:
+    return [signal.getsignal(number) for number in BOTH]
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_the_first_signal_interrupts_and_the_handlers_are_restored(number: signal.Signals) -> None:
+    before = handlers()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        os.kill(os.getpid(), number)
+    assert handlers() == before
+
+
+def test_the_second_signal_ends_the_process() -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            with interruptible():
+                try:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                except KeyboardInterrupt:
+                    os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os._exit(99)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == INTERRUPTED
+
+
+def test_an_error_restores_the_handlers_too() -> None:
+    before = handlers()
+    with pytest.raises(PlanError), interruptible():
+        raise PlanError("a plan")
+    assert handlers() == before
+
+
+def test_main_leaves_the_handlers_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run that fails after its handlers were installed: its results' directory is a file."""
+    before = handlers()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    argv = ["testctl", "run", "plan.yaml", "--cluster", "127.0.0.1:1", "--out", "taken"]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit):
+        main()
+    assert handlers() == before
+
+
+def test_every_command_uses_it_as_a_context() -> None:
+    """Called without `with` it would install nothing."""
+    texts = [path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")]
+    calls = [line.strip() for text in texts for line in text.splitlines() if " interruptible()" in line]
+    assert [line for line in calls if not line.startswith(("with ", "def "))] == []
+    assert len(calls) >= 7
