@@ -7,7 +7,7 @@ SECONDS_EACH ?= 60
 BIN := .venv/bin
 
 
-.PHONY: help setup run papers rack test check bench fuzz audit gen p4 format clean
+.PHONY: help setup run papers rack test check bench fuzz audit docs gen p4 format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -47,6 +47,9 @@ fuzz: ## Fuzz the parsers of untrusted bytes, SECONDS_EACH per parser (default 6
 audit: ## A bill of materials of the pinned packages, and their known vulnerabilities
 	@tools/audit
 
+docs: ## The documentation as a site to be read from the disk: build/site/index.html
+	@tools/docs
+
 gen: ## Regenerate gRPC stubs, schema, docs and dashboards
 	@tools/gen
 
@@ -58,5 +61,5 @@ format: ## Format the whole tree
 	@clang-format -i agents/tgen/*.[ch]
 
 clean: ## Remove what was built in the checkout (results and built kernels stay)
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache agents/tgen/tgen
+	@rm -rf .venv .venv-docs .mypy_cache .ruff_cache .pytest_cache agents/tgen/tgen
 	@find . -name __pycache__ -prune -exec rm -rf {} +

@@ -77,7 +77,7 @@ class TimeBudget:
         return self._clock() - self._start + self._reused_s
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
-        """For summary.json, {"reproduce": …, "nightly": …} (results/README.md)."""
+        """For summary.json, {"reproduce": …, "nightly": …} (docs/results.md)."""
         done = {point.id for point in plan.points}
         not_run = [p for p in (*self._chosen.points, *self._chosen.left_out) if p.id not in done]
         return {
