@@ -38,7 +38,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 OUTSIDE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results" / "README.md"]
 PAGES = [*OUTSIDE, *sorted(DOCS.rglob("*.md"))]
-SCHEMA = json.loads((DOCS / "reference" / "plan.schema.json").read_text(encoding="utf-8"))
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((DOCS / "reference" / "plan.schema.json").read_text(encoding="utf-8"))
+)
 FENCE = re.compile(r"(?:^<!-- ([^\n]+?) -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 EXTERNAL = re.compile(r"[a-z]+:")
@@ -179,7 +181,7 @@ def test_every_plan_loads(page: Path, tmp_path: Path) -> None:
             file = tmp_path / f"line_{block.line}_{number}.yaml"
             file.write_text(text, encoding="utf-8")
             assert load_plan(file, metrics=metric_names()).points
-            jsonschema.validate(written(keys(text)), SCHEMA)
+            SCHEMA.validate(written(keys(text)))
 
 
 def plans_of(block: Block, before: str) -> list[str]:
