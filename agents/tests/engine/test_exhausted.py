@@ -71,9 +71,10 @@ def test_strangers_do_not_keep_a_host_from_being_restored(tmp_path: Path, port: 
     assert files == [str(DESCRIPTORS)] * 2
     controller = peer(authority, authority.sign("controller"))
     caller: Caller = rig.enter_context(calling(f"127.0.0.1:{port}", controller, "s1"))
+    # Before the strangers come: while they are there, they may also keep the controller out.
+    caller.acquire("the first", 4.0)
+    caller.call("Apply", pb.ApplyRequest(settings=[RATE]))
     with strangers(port, STRANGERS) as made:
-        caller.acquire("the first", 2.0)
-        caller.call("Apply", pb.ApplyRequest(settings=[RATE]))
         assert (tmp_path / "journal.jsonl").exists()
         assert made.wait(60)
         until(lambda: not (tmp_path / "journal.jsonl").exists())
