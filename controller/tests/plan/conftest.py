@@ -19,13 +19,14 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 @dataclass(frozen=True)
 class FakeMetric:
     unit: str
+    text: bool = False
 
 
 METRICS = {
     "throughput_bps": FakeMetric("bit/s"),
     "stability_cv_10ms": FakeMetric(""),
     "rtt_p99_us": FakeMetric("µs"),
-    "stall_cause": FakeMetric(""),
+    "stall_cause": FakeMetric("", text=True),
     "jain": FakeMetric(""),
 }
 

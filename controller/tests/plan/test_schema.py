@@ -33,6 +33,12 @@ PLAN: dict[str, Any] = {
         {"metric": "throughput_bps", "min": "1gbit", "when": {"g.cc": "reno"}, "quantifier": "some"},
         {"metric": "jain", "than": {"g.cc": "reno"}, "paper": {"source": "s", "published": 2, "within": 0.1}},
     ],
+    "figures": [
+        {"title": "a"},
+        {"kind": "metric", "metric": "jain", "x": "g.cc", "by": "left:right.rate", "facet": "g.tso"},
+        {"kind": "cdf", "metric": "jain", "by": "g.cc", "title": "b", "when": {"g.cc": "reno"}, "flow": "bulk"},
+        {"kind": "box", "metric": "throughput_bps", "x": "g.cc"},
+    ],
 }
 
 
@@ -86,6 +92,15 @@ def test_takes_every_plan_of_the_project(validator: Draft202012Validator, path: 
         (("figures",), [{"title": "a", "kind": "thruput"}]),
         (("figures",), [{"kind": "throughput"}]),
         (("figures",), [{"title": "a", "bogus": 2}]),
+        (("figures",), [{"title": "a", "metric": "jain"}]),
+        (("figures",), [{"title": "a", "x": "g.cc"}]),
+        (("figures",), [{"kind": "metric", "metric": "jain"}]),
+        (("figures",), [{"kind": "metric", "x": "g.cc"}]),
+        (("figures",), [{"kind": "metric", "metric": "speed", "x": "g.cc"}]),
+        (("figures",), [{"kind": "metric", "metric": "jain", "x": "cc"}]),
+        (("figures",), [{"kind": "metric", "metric": "jain", "x": "g.cc", "bin": "1ms"}]),
+        (("figures",), [{"kind": "cdf", "metric": "jain", "x": "g.cc"}]),
+        (("figures",), [{"kind": "box", "metric": "jain"}]),
         (("figures",), [{"title": "a", "when": {"cc": 1}}]),
         (("expect", 0, "mx"), 1),
         (("expect", 0), {"metric": "throughput_bps"}),

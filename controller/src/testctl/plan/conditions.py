@@ -31,7 +31,7 @@ class Reader:
             return None
         found: dict[int, frozenset[int]] = {}
         for key, value in node.entries:
-            index = self._tuple(key, who)
+            index = self.tuple_of(key, who)
             if index is None:
                 return None
             levels = self._levels(index, value, f"{who}, {show(key.text)}")
@@ -50,7 +50,8 @@ class Reader:
             return None
         return {index: next(iter(levels), -1) for index, levels in condition.items()}
 
-    def _tuple(self, key: Scalar, who: str) -> int | None:
+    def tuple_of(self, key: Scalar, who: str) -> int | None:
+        """The index of the tuple that ENTITY.PARAM means; None when there is none (it is among the problems)."""
         entity, _, param = key.text.partition(".")
         try:
             if not entity or not param:

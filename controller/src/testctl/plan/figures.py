@@ -3,26 +3,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as MappingOf
+
 from testctl_agent.spec.units import Duration
 
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import Fields
 from testctl.plan.model import DEFAULT_BIN_NS, Condition, FigureSpec
+from testctl.plan.registry import MetricInfo
+from testctl.plan.sweep_figures import (
+    SWEEP_FIELDS,
+    SWEEP_KINDS,
+    check_fields,
+    kind_of_figure,
+    needed_fields,
+    read_sweep,
+    title_of,
+)
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
-KINDS = ("throughput", "sequence", "time_sequence", "response")
-FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to")
+KINDS = ("throughput", "sequence", "time_sequence", "response", *SWEEP_KINDS)
+FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to", *SWEEP_FIELDS)
 MAX_FIGURES = 20
 MAX_TITLE = 200
 MIN_BIN_NS = 1000
 
 
-def read_figures(node: Node | None, problems: Problems, reader: Reader | None = None) -> tuple[FigureSpec, ...]:
+def read_figures(
+    node: Node | None,
+    problems: Problems,
+    reader: Reader | None = None,
+    metrics: MappingOf[str, MetricInfo] | None = None,
+) -> tuple[FigureSpec, ...]:
     """The figures of a plan's `figures:`; what is wrong goes to `problems`.
 
     reader  knows the plan's tuples and flows; None: they are not checked (the plan of a run was, before it ran)
+    metrics  those that a figure may show; None: any
     """
     if node is None:
         return ()
@@ -30,7 +48,7 @@ def read_figures(node: Node | None, problems: Problems, reader: Reader | None = 
         got = f"{len(node.items)}" if isinstance(node, Sequence) else what(node)
         problems.add(node.place, f"figures: want a list of at most {MAX_FIGURES} figures; got {got}")
         return ()
-    found = [_figure(item, number, problems, reader) for number, item in enumerate(node.items, start=1)]
+    found = [_figure(item, number, problems, reader, metrics) for number, item in enumerate(node.items, start=1)]
     return tuple(one for one in found if one is not None)
 
 
@@ -43,13 +61,19 @@ def figures_of(plan_text: str, file: str) -> tuple[FigureSpec, ...]:
     return found
 
 
-def _figure(node: Node, number: int, problems: Problems, reader: Reader | None) -> FigureSpec | None:
+def _figure(
+    node: Node, number: int, problems: Problems, reader: Reader | None, metrics: MappingOf[str, MetricInfo] | None
+) -> FigureSpec | None:
     before = len(problems.lines) + problems.more
-    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=("title",))
+    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=needed_fields(kind_of_figure(node)))
     if not fields.ok:
         return None
-    title = fields.text("title")
-    if len(title) > MAX_TITLE:
+    kind = fields.choice("kind", KINDS, "throughput")
+    check_fields(fields, kind)
+    condition = _condition(fields, reader)
+    sweep = read_sweep(fields, reader, condition, metrics)
+    title = fields.text("title") or title_of(sweep)
+    if len(title) > MAX_TITLE and "title" in fields.found:
         fields.refuse(fields.found["title"], "title", f"at most {MAX_TITLE} characters")
     width_ns = _time(fields, "bin", DEFAULT_BIN_NS)
     if width_ns < MIN_BIN_NS:
@@ -63,14 +87,15 @@ def _figure(node: Node, number: int, problems: Problems, reader: Reader | None) 
         problems.add(fields.found["flow"].place, f"{fields.who}no flow named {show(flow)}{hint}")
     spec = FigureSpec(
         title=title,
-        kind=fields.choice("kind", KINDS, "throughput"),
+        kind=kind,
         bin_ns=width_ns,
         flow=flow,
         when=_when(fields, reader),
         from_ns=start_ns,
         to_ns=end_ns,
+        **sweep,
         place=node.place,
-        condition=_condition(fields, reader),
+        condition=condition,
     )
     return spec if len(problems.lines) + problems.more == before else None
 

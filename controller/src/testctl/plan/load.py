@@ -104,7 +104,7 @@ def load_plan(
         seed=seed,
         excludes=_excludes(fields.found.get("exclude"), reader),
         expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems),
-        figures=read_figures(fields.found.get("figures"), problems, reader),
+        figures=read_figures(fields.found.get("figures"), problems, reader, metrics),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
     )

@@ -140,12 +140,14 @@ class Design:
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """One panel: of the first point that meets `when`; kind response: of all that do.
+    """A figure: of the first point that meets `when`; kinds response, metric, cdf and box: of all that do.
 
     bin_ns    width of the bins (throughput)
-    flow      "" for the first flow
+    flow      "" for the first flow; kinds metric, cdf and box: for all flows together
     when      "entity.parameter" -> the values it may have, as written
     from_ns, to_ns   the time shown; to_ns 0 means to the end
+    metric    kinds metric, cdf and box: what is shown
+    x, by, facet     the same kinds: "entity.parameter" along x, of the lines, and of the panels; "" for none
     place     where the plan asks for it
     condition `when` as levels; empty for the plan that a run kept
     """
@@ -157,6 +159,10 @@ class FigureSpec:
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     from_ns: int = 0
     to_ns: int = 0
+    metric: str = ""
+    x: str = ""
+    by: str = ""
+    facet: str = ""
     place: Place = field(default=Place("figures"), compare=False)
     condition: Condition = field(default_factory=dict, compare=False)
 

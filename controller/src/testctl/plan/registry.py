@@ -26,10 +26,13 @@ class Registry(Protocol):
 
 
 class MetricInfo(Protocol):
-    """What is needed of a metric: its unit ("bit/s", "ns", "" for a ratio, …)."""
+    """What is needed of a metric: its unit ("bit/s", "ns", "" for a ratio, …), and if it is text."""
 
     @property
     def unit(self) -> str: ...
+
+    @property
+    def text(self) -> bool: ...
 
 
 def default_registry() -> Registry:

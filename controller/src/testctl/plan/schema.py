@@ -16,6 +16,7 @@ from testctl.plan.figures import FIELDS as FIGURE_FIELDS
 from testctl.plan.figures import KINDS, MAX_FIGURES, MAX_TITLE
 from testctl.plan.load import FIELDS, MAX_COVER, MAX_REPEAT, MAX_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry
+from testctl.plan.sweep_figures import MAX_BY, MAX_FACET, SWEEP_KINDS, needed_fields, unused_fields
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import read_topology
 
@@ -64,7 +65,7 @@ def schema(
         "seed": _integer(0, MAX_SEED),
         "exclude": {"type": "array", "items": _condition(many=True)},
         "expect": {"type": "array", "items": _expectation(metrics)},
-        "figures": _figures(),
+        "figures": _figures(metrics),
     }
     assert tuple(fields) == FIELDS
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A testctl plan"}
@@ -161,7 +162,7 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     number: Json = {"type": ["number", "string"]}
     fields: Json = {
         "name": {"type": ["string", "number"]},
-        "metric": {"enum": sorted(metrics)} if metrics is not None else {"type": "string"},
+        "metric": _metric(metrics),
         "flow": _some({"type": "string"}),
         "min": number,
         "max": number,
@@ -183,20 +184,47 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     }
 
 
-def _figures() -> Json:
+def _figures(metrics: Mapping[str, MetricInfo] | None) -> Json:
+    parameter: Json = {"type": "string", "pattern": _KEY}
     time: Json = {"type": "string", "description": "A time with its unit, such as 100ms"}
     fields: Json = {
         "title": {"type": ["string", "number"], "maxLength": MAX_TITLE},
-        "kind": {"enum": list(KINDS)},
+        "kind": {
+            "enum": list(KINDS),
+            "description": "Of the first point: throughput, sequence, time_sequence; of all points: response, and "
+            "metric (a line or bars over a swept parameter), box, cdf",
+        },
         "bin": {**time, "description": "Width of the bins of throughput, such as 10ms"},
-        "flow": {"type": "string", "description": "The first one when none is named"},
+        "flow": {"type": "string", "description": "The first one when none is named; of a metric all flows together"},
         "when": _condition(many=True),
         "from": time,
         "to": time,
+        "metric": {**_metric(metrics), "description": "What kinds metric, cdf and box show"},
+        "x": {**parameter, "description": "The swept parameter along x, such as switch.delay"},
+        "by": {**parameter, "description": f"A line for each value of this one, at most {MAX_BY}"},
+        "facet": {**parameter, "description": f"A panel for each value of this one, at most {MAX_FACET}"},
     }
     assert tuple(fields) == FIGURE_FIELDS
-    items = _object(fields, ("title",))
+    items = _object(fields) | {"allOf": _figure_rules()}
     return {"type": "array", "maxItems": MAX_FIGURES, "items": items, "description": "What the report draws"}
+
+
+def _figure_rules() -> list[Json]:
+    """Which fields a kind needs, and which it has no use for."""
+    kinds = (*SWEEP_KINDS, "")
+    return [
+        {
+            "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+            if kind
+            else {"not": {"properties": {"kind": {"enum": list(SWEEP_KINDS)}}, "required": ["kind"]}},
+            "then": {"required": list(needed_fields(kind)), "properties": dict.fromkeys(unused_fields(kind), False)},
+        }
+        for kind in kinds
+    ]
+
+
+def _metric(metrics: Mapping[str, MetricInfo] | None) -> Json:
+    return {"enum": sorted(metrics)} if metrics is not None else {"type": "string"}
 
 
 def _paper() -> Json:

@@ -21,11 +21,13 @@ class Factor:
     label    its name on an axis: the parameter alone where that says enough
     values   the values, in order of first use
     of       the value of each point, by point id
+    key      "entity.parameter" of the first of its entities; "repeat" of the repetition
     """
 
     label: str
     values: Sequence[str]
     of: dict[str, str]
+    key: str = ""
 
 
 def factors(points: Sequence[RunPoint]) -> list[Factor]:
@@ -49,7 +51,7 @@ def factors(points: Sequence[RunPoint]) -> list[Factor]:
     for (parameter, row), entities in merged.items():
         label = parameter if uses[parameter] == 1 else f"{'+'.join(entities)} {parameter}"
         of = {point.id: value for point, value in zip(points, row, strict=True)}
-        found.append(Factor(label, list(dict.fromkeys(row)), of))
+        found.append(Factor(label, list(dict.fromkeys(row)), of, f"{entities[0]}.{parameter}".lstrip(".")))
     return found
 
 

@@ -15,13 +15,16 @@ from testctl_agent.system import durable
 from testctl.curves import Lane, Line, lanes, lines_of, shown_ns
 from testctl.metrics.recovery import flow_recoveries
 from testctl.plan import FigureSpec
+from testctl.plan.sweep_figures import SWEEP_KINDS
 from testctl.records import Records
 from testctl.report.draw import draw_sequence, draw_throughput, new_figure, tidy
 from testctl.report.draw_response import draw_response
+from testctl.report.draw_sweep import Facet, draw_sweep, facets
 from testctl.report.draw_time_sequence import draw_time_sequence
-from testctl.report.figure_spec import first_match, missing, specs_of
+from testctl.report.figure_spec import first_match, matching, missing, specs_of
 from testctl.report.response import Response, response
 from testctl.report.stalls import Stall, read_stalls
+from testctl.report.sweep import sweep_of
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path
 from testctl.results.layout import PAPER
@@ -56,7 +59,7 @@ def _recorded(point: RunPoint) -> Recorded | None:
     return Recorded(point, records, read_stalls(point.stalls(), None))
 
 
-Panel = tuple[FigureSpec, Recorded | Response | str]
+Panel = tuple[FigureSpec, Recorded | Response | Facet | str]
 """A figure and what it shows, or why there is nothing."""
 
 
@@ -75,17 +78,8 @@ def paper_figures(
     if not specs:
         return []
     read: dict[str, Recorded | None] = {}
-    panels: list[Panel] = []
-    for spec in specs:
-        if spec.kind == "response":
-            shown = response(spec, run.points)
-            panels.append((spec, shown if shown.curves else _no_curve(spec, run)))
-            continue
-        point = first_match(spec, run.points)
-        if point is not None and point.id not in read:
-            read[point.id] = _recorded(point)
-        found = None if point is None else read[point.id]
-        panels.append((spec, missing(spec, run.points) if found is None else found))
+    figures = [[(spec, shown) for shown in _shown(spec, run, read)] for spec in specs]
+    panels = [panel for figure in figures for panel in figure]
     with naming_path(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
     columns = 2 if len(panels) in (2, 4) else min(len(panels), 3)
@@ -96,11 +90,35 @@ def paper_figures(
     for spare in grid[len(panels) :]:
         spare.set_axis_off()
     written = [save_figure(whole, out_dir / PAPER)]
-    for number, panel in enumerate(panels, 1):
-        one = new_figure(6.4, 3.7)
-        _draw_panels([one.subplots()], [panel])
-        written.append(save_figure(one, out_dir / f"paper-{number}.png"))
+    for number, figure in enumerate(figures, 1):
+        written.append(save_figure(_alone(figure), out_dir / f"paper-{number}.png"))
     return written
+
+
+def _alone(panels: Sequence[Panel]) -> Figure:
+    """A figure by itself, with its panels side by side."""
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure = new_figure(6.4 if columns == 1 else 4.6 * columns, 3.7 * lines)
+    grid = figure.subplots(lines, columns, squeeze=False).ravel()
+    _draw_panels(grid, panels)
+    for spare in grid[len(panels) :]:
+        spare.set_axis_off()
+    return figure
+
+
+def _shown(spec: FigureSpec, run: Run, read: dict[str, Recorded | None]) -> Sequence[Recorded | Response | Facet | str]:
+    """What the panels of a figure show: one panel, or one for each value of `facet`.  read: points read so far."""
+    if spec.kind in SWEEP_KINDS:
+        return facets(sweep_of(spec, run.points)) if matching(spec, run.points) else [missing(spec, run.points)]
+    if spec.kind == "response":
+        shown = response(spec, run.points)
+        return [shown if shown.curves else _no_curve(spec, run)]
+    point = first_match(spec, run.points)
+    if point is not None and point.id not in read:
+        read[point.id] = _recorded(point)
+    found = None if point is None else read[point.id]
+    return [missing(spec, run.points) if found is None else found]
 
 
 def _no_curve(spec: FigureSpec, run: Run) -> str:
@@ -117,6 +135,9 @@ def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
             continue
         if isinstance(shown, Response):
             draw_response(axes, shown)
+            continue
+        if isinstance(shown, Facet):
+            draw_sweep(axes, shown)
             continue
         span = (spec.from_ns / 1e9, (spec.to_ns or shown.end_ns) / 1e9)
         lane = shown.lane(spec.flow)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the fields of a figure that shows a metric of many points: kinds metric, cdf and box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingOf
+
+from testctl.plan.conditions import Reader
+from testctl.plan.diagnostics import show, suggest
+from testctl.plan.fields import Fields
+from testctl.plan.model import Condition
+from testctl.plan.registry import MetricInfo
+from testctl.plan.tuples import OVERRIDE
+from testctl.plan.yaml_reader import Mapping, Node, Scalar
+
+SWEEP_KINDS = ("metric", "cdf", "box")
+SWEEP_FIELDS = ("metric", "x", "by", "facet")
+TIME_KINDS = ("throughput", "sequence", "time_sequence")
+TIME_FIELDS = ("bin", "from", "to")
+"""Fields of the kinds that show time only."""
+MAX_X, MAX_BY, MAX_FACET = 60, 8, 12
+"""Values that a parameter may have for a figure to be read: along x, as lines (one colour each), as panels."""
+_MOST = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
+
+
+def kind_of_figure(node: Node) -> str:
+    """The kind as written; "" where none is."""
+    found = node.get("kind") if isinstance(node, Mapping) else None
+    return found.text if isinstance(found, Scalar) else ""
+
+
+def needed_fields(kind: str) -> tuple[str, ...]:
+    """Fields without which a figure of the kind can't be drawn."""
+    return {"metric": ("metric", "x"), "box": ("metric", "x"), "cdf": ("metric",)}.get(kind, ("title",))
+
+
+def unused_fields(kind: str) -> tuple[str, ...]:
+    """Fields that a figure of the kind has no use for."""
+    if kind not in SWEEP_KINDS:
+        return SWEEP_FIELDS
+    return (*TIME_FIELDS, "x") if kind == "cdf" else TIME_FIELDS
+
+
+def check_fields(fields: Fields, kind: str) -> None:
+    """Problems for fields that the kind has no use for."""
+    for name in unused_fields(kind):
+        if name in fields.found:
+            kinds = (
+                TIME_KINDS if name in TIME_FIELDS else [one for one in SWEEP_KINDS if name not in unused_fields(one)]
+            )
+            text = f"want it in a figure of kind {', '.join(kinds)}; got kind {kind}"
+            fields.problems.add(fields.found[name].place, f"{fields.who}{name}: {text}")
+
+
+def read_sweep(
+    fields: Fields, reader: Reader | None, condition: Condition, metrics: MappingOf[str, MetricInfo] | None
+) -> dict[str, str]:
+    """The metric and the parameters as written, "" where none is named.
+
+    condition  the figure's `when`: values that it leaves out do not count
+    reader, metrics  None: what the fields name is not checked
+    """
+    found = {name: fields.text(name) for name in SWEEP_FIELDS}
+    if metrics is not None and found["metric"]:
+        _check_metric(fields, found["metric"], metrics)
+    before: dict[str, str] = {}
+    for name in ("x", "by", "facet"):
+        key = found[name]
+        if key and key in before:
+            fields.refuse(fields.found[name], name, f"another parameter than {before[key]}")
+        elif key and reader is not None:
+            _check_swept(fields, name, reader, condition)
+        before.setdefault(key, name)
+    return found
+
+
+def title_of(sweep: MappingOf[str, str]) -> str:
+    """The title of a figure without one: "jain over switch.delay by switch.buffer"."""
+    words = {"x": "over", "by": "by", "facet": "for each"}
+    return " ".join([sweep["metric"], *(f"{word} {sweep[name]}" for name, word in words.items() if sweep[name])])
+
+
+def _check_metric(fields: Fields, metric: str, metrics: MappingOf[str, MetricInfo]) -> None:
+    place = fields.found["metric"].place
+    if metric not in metrics:
+        fields.problems.add(place, f"{fields.who}no metric named {show(metric)}{suggest(metric, metrics)}")
+    elif metrics[metric].text:
+        fields.problems.add(place, f"{fields.who}metric: want one that is a number; got {metric}, which is text")
+
+
+def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition) -> None:
+    node, who = fields.found[name], f"{fields.who}{name}"
+    index = reader.tuple_of(node, who) if isinstance(node, Scalar) else None
+    if index is None:
+        return
+    assignment = reader.assignments[index]
+    levels = condition.get(index, range(len(assignment.texts)))
+    wrong = ""
+    if len(levels) == 1 and assignment.rank < OVERRIDE:
+        always = assignment.texts[next(iter(levels))]
+        wrong = f"want a parameter with several values; got {assignment.key}, which is always {always}"
+    elif len(levels) > _MOST[name]:
+        wrong = f"want a parameter of at most {_MOST[name]} values; got {assignment.key} with {len(levels)}"
+    if wrong:
+        fields.problems.add(node.place, f"{who}: {wrong}")
