@@ -63,9 +63,9 @@ def make_sweep(results: Path, *, repeat: int = 1, figures: str = FIGURES, name: 
         at = {parameter: value for _, parameter, value in point.tuples}
         broken = at["cc"] == "dctcp" and at["delay"] == "1ms" and at["buffer"] == "15kB" and point.repeat == 0
         measured = values(at["cc"], at["delay"], at["buffer"], point.repeat)
-        one = Measured("broken", "the lab was killed") if broken else Measured("pass", "", measured)
-        found[point.id] = one
-        write_point(writer.path, PointResult(point.to_json(), one.verdict, reason=one.reason, metrics=one.metrics))
+        got = Measured("broken", "the lab was killed") if broken else Measured("pass", "", measured)
+        found[point.id] = got
+        write_point(writer.path, PointResult(point.to_json(), got.verdict, reason=got.reason, metrics=got.metrics))
     verdicts, expectations = evaluate(plan, found)
     for one in verdicts:
         set_verdict(load_point(writer.path / "points" / one.point), one.verdict, one.reason)
