@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference pages from the specs: parameters, metrics, instruments, influxdb and plan.schema.json."""
+"""Writes the reference pages from the specs: parameters, metrics, instruments and plan.schema.json."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from testctl.influx import MEASUREMENTS
 from testctl.metrics import metric_names
 from testctl.metrics import metrics as all_metrics
 from testctl.metrics.core.spec import INSTRUMENTS
@@ -100,27 +99,10 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def influxdb() -> str:
-    """Every measurement that a run is written to."""
-    parts = [HEAD, "# Measurements\n\nWhat `testctl upload` writes; docs/influxdb.md says how.\n"]
-    for measurement in MEASUREMENTS.values():
-        tags = [f"`{tag}`" for tag in measurement.tags]
-        tags += ["`<entity>.<parameter>` of each tuple"] if measurement.parameters else []
-        parts.append(f"\n## {measurement.name}\n\n{measurement.help}; tags: {', '.join(tags)}\n\n")
-        if measurement.of_metrics:
-            parts.append("Its fields are the values of [metrics.md](metrics.md), each under its name.\n")
-            continue
-        kinds = {name: "text" if name in measurement.texts else "float" for name in measurement.fields}
-        rows = [(f"`{name}`", kinds[name], what) for name, what in measurement.fields.items()]
-        parts.append(table(("field", "type", "what it is"), rows))
-    return "".join(parts)
-
-
 def main(where: Path) -> None:
     (where / "parameters.md").write_text(parameters(), encoding="utf-8")
     (where / "metrics.md").write_text(metrics(), encoding="utf-8")
     (where / "instruments.md").write_text(instruments(), encoding="utf-8")
-    (where / "influxdb.md").write_text(influxdb(), encoding="utf-8")
     text = json.dumps(schema(metrics=metric_names()), indent=1, sort_keys=True)
     (where / "plan.schema.json").write_text(text + "\n", encoding="utf-8")
 

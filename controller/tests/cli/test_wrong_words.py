@@ -97,7 +97,7 @@ def test_what_no_command_takes(call: Call, names: tuple[str, ...]) -> None:
 RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml")
 
 OF_RUNS = ("show {}", "report {}", "compare run {}", "compare {} run", "series {} loss --flow bulk", "shrink {} loss",
-           "replay {} loss", "upload {} --url http://[::1]:1")  # fmt: skip
+           "replay {} loss")  # fmt: skip
 FILES = ("none.yaml", "file", "empty", "", "run/summary.json")
 OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}")
 SETS = ("--set x", "--set hosts.cc=", "--set hosts.nonsense=1", "--set =", "--set hosts.cc=[", "--without hosts",
@@ -128,11 +128,6 @@ history --results results --plan nothing
 serve --results none
 serve --results run --token-file none
 serve --results file
-upload run --url nonsense
-upload run --url http://[::1]:1 --api 9
-upload run --url http://[::1]:1 --series soon
-upload run --url http://[::1]:1 --spool-limit x
-upload run --url http://[::1]:1 --credentials none
 keys keys ../a
 keys keys ''
 lab build ../x
@@ -159,7 +154,6 @@ compare run run --least=-1
 compare run run --seed x
 history --results results --runs 1
 serve --port 99999
-upload run --url http://[::1]:1 --attempts 0
 keys keys a --days 0
 lab build --jobs 0
 shrink run loss --probes x

@@ -77,7 +77,7 @@ def test_a_rule_is_written_once(rule: str, tell_tale: str, home: set[str]) -> No
     assert places(tell_tale) == home, rule
 
 
-@pytest.mark.parametrize("package", ["report", "serve", "influx", "cli", "api.py"])
+@pytest.mark.parametrize("package", ["report", "serve", "cli", "api.py"])
 def test_what_draws_and_prints_asks_the_engine(package: str) -> None:
     """Packets are cut into curves in testctl/curves alone; stalls and fates list single packets."""
     root = SOURCE / package

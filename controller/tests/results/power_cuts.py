@@ -15,14 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from testctl.influx.spool import held
-from testctl.influx.target import Destination
 from testctl.lab import kernel
 from testctl.results import layout, load_run
 from testctl.results.atomic import write_json
 from testctl.results.manifest import difference
 from testctl.testbeds import pki
-from testctl_agent.spec.units import Bytes
 from testctl_agent.system import durable
 
 from controller.tests.results.beds import go, plan
@@ -104,7 +101,7 @@ def cut_runs(power: Disk, where: Path, cuts: int, chance: random.Random) -> None
 
 
 def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> None:
-    """The spool, keys, a kernel's name and directory, noise.json: what a writer reported as kept is there, complete."""
+    """Keys, a kernel's name and directory, noise.json: what a writer reported as kept is there, complete."""
     claims = where / "claims"
 
     def write(home: Path) -> None:
@@ -114,10 +111,6 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
 
         pki.make(home / "keys", ["alpha"])
         claim("keys")
-        with held(home / "spool", Destination("http://127.0.0.1:1"), Bytes(10**6), lambda: None) as spool:
-            for number in range(3):
-                spool.add(b"%d" % number * 5000)
-                claim(f"batch {number}")
         os.environ["TESTCTL_CACHE"] = str(home / "cache")
         fresh = home / "cache" / "kernels" / "own-0123456789abcdef.new"
         durable.make_directory(fresh.parent)
@@ -139,10 +132,6 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
         said = claims.read_text(encoding="ascii").splitlines()
         if "keys" in said:
             assert pki.make(home / "keys", ["alpha"]) == [], "what was made is good"
-        batches = sorted(home.glob("spool/*/*.lp.gz"))
-        assert len(batches) >= sum(one.startswith("batch") for one in said)
-        for batch in batches:
-            assert batch.read_bytes() == b"%d" % int(batch.name[:10]) * 5000
         named = home / "cache" / "kernels"
         for found in named.glob("own-*[!w]"):
             assert (found / "linux").read_bytes() == b"k" * 100_000

@@ -29,8 +29,8 @@ from testctl.cli import (
     serve,
     shows,
     shrink,
-    upload,
 )
+from testctl.cli.extensions import Commands
 
 
 def _version(asked: bool) -> None:
@@ -40,6 +40,7 @@ def _version(asked: bool) -> None:
 
 
 app = typer.Typer(
+    cls=Commands,
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
     no_args_is_help=True,
     add_completion=False,
@@ -57,7 +58,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (runs, nightly, aa, papers, shows, compare, history, shrink, replay, serve, upload, racks, keys, info):
+for module in (runs, nightly, aa, papers, shows, compare, history, shrink, replay, serve, racks, keys, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab")
 app.add_typer(ccs.app, name="cc")

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands of other distributions: those that are installed, broken, there twice, and not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from testctl.cli.extensions import GROUP, KNOWN
+from testctl.system import checkout
+
+COMMANDS = """
+from typing import Annotated
+
+import typer
+
+print("imported")
+app = typer.Typer(help="Two commands.")
+
+
+@app.command()
+def one() -> None:
+    print("one")
+
+
+@app.command()
+def two() -> None:
+    print("two")
+
+
+def greet(name: str, loud: Annotated[bool, typer.Option("--loud")] = False) -> None:
+    '''Greet somebody.'''
+    print(name.upper() if loud else name)
+
+
+number = 7
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where installed packages are: those of this Python without the commands of other distributions."""
+    place = tmp_path / "site-packages"
+    place.mkdir()
+    for found in Path(sysconfig.get_path("purelib")).iterdir():
+        entries = found / "entry_points.txt"
+        if found.suffix != ".pth" and not (entries.is_file() and f"[{GROUP}]" in entries.read_text(encoding="utf-8")):
+            (place / found.name).symlink_to(found)
+    return place
+
+
+def install(place: Path, name: str, commands: dict[str, str], **modules: str) -> None:
+    """A made-up distribution, version 1.0: its commands {word: value} and its modules."""
+    info = place / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    entries = [f"[{GROUP}]", *(f"{word} = {value}" for word, value in commands.items())]
+    (info / "entry_points.txt").write_text("\n".join(entries), encoding="utf-8")
+    for module, text in modules.items():
+        (place / f"{module}.py").write_text(text, encoding="utf-8")
+
+
+def call(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """testctl in a Python that has the packages of `place` and no others (-S: no site-packages, no .pth)."""
+    sources = [str(checkout.root() / name / "src") for name in ("agents", "controller")]
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), *sources]), "COLUMNS": "200"}
+    argv = [sys.executable, "-S", "-m", "testctl.cli.main", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environ)
+
+
+def test_commands_of_a_made_up_distribution(path: Path) -> None:
+    install(path, "made-up", {"greet": "made_up:greet", "both": "made_up:app"}, made_up=COMMANDS)
+    done = call(path, "greet", "world", "--loud")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "imported\nWORLD\n", "")
+    assert call(path, "both", "two").stdout == "imported\ntwo\n"
+    assert call(path, "greet").returncode == 2
+    printed = call(path, "--help").stdout
+    assert "Greet somebody." in printed
+    assert "Two commands." in printed
+    assert "'greet'" in call(path, "gret").stderr
+
+
+def test_the_controllers_commands_import_no_other_distribution(path: Path) -> None:
+    install(path, "made-up", {"greet": "made_up:greet", "params": "made_up:app"}, made_up=COMMANDS)
+    for words in (["--version"], ["params", "--help"], ["metrics"]):
+        done = call(path, *words)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "imported" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "module", "why"),
+    [
+        ("made_up:greet", "import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+        ("made_up:greet", "def greet(:", "SyntaxError: "),
+        ("made_up:greet", "", "AttributeError: "),
+        ("made_up:greet", "raise SystemError('two\\nlines')", "SystemError: two lines"),
+        ("nowhere:greet", "", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("made_up:number", COMMANDS, "want a function or a typer.Typer; got int"),
+    ],
+)
+def test_a_broken_command_names_its_distribution(path: Path, value: str, module: str, why: str) -> None:
+    install(path, "made-up", {"greet": value}, made_up=module)
+    for words in (["greet", "world", "--loud"], ["greet", "--help"]):
+        done = call(path, *words)
+        assert done.returncode == 3, done
+        (sentence,) = done.stderr.splitlines()
+        assert sentence.startswith(f"testctl greet: {value} of the distribution made-up 1.0")
+        assert why in sentence
+    listed = call(path, "--help")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "made-up 1.0" in listed.stdout
+    assert call(path, "metrics").returncode == 0
+
+
+def test_a_command_of_two_distributions(path: Path) -> None:
+    for name in ("second", "first"):
+        install(path, name, {"greet": f"{name}:greet"}, **{name: COMMANDS})
+    done = call(path, "greet", "world")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "testctl greet: want this command of one distribution; got it of first 1.0, second 1.0\n"
+
+
+@pytest.mark.parametrize("word", KNOWN)
+def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
+    name, place = KNOWN[word]
+    assert f'name = "{name}"' in (checkout.root() / place / "pyproject.toml").read_text(encoding="utf-8")
+    for words in ([word], [word, "run", "--no-such-option"], [word, "--help"]):
+        done = call(path, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        (sentence,) = done.stderr.splitlines()
+        assert f"the distribution {name} has this command, and it is not installed" in sentence
+    assert call(path, "nonsense").returncode == 2
+    assert word not in call(path, "--help").stdout.split()

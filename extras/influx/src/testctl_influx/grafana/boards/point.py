@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One point (or a few) of a run: its series, its stalls, all its metrics."""
+
+from __future__ import annotations
+
+from testctl.metrics import metrics
+
+from testctl_influx.grafana.influxql import chosen, over_time, rows_of, values_of
+from testctl_influx.grafana.metrics import metric_table
+from testctl_influx.grafana.model import Annotation, Board, Panel, Row
+
+_WHERE = chosen("plan", "run", "point", "flow")
+_LINES = ["point", "flow"]
+
+
+def _series(title: str, name: str, values: dict[str, str], unit: str, *more: str) -> Panel:
+    """Values of a series, {field: function over the bins of a step}, a line for each point, flow and tag `more`."""
+    picked = [f'{function}("{field}") AS "{field}"' for field, function in values.items()]
+    query = over_time(picked, f"series_{name}", f"{_WHERE} AND {chosen('bin')}", [*_LINES, *more])
+    return Panel(title, [query], unit=unit, width=12, height=8, interval="${bin:raw}")
+
+
+def _rows() -> list[Row]:
+    stalls = rows_of(["point::tag", "flow::tag", "cause::tag", "ended_by::tag", "length_ms", "proof"], "stalls", _WHERE)
+    asked = rows_of(
+        ["point::tag", "verdict::tag", "reason", "tuples", "digest"], "points", chosen("plan", "run", "point")
+    )
+    return [
+        Row("Tuples", [Panel("points", [asked], "table", width=24, height=5)]),
+        Row(
+            "Over time (zoom in to the run's first seconds)",
+            [
+                _series("throughput", "throughput", {"bps": "mean"}, "bit/s"),
+                _series("window", "cwnd", {"cwnd": "mean", "unacked": "mean"}, "packets", "conn"),
+                _series("round trips", "rtt", {"rtt_us": "mean", "rtt_us_max": "max"}, "µs"),
+                _series("one-way latency", "latency", {"latency_us": "mean", "latency_us_max": "max"}, "µs"),
+                _series("queues", "queue", {"bytes": "max"}, "B", "place"),
+                Panel("stalls", [stalls], "table", width=12, height=8),
+            ],
+        ),
+        Row("Metrics", [metric_table(metric.spec) for metric in metrics().values()], closed=True),
+    ]
+
+
+BOARD = Board(
+    "testctl: a point",
+    "The times of a point's series are its run's start plus the testbed's time: virtual time in the lab.",
+    _rows,
+    [
+        values_of("plan", "points", "plan"),
+        values_of("run", "points", "run", "plan"),
+        values_of("point", "points", "point", "plan", "run", every=True),
+        values_of("flow", "metrics", "flow", "plan", "run", every=True),
+        values_of("bin", "series_throughput", "bin", "plan", "run"),
+    ],
+    [
+        Annotation(
+            "stalls",
+            f'SELECT "proof", "cause"::tag FROM "stalls" WHERE {_WHERE} AND $timeFilter',
+            "proof",
+            "cause",
+        )
+    ],
+)

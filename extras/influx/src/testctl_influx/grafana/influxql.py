@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""InfluxQL with Grafana's variables: common parts of the dashboards' queries.
+
+`${name:regex}` is a choice (or several) escaped for a regular expression; `All` is `.*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testctl_influx.grafana.model import Variable
+
+
+def chosen(*names: str) -> str:
+    """A condition: each of these tags has a value of the variable of the same name."""
+    return " AND ".join(f'"{name}" =~ /^${{{name}:regex}}$/' for name in names)
+
+
+def over_time(values: Iterable[str], measurement: str, where: str, by: Iterable[str] = ()) -> str:
+    """Values in steps of Grafana's $__interval, a line for each value of the tags `by`."""
+    grouped = ", ".join(["time($__interval)", *(f'"{tag}"' for tag in by)])
+    return (
+        f'SELECT {", ".join(values)} FROM "{measurement}" WHERE {where} AND $timeFilter GROUP BY {grouped} fill(none)'
+    )
+
+
+def rows_of(columns: Iterable[str], measurement: str, where: str, most: int = 500) -> str:
+    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
+    picked = ", ".join('"{}"{}'.format(*_split(column)) for column in columns)
+    return f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {most}'
+
+
+def values_of(tag: str, measurement: str, label: str, *before: str, every: bool = False) -> Variable:
+    """A variable: the values of a tag, given the choices `before` it."""
+    where = f" WHERE {chosen(*before)}" if before else ""
+    return Variable(tag, label, f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}', every=every)
+
+
+def _split(column: str) -> tuple[str, str]:
+    name, mark, kind = column.partition("::")
+    return name, mark + kind

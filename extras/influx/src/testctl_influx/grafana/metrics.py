@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Panels of metrics, from their specs: unit, help and which way is better."""
+
+from __future__ import annotations
+
+from testctl.metrics import MetricInfo, MetricSpec, metric_names
+from testctl.report.metrics import KEY_METRICS
+
+from testctl_influx.grafana.influxql import chosen, over_time, rows_of
+from testctl_influx.grafana.model import Json, Panel
+
+_BETTER = {"higher": "; more is better", "lower": "; less is better", "none": ""}
+
+
+def key_metrics() -> list[MetricInfo]:
+    """The metrics that the report's tables show."""
+    return [metric_names()[name] for name, _ in KEY_METRICS]
+
+
+def metric_over_time(info: MetricInfo, by: str) -> Panel:
+    """A metric's mean over the chosen plan's points and flows at each run, a line for each value of the tag `by`."""
+    query = over_time([f'mean("{info.name}") AS "{info.name}"'], "metrics", chosen("plan", "flow"), [by])
+    return Panel(info.name, [query], unit=info.unit, help=info.help + _BETTER[info.better], defaults=_POINTS)
+
+
+def metric_change(info: MetricInfo) -> Panel:
+    """The difference of a metric's mean from the previous run; red if it is worse and the metric has a direction."""
+    query = over_time([f'difference(mean("{info.name}")) AS "{info.name}"'], "metrics", chosen("plan"), ["plan"])
+    colours = {"higher": ["red", "green"], "lower": ["green", "red"], "none": ["blue", "blue"]}[info.better]
+    steps = [{"color": colours[0], "value": None}, {"color": colours[1], "value": 0}]
+    look: Json = {
+        "thresholds": {"mode": "absolute", "steps": steps},
+        "color": {"mode": "thresholds"},
+        "custom": {"drawStyle": "bars", "fillOpacity": 60, "axisCenteredZero": True, "gradientMode": "none"},
+    }
+    help_ = f"{info.help}: difference from the previous run{_BETTER[info.better]}"
+    return Panel(f"{info.name}, change", [query], unit=info.unit, help=help_, defaults=look)
+
+
+def metric_table(spec: MetricSpec) -> Panel:
+    """All values of a metric at the chosen points, including text."""
+    names = ["point::tag", *(["flow::tag"] if spec.scope == "flow" else []), *(info.name for info in spec.values)]
+    flows = ["flow"] if spec.scope == "flow" else []
+    query = rows_of(names, "metrics", chosen("plan", "run", "point", *flows))
+    return Panel(spec.name, [query], "table", help=spec.help, width=24, height=5)
+
+
+_POINTS: Json = {"custom": {"drawStyle": "line", "showPoints": "always", "pointSize": 5, "spanNulls": True}}
