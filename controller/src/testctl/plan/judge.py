@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from testctl.core.point import Point
+from testctl.plan import failures
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
 
@@ -174,8 +175,8 @@ _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": 
 def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
     """How many, what they share, the worst of them, and some others by name."""
     points = {point.id: point for point in plan.points}
-    parts = [f"{len(basis)} of {len(found)} points {_VERBS[verdict]}"]
-    parts += _shared(plan, [points[one.point] for one in basis], [points[one.point] for one in found])
+    shared = _shared(plan, [points[one.point] for one in basis], [points[one.point] for one in found])
+    parts = [f"{len(basis)} of {len(found)} points {_VERBS[verdict]}" + (f": {shared}" if shared else "")]
     ranked = sorted(basis, key=lambda one: -one.gap)
     worst, others = ranked[0], ranked[1:]
     label = "worst: " if others and worst.gap else ""
@@ -187,16 +188,12 @@ def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence
     return "; ".join(parts)
 
 
-def _shared(plan: Plan, basis: Sequence[Point], found: Sequence[Point]) -> list[str]:
-    """Values whose points are all among `basis`, where other points are not."""
-    verdicts: list[str] = []
-    for index, assignment in enumerate(plan.assignments if len(basis) < len(found) else ()):
-        for level, text in enumerate(assignment.texts):
-            mine = [point for point in basis if point.levels[index] == level]
-            there = sum(point.levels[index] == level for point in found)
-            if 1 < len(mine) == there < len(found):
-                verdicts.append(f"all {there} with {assignment.key}={text}")
-    return verdicts
+def _shared(plan: Plan, basis: Sequence[Point], found: Sequence[Point]) -> str:
+    """What the points of `basis` have in common, where others of `found` have not."""
+    swept = [(index, one) for index, one in enumerate(plan.assignments) if len(one.texts) > 1]
+    there = {point.id for point in basis}
+    values = [{one.key: one.texts[point.levels[index]] for index, one in swept} for point in found]
+    return failures.in_words(values, [point.id in there for point in found])
 
 
 def in_words(plan: Plan, point: Point) -> str:

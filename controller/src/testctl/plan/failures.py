@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What failing points have in common: values of parameters that tell them from the others.
+
+The method is sequential covering, as of rule lists (Clark and Niblett, 1989): the best condition is stated, the points
+that meet it are set aside, and the next one is about the others.  A condition is one value or a pair of values of
+different parameters.  Conditions are ranked by Ochiai's coefficient, as in fault localisation by spectra (Abreu,
+Zoeteweij, van Gemund, 2007): failures / sqrt(all failures * points), the geometric mean of precision and coverage.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+MOST = 4
+"""Conditions stated at most."""
+LEAST = 2
+"""Failures that a condition covers at least: one alone shares nothing."""
+
+Values = Mapping[str, str]
+"""Parameter -> value."""
+Condition = tuple[tuple[str, str], ...]
+"""One or two (parameter, value)."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Points that meet a condition, and none of those stated before it.
+
+    failed, points   how many of them failed, and how many there are
+    of               how many points were not covered before
+    """
+
+    condition: Condition
+    failed: int
+    points: int
+    of: int
+
+    @property
+    def text(self) -> str:
+        """ "all 20 with delay=30ms"."""
+        count = f"all {self.points}" if self.failed == self.points else f"{self.failed} of {self.points}"
+        return f"{count} with {' and '.join(f'{parameter}={value}' for parameter, value in self.condition)}"
+
+
+def shared_values(points: Sequence[Values], failed: Sequence[bool]) -> list[Shared]:
+    """The conditions that describe the failures, best first; none where all points fail, or less than LEAST.
+
+    A condition is stated only where it describes the failures better than "all points" does.  Of equally good ones the
+    shorter is chosen, then the one with more failures, then by the order of parameters and values; so the result does
+    not depend on the order of the points.
+    """
+    left = list(zip(points, failed, strict=True))
+    order = {name: index for index, name in enumerate(dict.fromkeys(name for point in points for name in point))}
+    found: list[Shared] = []
+    while len(found) < MOST:
+        best = _best(left, order)
+        if best is None:
+            break
+        found.append(best)
+        left = [(point, fails) for point, fails in left if not _meets(point, best.condition)]
+    return found
+
+
+def in_words(points: Sequence[Values], failed: Sequence[bool]) -> str:
+    """What the failures share: "all 20 with delay=30ms; of the other 40 2 of 14 with cc=reno; 1 more"; or ""."""
+    found = shared_values(points, failed)
+    parts = [one.text if index == 0 else f"of the other {one.of} {one.text}" for index, one in enumerate(found)]
+    more = sum(failed) - sum(one.failed for one in found)
+    return "; ".join([*parts, *([f"{more} more"] if found and more else [])])
+
+
+def _best(left: Sequence[tuple[Values, bool]], order: Mapping[str, int]) -> Shared | None:
+    failures = [point for point, fails in left if fails]
+    if len(failures) < LEAST:
+        return None
+    failed = Counter(condition for point in failures for condition in _conditions(point, order))
+    wanted = {condition for condition, count in failed.items() if count >= LEAST}
+    there = Counter(c for point, _ in left for c in _conditions(point, order) if c in wanted)
+    whole = Fraction(len(failures) ** 2, len(left))
+    better = [c for c in wanted if _square(failed[c], there[c]) > whole]
+
+    def rank(condition: Condition) -> tuple[object, ...]:
+        places = tuple(order[name] for name, _ in condition)
+        return -_square(failed[condition], there[condition]), len(condition), -failed[condition], places, condition
+
+    if not better:
+        return None
+    best = min(better, key=rank)
+    return Shared(best, failed[best], there[best], len(left))
+
+
+def _square(failed: int, points: int) -> Fraction:
+    """The square of Ochiai's coefficient, times the number of all failures: exact, so that ties are ties."""
+    return Fraction(failed**2, points)
+
+
+def _conditions(point: Values, order: Mapping[str, int]) -> Iterator[Condition]:
+    own = sorted(point.items(), key=lambda item: order[item[0]])
+    yield from ((one,) for one in own)
+    yield from combinations(own, 2)
+
+
+def _meets(point: Values, condition: Condition) -> bool:
+    return all(point.get(parameter) == value for parameter, value in condition)
