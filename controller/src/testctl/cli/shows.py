@@ -23,10 +23,16 @@ Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", hel
 
 
 def show(
-    run: RunDir, junit: Junit = None, sarif: Sarif = None, markdown: Markdown = None, as_json: AsJson = False
+    run: RunDir,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    markdown: Markdown = None,
+    plot: Annotated[bool, typer.Option("--plot", help="draw metrics over the swept parameters instead")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print what a run found."""
-    from testctl.report import print_summary
+    from testctl.report import print_plots, print_summary
+    from testctl.report.sweep import sweeps_of_run
     from testctl.results import load_run
 
     found = load_run(run)
@@ -36,6 +42,8 @@ def show(
         write_verdicts(of_run(found, uri_of(run)), {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(found.summary, indent=1))
+    elif plot:
+        print_plots(sweeps_of_run(found), Console())
     else:
         print_summary(found, Console(), every=True)
 

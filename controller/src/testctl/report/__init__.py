@@ -3,6 +3,7 @@
 
 from testctl.report.figures import paper_figures
 from testctl.report.progress import Drawing, Progress
+from testctl.report.sweep_terminal import print_plots
 from testctl.report.terminal import print_place, print_summary
 from testctl.report.write import DRAWN, most_telling, write_report
 
@@ -13,6 +14,7 @@ __all__ = [
     "most_telling",
     "paper_figures",
     "print_place",
+    "print_plots",
     "print_summary",
     "write_report",
 ]

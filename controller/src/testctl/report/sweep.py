@@ -19,10 +19,10 @@ from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.plan.sweep_figures import MAX_BY, MAX_X, SWEEP_KINDS, title_of
 from testctl.report.factors import ABSENT, Factor, factors
-from testctl.report.figure_spec import matching
+from testctl.report.figure_spec import matching, specs_of
 from testctl.report.metrics import meaning, one_number
 from testctl.report.style import Unit, byte_unit, rate_unit, time_unit
-from testctl.results import RunPoint
+from testctl.results import Run, RunPoint
 from testctl.results.layout import UNJUDGED
 
 COUNTED = ("pass", "fail", UNJUDGED)
@@ -149,6 +149,11 @@ class Sweep:
     def values(self) -> list[float]:
         """All values."""
         return [value for panel in self.panels for line in panel.lines for cell in line.cells for value in cell.values]
+
+    @property
+    def intervals(self) -> bool:
+        """Whether a value is of several points."""
+        return any(cell.n > 1 for panel in self.panels for line in panel.lines for cell in line.cells)
 
     @property
     def bars(self) -> bool:
@@ -384,6 +389,11 @@ def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> Figu
 def _rank(factor: Factor) -> tuple[int, bool]:
     """Most values first; of as many, numbers first."""
     return -len(factor.values), not _numbers(factor.values)
+
+
+def sweeps_of_run(run: Run) -> list[Sweep]:
+    """Those that the plan of a run declares, or the default one.  Raises PlanError."""
+    return sweeps_of(run.points, specs_of(run), run.summary)
 
 
 def sweeps_of(points: Sequence[RunPoint], specs: Sequence[FigureSpec], summary: Mapping[str, Any]) -> list[Sweep]:

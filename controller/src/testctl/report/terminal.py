@@ -15,6 +15,7 @@ from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.factors import factors
+from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, columns
 from testctl.report.response import Response, responses
@@ -44,7 +45,9 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     if not run.complete and not run.summary:
         so_far = tuple(replace(point, verdict=verdict_shown(run.path, point.verdict)) for point in run.points)
         run = replace(run, points=so_far)
-    listed = [point for point in run.points if every or len(run.points) <= MANY or point.verdict != "pass"]
+    listed = [
+        point for point in failures_first(run.points) if every or len(run.points) <= MANY or point.verdict != "pass"
+    ]
     if listed:
         console.print(_points(run, listed))
     if len(listed) < len(run.points):
@@ -70,6 +73,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
             console.print(line, soft_wrap=True)
     for about, sentence in provenance.lines(run.summary):
         console.print(Text.assemble((f"{about:<9}", "bold"), sentence), soft_wrap=True)
+    for verdict, sentence in failure_lines(run.points):
+        console.print(Text.assemble(_verdict(verdict), "  ", sentence), soft_wrap=True)
     console.print(_counts(run), soft_wrap=True)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
     if run.complete or not run.summary:
