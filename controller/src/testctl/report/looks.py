@@ -23,7 +23,7 @@ from testctl.report.style import (
     WINDOW,
 )
 
-_MODULES = ("dom.js", "plots.js", "board.js", "stalls.js")
+_MODULES = ("dom.js", "plots.js", "board.js", "stalls.js", "sweep.js")
 """Of serve/static, each after those that it imports."""
 
 _FIGURE = ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")

@@ -16,11 +16,13 @@ from markupsafe import Markup
 from testctl.report.claims import claim_rows, claims_of
 from testctl.report.embedded import as_script, embedded
 from testctl.report.factors import Factor, describe, factors
+from testctl.report.figure_spec import specs_of
 from testctl.report.looks import looks, script, styles
 from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.report.style import VERDICT_LOOKS, show_time
+from testctl.report.sweep import sweeps_of
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
@@ -29,6 +31,7 @@ from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
+    sweeps = sweeps_of(run.points, specs_of(run), run.summary)
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
     template = environment().get_template("report.html")
     return template.render(
@@ -48,7 +51,13 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         plan_text=run.plan_text,
         figures=_figures(run),
         responses=len(shown),
-        index=Markup(as_script(_index(run, varying, table) | {"responses": [asdict(one) for one in shown]})),
+        sweeps=len(sweeps),
+        index=Markup(
+            as_script(
+                _index(run, varying, table)
+                | {"responses": [asdict(one) for one in shown], "sweeps": [one.to_json() for one in sweeps]}
+            )
+        ),
         css=Markup(styles()),
         script=Markup(script()),
         plotly=Markup(_plotly()),

@@ -3,6 +3,7 @@
 import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, showTime } from "./dom.js";
 import { Board, toolbar } from "./board.js";
 import { stallList } from "./stalls.js";
+import { sweepFigure } from "./sweep.js";
 
 const read = (id) => JSON.parse(byId(id).textContent);
 const index = read("index");
@@ -89,6 +90,12 @@ const chart = (into, title, lines, layout) => {
   restyles.push(again);
   again();
 };
+index.sweeps.forEach((one) => {
+  const figure = sweepFigure(one, looks);
+  byId("sweeps").append(figure.element);
+  restyles.push(figure.draw);
+  figure.draw();
+});
 // Window against loss rate, both logarithmic, and Reno's line.
 index.responses.forEach((one) => chart(byId("responses"), one.title, [
   ...one.curves.map((curve, i) => ({ name: curve.name, mode: "lines+markers", x: curve.rates, y: curve.windows, marker: { symbol: i, color: lane(i) }, hovertemplate: "%{y:.3~g} segments at %{x:.1~g}<extra>%{fullData.name}</extra>" })),
