@@ -16,13 +16,13 @@ from markupsafe import Markup
 from testctl.report.claims import claim_rows, claims_of
 from testctl.report.embedded import as_script, embedded
 from testctl.report.factors import Factor, describe, factors
-from testctl.report.figure_spec import specs_of
+from testctl.report.failures import failure_lines, failures_first
 from testctl.report.looks import looks, script, styles
 from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.report.style import VERDICT_LOOKS, show_time
-from testctl.report.sweep import sweeps_of
+from testctl.report.sweep import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
@@ -31,8 +31,9 @@ from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
-    sweeps = sweeps_of(run.points, specs_of(run), run.summary)
+    sweeps = sweeps_of_run(run)
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
+    points = {point.id: _point(point, varying, table, blocks.get(point.id)) for point in run.points}
     template = environment().get_template("report.html")
     return template.render(
         run=run,
@@ -47,7 +48,9 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         looks=VERDICT_LOOKS,
         columns=table,
         varying=varying,
-        points=[_point(point, varying, table, blocks.get(point.id)) for point in run.points],
+        points=list(points.values()),
+        listed=[points[point.id] for point in failures_first(run.points)],
+        failures=failure_lines(run.points),
         plan_text=run.plan_text,
         figures=_figures(run),
         responses=len(shown),

@@ -31,7 +31,7 @@ export const sweepFigure = (sweep, looks) => {
     const errors = { type: "data", symmetric: false, visible: several, thickness: 1.2, width: 3, color: sweep.bars && !sweep.log ? css("--ink") : colour,
       array: line.cells.map((cell) => (cell.n ? scaled(greatest(cell) - cell.middle) : 0)), arrayminus: line.cells.map((cell) => (cell.n ? scaled(cell.middle - least(cell)) : 0)) };
     const shared = { name: escaped(line.name), x: places, y: middle, error_y: errors, hovertext: line.cells.map((cell, n) => escaped(`${where(panel, line, n)}: ${ranged(cell)}`)), hoverinfo: "text" };
-    if (!sweep.bars) return [{ ...shared, type: "scatter", mode: "lines+markers", connectgaps: false, line: { color: colour, width: 1.6 }, marker: { color: colour, size: 7, symbol: SYMBOLS[i % SYMBOLS.length][0] } }];
+    if (!sweep.bars) return [{ ...shared, type: "scatter", mode: "lines+markers", connectgaps: false, cliponaxis: false, line: { color: colour, width: 1.6 }, marker: { color: colour, size: 7, symbol: SYMBOLS[i % SYMBOLS.length][0] } }];
     const x = places.map((place) => place + beside(i, panel.lines.length));
     if (sweep.log) return [{ ...shared, x, type: "scatter", mode: "markers", marker: { color: colour, size: 8, symbol: SYMBOLS[i % SYMBOLS.length][0] } }];
     return [{ ...shared, x, type: "bar", width: (GROUP * 0.92) / panel.lines.length, marker: { color: colour } }];
@@ -90,7 +90,7 @@ export const sweepFigure = (sweep, looks) => {
 
   const plots = sweep.panels.map(() => make("div", { class: "plot", role: "img", "aria-label": `${sweep.title}. ${sweep.caption}` }));
   const keys = sweep.by.key ? sweep.panels[0].lines.map((line, i) => [make("i", { "aria-hidden": "true" }, SYMBOLS[i % SYMBOLS.length][1]), line.name]) : [];
-  const element = make("figure", { class: "sweep" },
+  const element = make("figure", { class: sweep.panels.length > 1 ? "sweep wide" : "sweep" },
     make("figcaption", {}, make("h3", {}, sweep.title),
       keys.length ? make("span", { class: "keys-of" }, `${sweep.by.key} `, ...keys.map(([sign, name]) => make("span", {}, sign, ` ${name}`))) : null),
     make("div", { class: "panels" }, ...sweep.panels.map((panel, i) => make("div", {}, panel.name ? make("h4", {}, `${sweep.facet.key} ${panel.name}`) : null, plots[i]))),

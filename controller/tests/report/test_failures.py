@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What failing points share, and failures first: in the terminal and on the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+from testctl.report import print_plots, print_summary
+from testctl.report.failures import failure_lines, failures_first
+from testctl.report.page import render_report
+from testctl.report.sweep import sweeps_of_run
+from testctl.results import Run
+
+from controller.tests.support.synthetic_sweep import make_sweep
+
+SENTENCE = "3 of 34 points fail: all 3 with delay=30ms and buffer=15kB"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """36 points; those with a long delay and a small buffer fail, one is broken, one invalid."""
+    return make_sweep(tmp_path_factory.mktemp("results"))
+
+
+def test_a_sentence_for_each_verdict_that_several_points_have(run: Run) -> None:
+    assert failure_lines(run.points) == [("fail", SENTENCE)]
+    lost = [
+        dataclasses.replace(point, verdict="broken") if ("hosts", "cc", "reno") in point.tuples else point
+        for point in run.points
+    ]
+    assert failure_lines(lost) == [
+        ("fail", "2 of 23 points fail: all 2 with delay=30ms and buffer=15kB"),
+        ("broken", "13 of 36 points are broken: all 12 with cc=reno; 1 more"),
+    ]
+    every = [dataclasses.replace(point, verdict="invalid") for point in run.points]
+    assert failure_lines(every) == [("invalid", "all 36 points are invalid")]
+    assert failure_lines(run.points[:1]) == []
+
+
+def test_failures_stand_first(run: Run) -> None:
+    verdicts = [point.verdict for point in failures_first(run.points)]
+    assert verdicts == ["fail"] * 3 + ["invalid", "broken"] + ["pass"] * 31
+    passed = [point.id for point in run.points if point.verdict == "pass"]
+    assert [point.id for point in failures_first(run.points)][5:] == passed
+
+
+def test_the_terminal_says_it_once_below_the_table(run: Run) -> None:
+    out = io.StringIO()
+    print_summary(run, Console(file=out))
+    lines = out.getvalue().splitlines()
+    assert [line.split()[5] for line in lines[1:7]] == ["fail"] * 3 + ["invalid", "broken", "pass"]
+    assert f"✗ fail  {SENTENCE}" in lines
+    (expected,) = (line for line in lines if line.startswith("✗ fail  the link is used"))
+    assert expected.count("got 0.25") == 1
+    assert "0.97" in lines[6]  # the expected metric of a point that passes
+
+
+def test_the_page_says_it_above_a_table_with_failures_first(run: Run) -> None:
+    html = render_report(run, dict.fromkeys((point.id for point in run.points), None))
+    table = html.index('<table id="table">')
+    assert html.index(SENTENCE) < table
+    rows = html[table:].split('data-sort="')
+    assert [row.partition('"')[0] for row in rows if row.startswith(("fail", "invalid", "broken"))][:5] == [
+        "fail", "fail", "fail", "invalid", "broken",
+    ]  # fmt: skip
+    assert '<div id="sweeps" class="sweeps">' in html
+
+
+def test_figures_in_the_terminal(run: Run) -> None:
+    out = io.StringIO()
+    print_plots(sweeps_of_run(run), Console(file=out))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines[0] == "saturation over switch.delay by switch.buffer for each hosts.cc"
+    assert lines[1] == "hosts.cc cubic"
+    assert lines[2].split() == ["switch.delay", "switch.buffer", "0", "0.97"]
+    bars = {tuple(line.split()[-1:]): line.count("█") for line in lines[3:15]}
+    assert bars[("0.97",)] == 50
+    assert bars[("0.3",)] == 15
+    gap = next(line for line in lines[16:] if line.strip().startswith("60kB") and line.endswith("–"))
+    assert "█" not in gap
+    assert "one point each; 2 of 36 points have no value: 1 invalid, 1 broken" in lines
+    assert "throughput_bps by switch.delay" in lines
+    out = io.StringIO()
+    print_plots([], Console(file=out))
+    assert out.getvalue() == "no figure: no parameter is swept, or no point has a value\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_figures_fit_the_terminal(run: Run, width: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=width, color_system=None)
+    print_plots(sweeps_of_run(run), console)
+    assert all(len(line) <= width for line in out.getvalue().splitlines())
