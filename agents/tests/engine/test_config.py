@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl_agent.engine import config
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.switch import backend
+from testctl_agent.system.entry_points import BACKENDS
 
+BACKENDS_THERE = ", ".join(sorted({*backend.own(), "fake", *BACKENDS.names()}))
 HOST: dict[str, Any] = {
     "name": "alpha",
     "kind": "host",
@@ -71,7 +74,10 @@ def test_without_tls_there_is_a_unix_socket_and_no_lease() -> None:
         ("", "a.json: want JSON; Expecting value: line 1 column 1 (char 0)"),
         ("[]", "a.json: want a JSON object; got list"),
         ('{"name": "a", "name": "b"}', "a.json: name: want each key once; got it twice"),
-        (HOST | {"nmae": 1}, "a.json: nmae: want one of the keys backend, devices, forwarding, journal, kind, lease"),
+        (
+            HOST | {"nmae": 1},
+            "a.json: nmae: want one of the keys backend, devices, forwarding, generators, journal",
+        ),
         (without("journal"), "a.json: journal: want an absolute path; it is missing"),
         (HOST | {"workdir": "work"}, 'a.json: workdir: want an absolute path; got "work"'),
         (HOST | {"workdir": "/var/../etc"}, 'a.json: workdir: want an absolute path; got "/var/../etc"'),
@@ -80,6 +86,9 @@ def test_without_tls_there_is_a_unix_socket_and_no_lease() -> None:
         (HOST | {"devices": {"beta": "eth1"}}, 'a.json: devices: want {"alpha": its device}; got {"beta": "eth1"}'),
         (HOST | {"devices": {"alpha": "../x"}}, "a.json: devices: want names of network devices"),
         (HOST | {"backend": "ebpf"}, "a.json: backend: want no such key of a host"),
+        (HOST | {"generators": ["tgen", 5]}, 'a.json: generators: want a list of generators; got ["tgen", 5]'),
+        (HOST | {"generators": ["tgen", "x"]}, "a.json: generators: want one of iperf3, tgen"),
+        (SWITCH | {"generators": []}, "a.json: generators: want no such key of a switch"),
         (without("tls"), "a.json: listen: want an address that begins with unix: where there is no tls"),
         (HOST | {"listen": "alpha:7400"}, "a.json: listen: want an address such as"),
         (HOST | {"listen": "192.0.2.11:70000"}, "a.json: listen: want an address such as"),
@@ -87,7 +96,7 @@ def test_without_tls_there_is_a_unix_socket_and_no_lease() -> None:
         (HOST | {"tls": HOST["tls"] | {"crl": "/x"}}, "a.json: tls.crl: want one of the keys authority, certificate"),
         (HOST | {"lease": 1}, "a.json: lease: want true or false; got 1"),
         (HOST | {"limits": {"tasks": True}}, "a.json: limits.tasks: want a whole number from 1 to 10000; got true"),
-        (SWITCH | {"backend": "x"}, 'a.json: backend: want one of bmv2, ebpf, fake, netem, tofino; got "x"'),
+        (SWITCH | {"backend": "x"}, f'a.json: backend: want one of {BACKENDS_THERE}; got "x"'),
         (SWITCH | {"devices": {"alpha": "p1"}}, 'a.json: devices: want {"s1:HOST": device, …}; got {"alpha": "p1"}'),
         (SWITCH | {"devices": {"s1:a": "p1", "s1:b": "p1"}}, "a.json: devices: want each device once"),
         (SWITCH | {"forwarding": {"02:00:00:00:00:01": "p9"}}, "a.json: forwarding: want MAC addresses such as"),

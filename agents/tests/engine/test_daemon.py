@@ -21,6 +21,8 @@ from testctl_agent.engine.config import LONG_CALLS
 from testctl_agent.engine.journal import Entry, Journal
 from testctl_agent.engine.workdir import MARK
 from testctl_agent.main import main
+from testctl_agent.switch.backend import of_plans
+from testctl_agent.system.entry_points import BACKENDS
 from testctl_agent.wire import agent_pb2 as pb
 
 from agents.tests.engine.daemons import calling, refused_start, running, written
@@ -108,7 +110,8 @@ def test_the_back_end_of_tests_is_of_tests_alone(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "testctl_agent", "serve", "--check", "--config", str(path)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert 'backend: want one of bmv2, ebpf, netem, tofino; got "fake"' in done.stderr
+    there = ", ".join(sorted({*of_plans(), *BACKENDS.names()}))
+    assert f'backend: want one of {there}; got "fake"' in done.stderr
 
 
 def test_a_file_can_be_checked_without_serving(tmp_path: Path) -> None:

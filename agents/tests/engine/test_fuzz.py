@@ -39,7 +39,7 @@ RIGHT = {
     "server_port": pb.Value(integer=0), "device": pb.Value(text="lo"), "limit_ns": pb.Value(integer=1),
 }  # fmt: skip
 ROOT = os.geteuid() == 0
-NEVER_HERE = {"telemetry", "tcp_events", "iperf3", "trex"} | (set() if ROOT else {"capture"})
+NEVER_HERE = {"telemetry", "tcp_events", "iperf3"} | (set() if ROOT else {"capture"})
 """What wants a switch, root, or a port that is free."""
 APART = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs sys /sys && ip link set lo up && exec "$@"', "sh"]
 """As root a setting may by chance be right: the agent has a loopback of its own."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 
 from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.limits import MESSAGE_BYTES, Limits
+from testctl_agent.params.others import generator
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import backend as backends
+from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
 
 THREADS, LONG_CALLS = 32, 16
 DEFAULT_LIMITS = Limits(MESSAGE_BYTES, tasks=64, work_bytes=20 * 10**9, long_calls=LONG_CALLS)
-_KEYS = frozenset({"name", "kind", "devices", "listen", "workdir", "journal", "backend", "forwarding", "tls", "lease",
-                   "limits"})  # fmt: skip
+_KEYS = frozenset({"name", "kind", "devices", "listen", "workdir", "journal", "generators", "backend", "forwarding",
+                   "tls", "lease", "limits"})  # fmt: skip
 _TLS_KEYS = frozenset({"authority", "certificate", "key", "controllers"})
 _LIMITS = {"message_bytes": (1 << 10, 1 << 30), "tasks": (1, 10_000), "work_bytes": (1, 1 << 60)}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
@@ -61,10 +63,10 @@ class _Reader:
             if key not in known:
                 self.refuse(key, f"one of the keys {', '.join(sorted(known))}", key)
 
-    def refuse(self, key: str, want: str, got: object) -> NoReturn:
+    def refuse(self, key: str, want: str, got: object, besides: str = "") -> NoReturn:
         shown = json.dumps(got, default=str)
         shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
-        raise PlanError(f"{self._file}: {self._prefix}{key[:_SHOWN_CHARS]}: want {want}; got {shown}")
+        raise PlanError(f"{self._file}: {self._prefix}{key[:_SHOWN_CHARS]}: want {want}; got {shown}{besides}")
 
     def has(self, key: str) -> bool:
         return key in self._found
@@ -148,10 +150,10 @@ def _agent(top: _Reader) -> AgentConfig:
         top.refuse("devices", "names of network devices", devices)
     if len(set(devices.values())) < len(devices):
         top.refuse("devices", "each device once", devices)
-    for key in ("backend", "forwarding"):
-        if kind == "host" and top.has(key):
-            top.refuse(key, "no such key of a host", "one")
-    return AgentConfig(
+    for key in ("backend", "forwarding") if kind == "host" else ("generators",):
+        if top.has(key):
+            top.refuse(key, f"no such key of a {kind}", "one")
+    agent = AgentConfig(
         name,
         kind,
         devices,
@@ -159,12 +161,32 @@ def _agent(top: _Reader) -> AgentConfig:
         top.path("journal"),
         *_switch(top, devices) if kind == "switch" else (),
     )
+    return dataclasses.replace(agent, generators=_generators(top))
+
+
+def _generators(top: _Reader) -> tuple[str, ...]:
+    """The generators of other distributions that the agent may run."""
+
+    def texts(value: Any) -> bool:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+    found = tuple(top.get("generators", "a list of generators", texts, []))
+    for one in found:
+        _known(top, "generators", generator().values, GENERATORS, one)
+    return found
+
+
+def _known(top: _Reader, key: str, own: Iterable[object], group: Group, word: object) -> None:
+    """Refuse a word that is neither the agent's own nor an installed distribution's."""
+    if word not in own and word not in group.names():
+        want = f"one of {', '.join(sorted({*map(str, own), *group.names()}))}"
+        top.refuse(key, want, word, group.hint(word))
 
 
 def _switch(top: _Reader, devices: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
     """(back end, notes, forwarding) of a switch."""
-    names = backends.names()
-    backend = top.get("backend", f"one of {', '.join(names)}", lambda value: value in names, "ebpf")
+    backend = top.get("backend", "a back end", lambda value: True, "ebpf")
+    _known(top, "backend", backends.own(), BACKENDS, backend)
     forwarding = top.table("forwarding", "an object MAC address → device", {})
     if not all(_MAC.fullmatch(mac) and device in devices.values() for mac, device in forwarding.items()):
         top.refuse("forwarding", "MAC addresses such as 02:00:00:00:00:01 → devices of this switch", forwarding)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from testctl_agent import collect, generators
@@ -16,10 +18,13 @@ from testctl_agent.engine.journal import Journal
 from testctl_agent.engine.state import AgentState
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
+from testctl_agent.params.others import packages
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.param import Kind
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import backend as backends
+from testctl_agent.system.entry_points import GENERATORS
+from testctl_agent.system.identity import version
 from testctl_agent.tasks.task import Task
 
 
@@ -30,6 +35,7 @@ class AgentConfig:
     devices     host: its device; switch: port ("switch:receiver") → device
     forwarding  switch: MAC address of a host → the device it lies behind
     notes       facts for the entities: "kernel" is the name it was booted under
+    generators  those of other distributions that it may run; None: whichever is installed
     """
 
     name: str
@@ -40,6 +46,7 @@ class AgentConfig:
     backend: str = "netem"
     notes: Mapping[str, str] = field(default_factory=dict)
     forwarding: Mapping[str, str] = field(default_factory=dict)
+    generators: tuple[str, ...] | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
@@ -47,16 +54,40 @@ class AgentConfig:
         return cls(**{**raw, "workdir": Path(raw["workdir"]), "journal": Path(raw["journal"])})
 
 
-def new_task(kind: str, name: str, options: Mapping[str, Value], workdir: Path) -> Task:
-    """A generator or a collector by the name of its file."""
+def new_task(
+    kind: str, name: str, options: Mapping[str, Value], workdir: Path, others: Collection[str] | None = None
+) -> Task:
+    """A generator or a collector by the name of its file, or a generator of another distribution.
+
+    others  those of other distributions that may be; None: whichever is installed
+    """
     package = {"generator": generators, "collector": collect}.get(kind)
     found = pkgutil.iter_modules(package.__path__) if package else ()
     names = {module.name for module in found if not module.name.startswith("_")}
-    if package is None or name not in names:
+    module: Any
+    if package is not None and name in names:
+        module = importlib.import_module(f"{package.__name__}.{name}")
+    elif package is generators:
+        module = _other_generator(name, names, others)
+    else:
         raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
-    module: Any = importlib.import_module(f"{package.__name__}.{name}")
     task: Task = module.task(options, workdir)
     return task
+
+
+def _other_generator(name: str, own: Collection[str], others: Collection[str] | None) -> ModuleType:
+    there = GENERATORS.names() if others is None else others
+    if name not in there:
+        known = ", ".join(sorted({*own, *there}))
+        raise TestbedError(f"no generator named {name!r}; there are: {known}{_missing(name)}")
+    return GENERATORS.module(name)
+
+
+def _missing(name: str) -> str:
+    """Why a generator that is known is not among those of this agent; "" for an unknown name."""
+    if name in GENERATORS.names():
+        return f"; want {name} among the generators of the agent's configuration (testctl_generators in the inventory)"
+    return f"; {name!r}{hint}" if (hint := GENERATORS.hint(name)) else ""
 
 
 def _find(kind: str, name: str) -> registry.StateModule | None:
@@ -85,10 +116,20 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
             for port, device in config.devices.items()
         ]
     engine = Engine(entities, _find, Journal(config.journal, boot))
+    other = config.backend if is_switch and config.backend not in backends.own() else ""
     notes = dict(backend.describe()) if backend else {}
     close = backend.close if backend else lambda: None
     return AgentState(
-        config.name, config.kind, engine, config.workdir, new_task, _parameters, notes, close, registry.collectors
+        config.name,
+        config.kind,
+        engine,
+        config.workdir,
+        partial(new_task, others=config.generators),
+        _parameters,
+        notes,
+        close,
+        registry.collectors,
+        partial(version, packages(config.generators or (), other)),
     )
 
 

@@ -19,7 +19,7 @@ _WORD_CHARS = 100
 _OPTIONS = 200
 _TEXT_CHARS = 100_000
 """A word of a program's command has at most 128 KiB on Linux (MAX_ARG_STRLEN)."""
-_ADDRESSES = ("address", "bind", "trex_server")
+_ADDRESSES = ("address", "bind")
 _SETTING_CHARS = 1 << 20
 _SHOWN_CHARS = 60
 
@@ -60,7 +60,7 @@ def options(who: str, given: Mapping[str, Value]) -> Mapping[str, Value]:
         if len(name) > _WORD_CHARS or not name.isidentifier():
             raise BadRequest(f"{who}: an option's name is a word; got {shown(name)}")
         text(f"{who}, option {name}", value, _TEXT_CHARS)
-        if name in _ADDRESSES and value:
+        if (name in _ADDRESSES or name.endswith("_server")) and value:
             address(f"{who}, option {name}", value)
     return given
 

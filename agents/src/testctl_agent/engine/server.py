@@ -24,7 +24,6 @@ from testctl_agent.engine.limits import Limits
 from testctl_agent.engine.state import AgentState
 from testctl_agent.engine.tasks import Tasks
 from testctl_agent.spec.errors import TestbedError, TestctlError
-from testctl_agent.system.identity import version
 from testctl_agent.tasks.task import Task
 from testctl_agent.wire import agent_pb2 as pb
 from testctl_agent.wire import agent_pb2_grpc as rpc
@@ -102,7 +101,7 @@ class Service(rpc.AgentServicer):
         return pb.Description(
             name=self._state.name,
             kind=self._state.kind,
-            version=version(),
+            version=self._state.version(),
             kernel=platform.release(),
             capabilities=capabilities,
             notes=dict(self._state.notes),

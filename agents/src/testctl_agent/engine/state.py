@@ -9,6 +9,7 @@ from pathlib import Path
 
 from testctl_agent.engine.apply import Engine
 from testctl_agent.engine.tasks import TaskFactory
+from testctl_agent.system.identity import version
 
 
 @dataclass
@@ -19,6 +20,7 @@ class AgentState:
     collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
     workdir     where tasks write; a task's files lie in a directory of its name
     close       called last, when everything is restored
+    version     for Describe: which code it runs (system/identity.py)
     """
 
     name: str
@@ -30,6 +32,7 @@ class AgentState:
     notes: Mapping[str, str] = field(default_factory=dict)
     close: Callable[[], None] = lambda: None
     collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
+    version: Callable[[], str] = version
 
     @property
     def who(self) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a switch back end, and the lookup by the name of its file.
+"""The interface of a switch back end, and the lookup by the name of its file, or of an entry point.
 
-A file switch/NAME.py gives
+A file switch/NAME.py, or a module of another distribution (system/entry_points.py), gives
 
     open_backend(ports, forwarding) -> Backend
 
@@ -16,10 +16,11 @@ import importlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
+from testctl_agent.system.entry_points import BACKENDS
 
 PORT_PARAMETERS = ("rate", "delay", "buffer", "ecn_threshold", "framing")
 """What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set."""
@@ -78,20 +79,30 @@ def register(name: str, open_backend: Open) -> None:
 
 @functools.cache
 def of_plans() -> tuple[str, ...]:
-    """The back ends that a plan can name: the files beside this one that open one."""
+    """The agent's own back ends that a plan can name: the files beside this one that open one."""
     opens = re.compile(r"^def open_backend\(", re.MULTILINE)
     here = Path(__file__).parent
     return tuple(sorted(p.stem for p in here.glob("*.py") if opens.search(p.read_text(encoding="utf-8"))))
 
 
-def names() -> tuple[str, ...]:
-    """Every back end that an agent of this process can have."""
+def own() -> tuple[str, ...]:
+    """The back ends that an agent of this process can have without another distribution."""
     return tuple(sorted({*of_plans(), *_registered}))
 
 
 def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
-    if name not in names():
-        raise TestbedError(f"switch back end {name!r}: want one of {', '.join(names())}")
-    opened: Open = _registered.get(name) or importlib.import_module(f"testctl_agent.switch.{name}").open_backend
-    return opened(tuple(devices.values()), forwarding)
+    return _open(name)(tuple(devices.values()), forwarding)
+
+
+def _open(name: str) -> Open:
+    if name in _registered:
+        return _registered[name]
+    if name in of_plans():
+        module: Any = importlib.import_module(f"testctl_agent.switch.{name}")
+    elif name in BACKENDS.names():
+        module = BACKENDS.module(name)
+    else:
+        raise TestbedError(f"switch back end: {BACKENDS.refusal(own(), name)}")
+    opened: Open = module.open_backend
+    return opened

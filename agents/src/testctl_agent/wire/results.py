@@ -38,7 +38,6 @@ COUNTED = {"records?": int, "lost?": int, "clock_offset_ns?": int}
 SHAPES: dict[str, Shape] = {
     "tgen": FLOW,
     "iperf3": FLOW,
-    "trex": FLOW,
     "probe": {"passes?": bool, "why?": str, "largest_forward?": int, "largest_backward?": int},
     "clock": {"state?": (STATE, None), "offset_ns?": int, "error_run_ns?": int},
     "capture": {"captured?": int, "received?": int, "dropped?": int},
@@ -107,5 +106,8 @@ class FlowEnd:
 
 
 def odd(name: str, result: Any) -> str:
-    """What is wrong with the result of a generator or collector of that name; "" when nothing is."""
-    return misfit(result, SHAPES.get(name, {}))
+    """What is wrong with the result of a generator or collector of that name; "" when nothing is.
+
+    A name that SHAPES does not have is that of another distribution's generator.
+    """
+    return misfit(result, SHAPES.get(name, FLOW))

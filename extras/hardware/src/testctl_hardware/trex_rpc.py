@@ -33,7 +33,7 @@ def unavailable() -> str:
     try:
         import zmq  # noqa: F401
     except ImportError:
-        return "pyzmq is not installed: pip install testctl-agent[trex]"
+        return "pyzmq is not installed: pip install testctl-hardware[trex]"
     return ""
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Key, Lpm, Range, Ternary, find, instances_of
-from testctl_agent.switch.drivers.prefixes import without_ranges
-from testctl_agent.switch.drivers.tofino_units import match_priority
+
+from testctl_hardware.prefixes import without_ranges
+from testctl_hardware.tofino_units import match_priority
 
 ALL_PIPES = 0xFFFF
 _PRIORITY = "$MATCH_PRIORITY"

@@ -10,8 +10,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testctl_agent.generators._trex_load import Load, Mode
 from testctl_agent.spec.errors import TestbedError
+
+from testctl_hardware.trex_load import Load, Mode
 
 API = ("ASTF", 2, 3)
 PROFILE = "_"

@@ -24,15 +24,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.generators import _trex_astf, _trex_stl
 from testctl_agent.generators._options import asked, need
-from testctl_agent.generators._trex_load import Load, Mode
-from testctl_agent.generators._trex_rpc import PORT, Client, unavailable
 from testctl_agent.params.flow.traffic import OTHERWISE
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Result
 from testctl_agent.tasks.thread_task import Running, ThreadTask
+
+from testctl_hardware import trex_astf, trex_stl
+from testctl_hardware.trex_load import Load, Mode
+from testctl_hardware.trex_rpc import PORT, Client, unavailable
 
 NAME = "trex"
 KINDS = ("stl", "astf")
@@ -76,7 +77,7 @@ def load(options: Mapping[str, Value]) -> Load:
         send_port=int(options.get("trex_port", 0)),
         force=options.get("trex_force") in (True, "on"),
     )
-    (_trex_astf if _kind(options) == "astf" else _trex_stl).check(found)
+    (trex_astf if _kind(options) == "astf" else trex_stl).check(found)
     return found
 
 
@@ -122,7 +123,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:
             return outcome
         where = str(options.get("trex_server", "127.0.0.1")), int(options.get("trex_rpc_port", PORT))
         with Client(*where) as client:
-            mode: Mode = (_trex_astf.Stateful if kind == "astf" else _trex_stl.Stateless)(client, wanted)
+            mode: Mode = (trex_astf.Stateful if kind == "astf" else trex_stl.Stateless)(client, wanted)
             return outcome | {"trex": drive(mode, wanted, int(options.get("start_ns", 0)), running)}
 
     return ThreadTask(f"{NAME} {side}", work, ready_s=_READY_S)

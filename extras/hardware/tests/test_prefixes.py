@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl_agent.switch.drivers.driver import Entry, Exact, Range, Ternary
-from testctl_agent.switch.drivers.prefixes import prefixes, without_ranges
+from testctl_hardware.prefixes import prefixes, without_ranges
 
 
 @given(st.tuples(st.integers(0, 255), st.integers(0, 255)).map(sorted))

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from testctl_agent.generators._trex_rpc import Client
 from testctl_agent.spec.errors import TestbedError
+
+from testctl_hardware.trex_rpc import Client
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from typing import Any
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import UNSET
-from testctl_agent.switch.drivers import tofino_units as units
-from testctl_agent.switch.drivers.bfrt import BfrtDriver
 from testctl_agent.switch.testbed_tables import TestbedTables
+
+from testctl_hardware import tofino_units as units
+from testctl_hardware.bfrt import BfrtDriver
 
 VARIABLE = "TESTCTL_BFRT"
 PROGRAM = "testbed"

@@ -9,8 +9,9 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from testctl_agent.generators._trex_load import Load, Mode
 from testctl_agent.spec.errors import TestbedError
+
+from testctl_hardware.trex_load import Load, Mode
 
 API = ("STL", 5, 1)
 STREAM, LATENCY_STREAM = 1, 2

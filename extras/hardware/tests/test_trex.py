@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent.generators import _trex_astf, _trex_rpc, _trex_stl, trex
 from testctl_agent.generators._options import defaults
-from testctl_agent.generators._trex_load import Load
-from testctl_agent.generators._trex_rpc import RpcError, decode, encode
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
+from testctl_hardware import trex, trex_astf, trex_rpc, trex_stl
+from testctl_hardware.trex_load import Load
+from testctl_hardware.trex_rpc import RpcError, decode, encode
 
-pytest.importorskip("zmq", reason="pyzmq is not installed: pip install testctl-agent[trex]")
+pytest.importorskip("zmq", reason="pyzmq is not installed: pip install testctl-hardware[trex]")
 
-from agents.tests.generators.trex_peer import Peer, Refusal, peer, states
+from extras.hardware.tests.trex_peer import Peer, Refusal, peer, states
 
 LOAD = Load(10**9, 1.0, "16.0.0.1", "48.0.0.1", 1024, 80)
 COUNTED = {"flow_stats": {"1": {"tp": {"0": 1000}, "tb": {"0": 1_514_000}, "rp": {"1": 990}, "rb": {"1": 1_498_860}}}}
@@ -145,7 +145,7 @@ def test_it_is_stopped(tmp_path: Path) -> None:
 
 def test_nobody_is_there() -> None:
     with (
-        _trex_rpc.Client("127.0.0.1", 1, timeout_s=0.05) as client,
+        trex_rpc.Client("127.0.0.1", 1, timeout_s=0.05) as client,
         pytest.raises(
             TestbedError, match=r"trex 127\.0\.0\.1:1: no answer to api_sync_v2 within 0\.05 s: is the server"
         ),
@@ -188,7 +188,7 @@ def test_what_takes_time_is_asked_for_again() -> None:
     under_way = Refusal(code=-32002, message="Work in progress", specific_err="17")
     with (
         peer({"ping": states(busy, under_way), "get_async_results": {"done": True}}) as server,
-        _trex_rpc.Client("127.0.0.1", server.port) as client,
+        trex_rpc.Client("127.0.0.1", server.port) as client,
     ):
         assert client.call("ping") == {"done": True}
     assert server.params("get_async_results") == {"ticket_id": 17}
@@ -227,18 +227,18 @@ def test_a_request_is_json_rpc(method: str, params: dict[str, Any], number: int)
 
 @given(st.integers(64, 9216), st.ip_addresses(v=4), st.ip_addresses(v=4))
 def test_a_packet_is_whole(size: int, source: Any, sink: Any) -> None:
-    found = _trex_stl.packet(Load(1, 1.0, str(source), str(sink), 1024, 80, packet_bytes=size))
+    found = trex_stl.packet(Load(1, 1.0, str(source), str(sink), 1024, 80, packet_bytes=size))
     assert len(found) == 14 + size
-    assert _trex_stl.checksum(found[14:34]) == 0
+    assert trex_stl.checksum(found[14:34]) == 0
     assert int.from_bytes(found[16:18]) == size
     assert int.from_bytes(found[38:40]) == size - 20
-    stream = _trex_stl.streams(LOAD)[_trex_stl.STREAM]
-    assert base64.b64decode(stream["packet"]["binary"]) == _trex_stl.packet(LOAD)
+    stream = trex_stl.streams(LOAD)[trex_stl.STREAM]
+    assert base64.b64decode(stream["packet"]["binary"]) == trex_stl.packet(LOAD)
 
 
 @given(st.text(min_size=1, max_size=5000))
 def test_fragments_are_the_profile(text: str) -> None:
-    pieces = list(_trex_astf.fragments(text))
+    pieces = list(trex_astf.fragments(text))
     assert "".join(piece["fragment"] for piece in pieces) == text
     assert [bool(piece.get("frag_first")) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
     assert [bool(piece.get("frag_last")) for piece in pieces] == [False] * (len(pieces) - 1) + [True]
@@ -274,9 +274,9 @@ def test_a_flows_words_are_the_loads() -> None:
 
 def test_counters_that_are_not_there() -> None:
     with pytest.raises(TestbedError, match="want stream 1; got none"):
-        _trex_stl.summary({}, {"flow_stats": {}})
+        trex_stl.summary({}, {"flow_stats": {}})
     with pytest.raises(TestbedError, match=r"get_counter_desc: want tcps_connects, .* got 0 other counters"):
-        _trex_astf.summary([], {}, {})
+        trex_astf.summary([], {}, {})
     with pytest.raises(RpcError) as refused:
         decode(b'{"jsonrpc": "2.0", "id": 1, "error": "no"}', "ping", 1)
     assert refused.value.message == "no"
@@ -284,5 +284,5 @@ def test_counters_that_are_not_there() -> None:
 
 def test_without_pyzmq_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "zmq", None)
-    with pytest.raises(TestbedError, match=r"pyzmq is not installed: pip install testctl-agent\[trex\]"):
+    with pytest.raises(TestbedError, match=r"pyzmq is not installed: pip install testctl-hardware\[trex\]"):
         trex.task({"side": "client"}, tmp_path)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from testctl_agent.spec.errors import DriverError, TestbedError
-from testctl_agent.switch import tofino
-from testctl_agent.switch.drivers import tofino_units as units
-from testctl_agent.switch.drivers.bfrt import client_module, key_words
 from testctl_agent.switch.drivers.driver import Exact, Key, Lpm, Range, Ternary
+from testctl_hardware import tofino
+from testctl_hardware import tofino_units as units
+from testctl_hardware.bfrt import client_module, key_words
 
 
 @pytest.mark.parametrize(("limit", "cells"), [(1, 1), (79, 1), (80, 1), (159, 1), (160, 2), (100_000, 1250)])

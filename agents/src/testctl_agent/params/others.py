@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which packages of other distributions bring some generators and a back end: the version of an agent covers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testctl_agent.params import registry
+from testctl_agent.params.words import Word
+
+
+def generator() -> Word:
+    """The type of a flow's `generator`."""
+    return _type("flow", "generator")
+
+
+def backend() -> Word:
+    """The type of a switch's `backend`."""
+    return _type("switch", "backend")
+
+
+def packages(generators: Iterable[str], switch_backend: str = "") -> tuple[str, ...]:
+    """The packages that bring those of the words that are not the agent's own, sorted.  Raises TestbedError."""
+    found = generator().packages(generators) | backend().packages([switch_backend] if switch_backend else [])
+    return tuple(sorted(found))
+
+
+def _type(kind: str, name: str) -> Word:
+    kind_of_value = registry.specs()[kind][name].type
+    assert isinstance(kind_of_value, Word)
+    return kind_of_value

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generators and switch back ends of other distributions, found by entry points.
+
+A distribution declares, in its pyproject.toml,
+
+    [project.entry-points."testctl_agent.generators"]          or "testctl_agent.switch_backends"
+    trex = "testctl_hardware.trex"
+
+The name is the word in plans, inventories and configurations; the value is the module, which has what a file of
+generators/ or switch/ has.  What only one word needs is the optional dependency of that name.  The agent's own words
+come first and are never looked up here: importlib.metadata takes longer to import than many modules together, and it
+scans directories, so it is used only for another word, and where all words are listed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from testctl_agent.spec.errors import TestbedError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+HARDWARE = "testctl-hardware"
+"""The distribution of this repository with what has never met hardware (extras/hardware)."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of entry points.
+
+    name      of the group
+    what      its members, as errors call them
+    function  what each module must have
+    known     word → distribution, for the error where that distribution is not installed
+    """
+
+    name: str
+    what: str
+    function: str
+    known: tuple[tuple[str, str], ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """The words of all installed distributions."""
+        return tuple(sorted(_found(self.name)))
+
+    def distribution(self, name: str) -> str:
+        """The name of the distribution that brings a word.  Raises TestbedError."""
+        return _distribution(self._entry(name))
+
+    def package(self, name: str) -> str:
+        """The top-level package of a word's module, which is not imported.  Raises TestbedError."""
+        return self._module_name(name).partition(".")[0]
+
+    def module(self, name: str) -> ModuleType:
+        """The module of a word.  Raises TestbedError: not installed, brought twice, not importable, incomplete."""
+        where = self._module_name(name)
+        try:
+            module = importlib.import_module(where)
+        except Exception as error:
+            why = f"want the module {where}; got {type(error).__name__}: {error}"
+            raise TestbedError(f"{self._who(name)}: {why}") from error
+        if not callable(getattr(module, self.function, None)):
+            raise TestbedError(f"{self._who(name)}: want a function {self.function} in {where}; got none")
+        return module
+
+    def refusal(self, own: Iterable[str], name: object) -> str:
+        """ "want one of …; got …" for a word that nobody has; if it is known, with the distribution that brings it."""
+        return f"want one of {', '.join(sorted({*own, *self.names()}))}; got {name!r}{self.hint(name)}"
+
+    def hint(self, name: object) -> str:
+        """What an error says besides about a word whose distribution is known but not installed; else ""."""
+        missing = next((brings for word, brings in self.known if word == name), "")
+        return f", which comes with the distribution {missing}: it is not installed" if missing else ""
+
+    def _who(self, name: str) -> str:
+        return f"{self.what} {name!r} of the distribution {self.distribution(name)}"
+
+    def _module_name(self, name: str) -> str:
+        value = self._entry(name).value
+        if not all(part.isidentifier() for part in value.split(".")):
+            raise TestbedError(f"{self._who(name)}: want the name of a module; got {value!r}")
+        return value
+
+    def _entry(self, name: str) -> EntryPoint:
+        found = _found(self.name).get(name, ())
+        if not found:
+            raise TestbedError(f"{self.what}: {self.refusal((), name)}")
+        if len(found) > 1:
+            brings = ", ".join(sorted(_distribution(one) for one in found))
+            raise TestbedError(f"{self.what} {name!r}: want it of one distribution; got {brings}")
+        return found[0]
+
+
+GENERATORS = Group("testctl_agent.generators", "generator", "task", (("trex", HARDWARE),))
+BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", (("tofino", HARDWARE),))
+
+
+@functools.cache
+def _found(group: str) -> dict[str, tuple[EntryPoint, ...]]:
+    """Word → its entry points: more than one where distributions disagree."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for one in entry_points(group=group):
+        found[one.name] = (*found.get(one.name, ()), one)
+    return found
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return str(entry.dist.metadata["Name"]) if entry.dist else "?"
+
+
+def forget() -> None:
+    """Look again: what is installed has changed."""
+    _found.cache_clear()
