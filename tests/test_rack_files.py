@@ -127,7 +127,7 @@ def test_what_the_agent_needs_is_pinned() -> None:
 def test_a_package_that_is_not_pinned_is_named() -> None:
     text = "a==1 \\\n    --hash=sha256:00\nb-c==2 \\\n    --hash=sha256:11 \\\n    --hash=sha256:22\n"
     assert wheelhouse.pins(text, ["b-c"]) == "b-c==2 \\\n    --hash=sha256:11 \\\n    --hash=sha256:22\n"
-    with pytest.raises(TestbedError, match=r"want d, which testctl-agent needs; got none"):
+    with pytest.raises(TestbedError, match=r"want d, which the agents need; got none"):
         wheelhouse.pins(text, ["a", "d"])
 
 

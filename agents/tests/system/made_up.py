@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+from testctl_agent.system import entry_points, identity
 
 GENERATORS, BACKENDS = "testctl_agent.generators", "testctl_agent.switch_backends"
 
@@ -66,3 +70,24 @@ def write(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".py").write_text(text)
     return place
+
+
+@contextmanager
+def on_path(place: Path) -> Iterator[None]:
+    """Installed in this process for a while: found, and afterwards forgotten with what was imported of it."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(place))
+    _look_again()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(place))
+        _look_again()
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
+                del sys.modules[name]
+
+
+def _look_again() -> None:
+    entry_points.forget()
+    identity.version.cache_clear()

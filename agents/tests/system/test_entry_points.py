@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +23,22 @@ from testctl_agent.tasks.task import Task
 from testctl_agent.wire import agent_pb2 as pb
 
 from agents.tests.engine.daemons import calling, running, written
-from agents.tests.system.made_up import BACKEND, BACKENDS, GENERATOR, GENERATORS, write
+from agents.tests.system.made_up import BACKEND, BACKENDS, GENERATOR, GENERATORS, on_path, write
 
 Install = Callable[..., Path]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install(tmp_path: Path) -> Iterator[Install]:
     """Write a made-up distribution and put it on the path; nothing of it is left after the test."""
-    modules = set(sys.modules)
+    with ExitStack() as stack:
 
-    def put(name: str, words: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> Path:
-        place = write(tmp_path / name, name, words, texts)
-        monkeypatch.syspath_prepend(str(place))
-        entry_points.forget()
-        return place
+        def put(name: str, words: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> Path:
+            place = write(tmp_path / name, name, words, texts)
+            stack.enter_context(on_path(place))
+            return place
 
-    entry_points.forget()
-    yield put
-    monkeypatch.undo()
-    entry_points.forget()
-    for name in set(sys.modules) - modules:
-        del sys.modules[name]
+        yield put
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +12,16 @@ from typing import Any
 
 import pytest
 from testctl.core.topology import Topology
-from testctl.plan import load_topology
+from testctl.plan import load_plan, load_topology
 from testctl.testbeds.inventory_file import Machine, Rack, rack_of, read_rack
 from testctl.testbeds.placement import place
+from testctl.testbeds.point_spec import code_with_others
+from testctl.testbeds.rack import lacking_generators
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.system import entry_points
+from testctl_agent.system.identity import version
+
+from agents.tests.system.made_up import BACKENDS, GENERATORS, on_path, write
 
 VARS: dict[str, dict[str, Any]] = {
     "alpha": {
@@ -67,6 +75,9 @@ def test_a_rack() -> None:
         ("beta", {"testctl_keys": "other"}, "testctl_keys: want one directory for all; got keys, other"),
         ("s1", {"testctl_ports": {"gamma": "p3"}}, "s1: testctl_ports: 'gamma' is none of alpha, beta, s1"),
         ("s1", {"testctl_ports": ["p1"]}, "s1: testctl_ports: want {who is at the other end: device}"),
+        ("s1", {"testctl_backend": "tofu"}, "s1: testctl_backend: want one of bmv2, ebpf, netem"),
+        ("alpha", {"testctl_generators": ["netperf"]}, "alpha: testctl_generators: want one of iperf3, tgen"),
+        ("alpha", {"testctl_generators": "trex"}, "alpha: testctl_generators: want a list of generators; got 'trex'"),
     ],
 )
 def test_what_is_wrong_is_named(name: str, values: dict[str, Any], words: str) -> None:
@@ -74,6 +85,52 @@ def test_what_is_wrong_is_named(name: str, values: dict[str, Any], words: str) -
         rack(**{name: values})
     assert words in str(refused.value)
     assert str(refused.value).startswith("inventory/mine: ")
+
+
+def test_what_no_installed_distribution_brings_is_named_with_the_one_that_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(entry_points, "_found", lambda group: {})
+    with pytest.raises(PlanError) as refused:
+        rack(s1={"testctl_backend": "tofino"}, alpha={"testctl_generators": ["tgen", "trex"]})
+    where = "which comes with the distribution testctl-hardware: it is not installed"
+    assert str(refused.value).splitlines() == [
+        f"inventory/mine: alpha: testctl_generators: want one of iperf3, tgen; got 'trex', {where}",
+        f"inventory/mine: s1: testctl_backend: want one of bmv2, ebpf, netem; got 'tofino', {where}",
+    ]
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Iterator[Rack]:
+    """A rack whose host alpha has a generator, and whose switch a back end, of a made-up distribution."""
+    words = {GENERATORS: {"posts": "made_up_testctl.posts"}, BACKENDS: {"loom": "made_up_testctl.loom"}}
+    modules = ("made_up_testctl.__init__", "made_up_testctl.posts", "made_up_testctl.loom")
+    with on_path(write(tmp_path, "testctl-made-up", words, dict.fromkeys(modules, ""))):
+        yield rack(s1={"testctl_backend": "loom"}, alpha={"testctl_generators": ["posts"]})
+
+
+def test_the_version_that_an_agent_must_have_covers_what_its_inventory_names(made_up: Rack) -> None:
+    machines = made_up.machines
+    assert machines["s1"].packages() == machines["alpha"].packages() == ("made_up_testctl",)
+    assert machines["beta"].packages() == ()
+    assert version(machines["alpha"].packages()) != version()
+
+
+@pytest.mark.usefixtures("made_up")
+def test_the_code_key_of_a_point_covers_what_it_names() -> None:
+    plan = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, generator, [tgen, posts]]]\n")
+    tgen, posts = (code_with_others("0123", point) for point in plan.points)
+    assert tgen == "0123"
+    assert re.fullmatch("[0-9a-f]{16}", posts)
+
+
+def test_a_plan_may_use_the_generators_that_both_hosts_of_a_flow_have(made_up: Rack) -> None:
+    plan = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, generator, [tgen, posts]]]\n")
+    tgen, posts = plan.points
+    placement = place(tgen.topology, made_up)
+    assert lacking_generators(tgen, placement) == []
+    want = "testctl_generators: want posts among them, for flow bulk; got none"
+    assert lacking_generators(posts, placement) == [f"host beta (192.0.2.12:7411): {want}"]
 
 
 def test_all_problems_come_at_once() -> None:

@@ -10,6 +10,8 @@ variables these count:
     testctl_address   its IPv4 address there
     testctl_mac       the device's MAC address
     testctl_ports     a switch's cables: {host or switch at the other end: device}
+    testctl_backend   what a switch forwards with (optional here; the playbooks need it)
+    testctl_generators   a host's generators that are not the agent's own (optional)
     testctl_keys      directory with ca.crt, controller.crt and controller.key
     testctl_entity    the plan's name for it, when names alone do not say (optional)
 """
@@ -26,6 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.params import others
+from testctl_agent.params.words import Word
 from testctl_agent.spec.errors import PlanError
 
 from testctl.system.subprocesses import run
@@ -43,6 +47,7 @@ class Machine:
     device, address, mac  of a host, on the test network
     ports                 of a switch: who is at the other end → device
     entity                the plan's name for it, if the inventory gives one
+    backend, generators   of a switch, of a host: what its agent's configuration names
     """
 
     name: str
@@ -53,10 +58,16 @@ class Machine:
     mac: str = ""
     ports: Mapping[str, str] = field(default_factory=dict)
     entity: str = ""
+    backend: str = ""
+    generators: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """As errors name it: "host alpha (192.0.2.11:7400)"."""
         return f"{self.kind} {self.name} ({self.listen})"
+
+    def packages(self) -> tuple[str, ...]:
+        """The packages of other distributions that its agent runs, which its version covers."""
+        return others.packages(self.generators, self.backend)
 
 
 @dataclass(frozen=True)
@@ -145,12 +156,18 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
     if listen and not (port and 0 < int(port[1]) < 65536):
         problems.append(f"{name}: testctl_listen: want ADDRESS:PORT; got {listen!r}")
     entity = str(values.get("testctl_entity", ""))
+    try:
+        backend, generators = words(kind, name, values)
+    except PlanError as error:
+        problems.append(str(error))
+        backend, generators = "", ()
     if kind == "switch":
         ports = values.get("testctl_ports", {})
         if not isinstance(ports, dict) or not all(isinstance(device, str) for device in ports.values()):
             problems.append(f"{name}: testctl_ports: want {{who is at the other end: device}}; got {ports!r}")
             ports = {}
-        return Machine(name, kind, listen, ports={str(to): device for to, device in ports.items()}, entity=entity)
+        ports = {str(to): device for to, device in ports.items()}
+        return Machine(name, kind, listen, ports=ports, entity=entity, backend=backend)
     address, mac = text("address"), text("mac").lower()
     try:
         ipaddress.IPv4Address(address or "0.0.0.0")
@@ -158,7 +175,25 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         problems.append(f"{name}: testctl_address: want an IPv4 address; got {address!r}")
     if mac and not _MAC.fullmatch(mac):
         problems.append(f"{name}: testctl_mac: want six bytes such as 02:00:00:00:00:01; got {mac!r}")
-    return Machine(name, kind, listen, text("device"), address, mac, entity=entity)
+    return Machine(name, kind, listen, text("device"), address, mac, entity=entity, generators=generators)
+
+
+def words(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """(back end, generators) that the variables of a machine name.  Raises PlanError: who, wanted, got."""
+
+    def known(variable: str, of: Word, word: object) -> str:
+        try:
+            return str(of.parse(word))
+        except ValueError as error:
+            raise PlanError(f"{name}: {variable}: {error}") from error
+
+    if kind == "switch":
+        backend = values.get("testctl_backend", "")
+        return known("testctl_backend", others.backend(), backend) if backend else "", ()
+    generators = values.get("testctl_generators", [])
+    if not isinstance(generators, list):
+        raise PlanError(f"{name}: testctl_generators: want a list of generators; got {generators!r}")
+    return "", tuple(known("testctl_generators", others.generator(), one) for one in generators)
 
 
 def _cables(machines: Mapping[str, Machine]) -> list[str]:

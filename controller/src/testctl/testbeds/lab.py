@@ -23,7 +23,7 @@ from testctl.system import checkout, temporary
 from testctl.system.code_hash import closure, imports
 from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.point_spec import backend_of, kernel_of, spec_of
+from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, spec_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -92,7 +92,8 @@ class LabTestbed:
         program = ""
         if self.program is not None and backend_of(point) == "ebpf":
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
-        return str(CodeKey(self.kernels[kernel_of(point)].key, self.code, program, os.environ.get(memory.SET, "")))
+        code = code_with_others(self.code, point)
+        return str(CodeKey(self.kernels[kernel_of(point)].key, code, program, os.environ.get(memory.SET, "")))
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""

@@ -35,7 +35,7 @@ from testctl.testbeds import network
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
-from testctl.testbeds.point_spec import backend_of, spec_of
+from testctl.testbeds.point_spec import backend_of, code_with_others, spec_of
 from testctl.testbeds.preflight import Paths
 from testctl.testbeds.traffic_time import WallTime
 
@@ -79,7 +79,8 @@ class NetnsTestbed:
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point and randomness that determines its records."""
-        key = [platform.node(), platform.release(), self.code, shared.fingerprint(checkout.lab() / "cc")]
+        code = code_with_others(self.code, point)
+        key = [platform.node(), platform.release(), code, shared.fingerprint(checkout.lab() / "cc")]
         if self.program is not None and backend_of(point) == "ebpf":
             key.append(hashlib.sha256(self.program.read_bytes()).hexdigest()[:16])
         return "-".join(["netns", *key])

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import fields
 
-from testctl_agent.params import registry
+from testctl_agent.params import others, registry
 from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
+from testctl_agent.system.identity import version
 
 from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
@@ -30,6 +32,15 @@ def backend_of(point: Point) -> str:
     """The back end of a point's switches."""
     found = (name for switch in point.topology.switches if (name := _set(point, switch, "backend")))
     return next(found, DEFAULT_BACKEND)
+
+
+def code_with_others(code: str, point: Point) -> str:
+    """`code`, a hash of the agents' code, which also covers other distributions' where the point names words of theirs.
+
+    Raises TestbedError where such a distribution is not installed.
+    """
+    packages = others.packages((flow.generator for flow in point.flows), backend_of(point))
+    return hashlib.sha256(f"{code} {version(packages)}".encode()).hexdigest()[:16] if packages else code
 
 
 def _set(point: Point, entity: str, parameter: str) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.params import others
+from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system.identity import version
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
@@ -58,8 +59,11 @@ class InventoryTestbed:
         can't be reached, is leased to somebody else or has an agent of another version.
         """
         rack = read_rack(path)
+        points = list(points)
         topologies = {_key(point): point.topology for point in points}
         placements = {key: place(topology, rack) for key, topology in topologies.items()}
+        if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
+            raise PlanError("\n".join(sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
         description = check(rack, list(used.values()))
         told = sorted((name, one.version, one.kernel, one.kind) for name, one in description.items())
@@ -94,6 +98,17 @@ class InventoryTestbed:
             outcome.clocks = paths.clocks()
             outcome.drift += [*links_that_changed(workdir, agents), *agents.clock_steps(CLOCK_NS)]
         return asked, outcome
+
+
+def lacking_generators(point: Point, placement: Placement) -> list[str]:
+    """The errors for hosts whose agents may not run a generator of the point's flows."""
+    flows = [(flow, placement.machines[host]) for flow in point.flows for host in flow.ends]
+    return [
+        f"{machine}: testctl_generators: want {flow.generator} among them, for flow {flow.name}; "
+        f"got {', '.join(machine.generators) or 'none'}"
+        for flow, machine in flows
+        if flow.generator not in (*others.generator().values, *machine.generators)
+    ]
 
 
 def _key(point: Point) -> str:
@@ -152,7 +167,7 @@ def _described(machine: Machine, keys: Keys) -> pb.Description | str:
     for what, want, got in (
         ("name", machine.name, description.name),
         ("kind", machine.kind, description.kind),
-        ("version of the agent", version(), description.version),
+        ("version of the agent", version(machine.packages()), description.version),
     ):
         if want != got:
             return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"

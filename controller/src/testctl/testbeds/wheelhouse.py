@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that agents are installed from: wheels, tgen and the switch's program.
 
-    python -m testctl.testbeds.wheelhouse DIR [--python 3.11]…
-DIR/wheels has this tree's testctl_agent and what it needs, at the versions and hashes of constraints.txt;
+    python -m testctl.testbeds.wheelhouse DIR [--python 3.11]… [--backend s1=tofino]… [--generators alpha=trex]…
+DIR/wheels has this tree's testctl_agent, the distributions that bring the named back ends and generators, and what
+they need, at the versions and hashes of constraints.txt, and requirements.txt, which says what to install;
 DIR/tgen the traffic program; DIR/program the testbed program as a BPF object with its layout; DIR/digest tells whether
 anything changed.  Hosts need no package index, no compiler and no checkout.
 """
@@ -11,42 +12,105 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+from testctl_agent.params import others
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.switch import testbed_object
 from testctl_agent.system import durable
+from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
 
 from testctl.system import checkout
 from testctl.system.subprocesses import run
+from testctl.testbeds import inventory_file
 
 AGENT = "testctl-agent"
+REQUIREMENTS = "requirements.txt"
 _DIGEST = "digest"
+_EXTRA = re.compile(r"""extra == ["']([^"']+)["']""")
+_GENERATED = re.compile(r"(^|/)(\.|build/|dist/|__pycache__/|[^/]+\.egg-info/)|\.pyc$")
 _PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?:.*\\\n)(?:\s+--hash=\S+(?: \\)?\n?)+", re.MULTILINE)
 
 
-def make(place: Path, pythons: Sequence[str]) -> bool:
+@dataclass(frozen=True)
+class Project:
+    """A distribution that is built from its directory.
+
+    extras  those of its optional dependencies that are wanted: the words of which each is needed by one alone
+    """
+
+    name: str
+    directory: Path
+    extras: tuple[str, ...] = ()
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.name}[{','.join(self.extras)}]" if self.extras else self.name
+
+    def files(self) -> dict[str, Path]:
+        """What its wheel is built of: the files of the directory, and all below src, or below all where it has none."""
+        below = self.directory / "src" if (self.directory / "src").is_dir() else self.directory
+        found = [*self.directory.iterdir(), *below.rglob("*")]
+        names = {str(path.relative_to(self.directory)): path for path in found if path.is_file()}
+        return {name: names[name] for name in sorted(names) if not _GENERATED.search(name)}
+
+
+def projects(machines: Iterable[tuple[str, tuple[str, ...]]]) -> list[Project]:
+    """The agent, and the distributions that bring the words of others among these (back end, generators) of machines.
+
+    Raises TestbedError.
+    """
+    words = set[tuple[Group, str]]()
+    for backend, generators in machines:
+        words |= {(BACKENDS, word) for word in others.backend().brought([backend] if backend else [])}
+        words |= {(GENERATORS, word) for word in others.generator().brought(generators)}
+    wanted: dict[str, set[str]] = {}
+    for group, word in words:
+        wanted.setdefault(group.distribution(word), set()).add(word)
+    found = [Project(AGENT, checkout.root() / "agents")]
+    for name, mine in sorted(wanted.items()):
+        optional = metadata.metadata(name).get_all("Provides-Extra") or []
+        found.append(Project(name, _directory(name), tuple(sorted(mine.intersection(optional)))))
+    return found
+
+
+def _directory(name: str) -> Path:
+    """Where a distribution was installed from (PEP 610).  Raises TestbedError when that is no directory."""
+    told = json.loads(metadata.distribution(name).read_text("direct_url.json") or "{}")
+    url = urlsplit(told.get("url", ""))
+    if url.scheme != "file" or "dir_info" not in told:
+        raise TestbedError(f"{name}: want it installed from a directory (pip install -e DIR), to build its wheel")
+    return Path(unquote(url.path))
+
+
+def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool:
     """Fill `place` atomically; returns False if it is already current.  Raises TestctlError."""
     root = checkout.root()
     program = testbed_object.compiled()
     tgen = root / "agents" / "tgen" / "tgen"
     if not tgen.exists():
         raise TestbedError(f"{tgen}: missing; make -C agents/tgen builds it")
-    pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), needs(AGENT))
-    digest = _digest(root / "agents", [tgen, program, program.with_name("layout.json")], [pinned, *pythons])
+    names = {need for one in wanted for need in needs(one.name, one.extras)} - {normal(one.name) for one in wanted}
+    pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), names)
+    installed = [one.requirement for one in wanted]
+    digest = _digest(wanted, [tgen, program, program.with_name("layout.json")], [pinned, *pythons, *installed])
     if (place / _DIGEST).exists() and (place / _DIGEST).read_text(encoding="utf-8").strip() == digest:
         return False
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as name:
         new = Path(name) / place.name
         (new / "program").mkdir(parents=True)
-        _wheels(root, new / "wheels", pinned, pythons, Path(name))
+        _wheels(wanted, new / "wheels", pinned, pythons, Path(name))
+        (new / "wheels" / REQUIREMENTS).write_text("".join(f"{one}\n" for one in installed), encoding="utf-8")
         shutil.copy2(tgen, new / "tgen")
         for one in (program, program.with_name("layout.json")):
             shutil.copyfile(one, new / "program" / one.name)
@@ -57,49 +121,52 @@ def make(place: Path, pythons: Sequence[str]) -> bool:
     return True
 
 
-def needs(distribution: str) -> set[str]:
-    """What a distribution needs, and what that needs, without extras: normalised names."""
+def needs(distribution: str, extras: Sequence[str] = ()) -> set[str]:
+    """What a distribution needs with some of its extras, and what that needs, without extras: normalised names."""
     found: set[str] = set()
-    waiting = [distribution]
+    waiting = [(distribution, frozenset(extras))]
     while waiting:
-        for word in metadata.requires(waiting.pop()) or []:
-            name = _normal(re.split(r"[^A-Za-z0-9._-]", word, maxsplit=1)[0])
-            if "extra ==" not in word and name not in found:
+        one, wanted = waiting.pop()
+        for word in metadata.requires(one) or []:
+            name = normal(re.split(r"[^A-Za-z0-9._-]", word, maxsplit=1)[0])
+            extra = _EXTRA.search(word)
+            if (extra is None or extra[1] in wanted) and name not in found:
                 found.add(name)
-                waiting.append(name)
+                waiting.append((name, frozenset()))
     return found
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(constraints: str, names: Iterable[str]) -> str:
     """The lines of constraints.txt for some packages.  Raises TestbedError for one that is not pinned."""
-    known = {_normal(match[1]): match[0] for match in _PACKAGE.finditer(constraints)}
+    known = {normal(match[1]): match[0] for match in _PACKAGE.finditer(constraints)}
     if absent := sorted(set(names) - set(known)):
-        raise TestbedError(f"constraints.txt: want {', '.join(absent)}, which {AGENT} needs; got none")
+        raise TestbedError(f"constraints.txt: want {', '.join(absent)}, which the agents need; got none")
     return "".join(known[name].rstrip() + "\n" for name in sorted(names))
 
 
-def _digest(agents: Path, files: Sequence[Path], words: Iterable[str]) -> str:
+def _digest(wanted: Iterable[Project], files: Sequence[Path], words: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    sources = [path for path in sorted((agents / "src").rglob("*")) if path.is_file() and path.suffix != ".pyc"]
-    for path in [agents / "pyproject.toml", *(one for one in sources if ".egg-info" not in str(one)), *files]:
-        name = path.relative_to(agents) if path.is_relative_to(agents) else Path(path.name)
+    for name, path in [*(item for one in wanted for item in one.files().items()), *((one.name, one) for one in files)]:
         digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
     for word in words:
         digest.update(word.encode() + b"\0")
     return digest.hexdigest()
 
 
-def _wheels(root: Path, place: Path, pinned: str, pythons: Sequence[str], scratch: Path) -> None:
-    """The agent's wheel is built of a copy: the checkout stays as it is."""
-    source = scratch / "source"
-    shutil.copytree(root / "agents" / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copyfile(root / "agents" / "pyproject.toml", source / "pyproject.toml")
+def _wheels(wanted: Iterable[Project], place: Path, pinned: str, pythons: Sequence[str], scratch: Path) -> None:
+    """Each project's wheel is built of a copy: its directory stays as it is."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(source)], timeout_s=300.0)
+    build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place)]
+    for one in wanted:
+        source = scratch / "source" / one.name
+        for name, path in one.files().items():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, source / name)
+        run([*pip, *build, str(source)], timeout_s=300.0)
     requirements = scratch / "requirements.txt"
     requirements.write_text(pinned, encoding="utf-8")
     for version in pythons:
@@ -107,13 +174,30 @@ def _wheels(root: Path, place: Path, pinned: str, pythons: Sequence[str], scratc
              "--dest", str(place), "--requirement", str(requirements)], timeout_s=600.0)  # fmt: skip
 
 
+def _of_switch(word: str) -> tuple[str, tuple[str, ...]]:
+    """(back end, no generators) of "s1=tofino".  Raises PlanError."""
+    name, _, backend = word.partition("=")
+    return inventory_file.words("switch", name, {"testctl_backend": backend})
+
+
+def _of_host(word: str) -> tuple[str, tuple[str, ...]]:
+    """(no back end, generators) of "alpha=trex,other".  Raises PlanError."""
+    name, _, generators = word.partition("=")
+    return inventory_file.words("host", name, {"testctl_generators": [one for one in generators.split(",") if one]})
+
+
 def main() -> None:
     words = argparse.ArgumentParser(prog="tools/wheelhouse", description="All that agents are installed from.")
     words.add_argument("dir", type=Path)
     words.add_argument("--python", action="append", metavar="VERSION", help="of the hosts (3.11); may be repeated")
+    words.add_argument("--backend", action="append", default=[], metavar="SWITCH=NAME", help="its testctl_backend")
+    words.add_argument(
+        "--generators", action="append", default=[], metavar="HOST=NAME,…", help="its testctl_generators; may be empty"
+    )
     given = words.parse_args()
     try:
-        made = make(given.dir.resolve(), given.python or ["3.11"])
+        machines = [_of_switch(word) for word in given.backend] + [_of_host(word) for word in given.generators]
+        made = make(given.dir.resolve(), given.python or ["3.11"], projects(machines))
     except TestctlError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
