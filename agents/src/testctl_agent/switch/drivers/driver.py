@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the tables of a P4 program are filled, whatever runs it: eBPF, BMv2 or Tofino.
+"""How the tables of a P4 program are filled, whatever runs it: eBPF, BMv2 or another target.
 
 Names are those of P4Info: a table, action, counter or register is called by its fully qualified
 name ("ingress.fate.rules") or by any suffix of it that is unique.  Fields and parameters are given
