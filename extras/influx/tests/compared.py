@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's summary.json against what InfluxDB holds of it."""
+"""What a run has, as lines and as its summary.json, to be compared with what InfluxDB holds of it."""
 
 from __future__ import annotations
 
 import json
 
 from testctl.results import Run
+from testctl_agent.spec.units import Duration
 from testctl_influx.measurements import MEASUREMENTS
+from testctl_influx.rows import summary_lines
+from testctl_influx.series import series_lines
 
 from extras.influx.tests.influxd import Influxd
+
+
+def lines_of(run: Run, width: str = "10ms") -> list[str]:
+    """All lines of a run."""
+    return [*summary_lines(run), *series_lines(run, Duration.parse(width))]
 
 
 def differences(run: Run, influxd: Influxd) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +79,11 @@ def test_a_variable_is_chosen_before_it_is_used(path: Path) -> None:
         assert set(re.findall(r"\$\{(\w+)", asked.query)) <= known, asked.where
 
 
-def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> dict[str, int]:
-    """Play some tasks of a role on this machine, once with each of some words; returns how many were ok, changed."""
-    task = {"name": "It", "ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
-    play = {"name": "Try", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
-    words = {"ansible_python_interpreter": sys.executable}
+def playbook(where: Path, plays: list[dict[str, Any]], *more: str) -> subprocess.CompletedProcess[str]:
+    """Run plays on this machine."""
+    here = {"hosts": "localhost", "connection": "local", "gather_facts": False}
     book = where / "try.yml"
-    book.write_text(yaml.safe_dump([{**play, "vars": words | own} for own in plays]), encoding="utf-8")
+    book.write_text(yaml.safe_dump([here | play for play in plays]), encoding="utf-8")
     environ = os.environ | {
         "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"),
@@ -94,7 +91,14 @@ def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *mor
         "LC_ALL": "C.UTF-8",
     }
     argv = [str(PLAYBOOK), "-i", "localhost,", str(book), *more]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+
+
+def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> dict[str, int]:
+    """Play some tasks of a role on this machine, once with each of some words; returns how many were ok, changed."""
+    task = {"name": "It", "ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
+    words = {"ansible_python_interpreter": sys.executable}
+    done = playbook(where, [{"tasks": [task], "vars": words | own} for own in plays], *more)
     assert done.returncode == 0, done.stdout + done.stderr
     (recap,) = re.findall(r"^localhost\s+: (.*)$", done.stdout, re.MULTILINE)
     return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", recap)}
@@ -148,12 +152,6 @@ def test_influxd_takes_the_units_settings() -> None:
         assert words in done.stdout
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
-    with running(tmp_path_factory.mktemp("influxd")) as made:
-        yield made
-
-
 @needs_ansible
 def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, server: Influxd) -> None:
     words = {"influxdb_port": httpx.URL(server.url).port, "influxdb_database": "runs", "influxdb_retention": "52w"}
@@ -185,15 +183,9 @@ def test_strangers_do_not_use_a_database_that_has_a_password(tmp_path: Path) -> 
 
 @needs_ansible
 def test_a_database_for_the_network_wants_a_password(tmp_path: Path) -> None:
-    book = tmp_path / "try.yml"
     role = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb"}}
     words = {"ansible_python_interpreter": sys.executable, "influxdb_address": "192.0.2.1",
              "ansible_facts": {"service_mgr": "systemd"}}  # fmt: skip
-    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [role], "vars": words}
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    environ = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8",
-                            "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles")}  # fmt: skip
-    argv = [str(PLAYBOOK), "-i", "localhost,", "--check", str(book)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    done = playbook(tmp_path, [{"tasks": [role], "vars": words}], "--check")
     assert done.returncode == 2, done.stdout
     assert "want influxdb_password" in done.stdout

@@ -13,24 +13,22 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.metrics import metric_names
 from testctl.results import Run, load_run
-from testctl_agent.spec.units import Bytes, Duration
+from testctl_agent.spec.units import Bytes
 from testctl_influx.credentials import Credentials
-from testctl_influx.rows import started_ns, summary_lines
+from testctl_influx.rows import started_ns
 from testctl_influx.send import Patience
-from testctl_influx.series import series_lines
 from testctl_influx.target import parse_target
 from testctl_influx.upload import UploadOptions, upload
 
-from extras.influx.tests.compared import differences
+from extras.influx.tests.compared import differences, lines_of
 from extras.influx.tests.grafana import EVERY, Choices, Window, board, filled, queries, variables
-from extras.influx.tests.influxd import Influxd, running
+from extras.influx.tests.influxd import Influxd
 
 pytestmark = pytest.mark.lab
 
@@ -62,10 +60,10 @@ def call(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influxd]:
-    with running(tmp_path_factory.mktemp("influxd")) as made:
-        made.make("testctl")
-        yield made
+def server(server: Influxd) -> Influxd:
+    """A running server with an empty database "testctl"."""
+    server.make("testctl")
+    return server
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +75,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, server: Influxd) -> Run:
     done = call("run", str(plan), "--out", str(where / "run"))
     assert done.returncode == 1, done.stdout + done.stderr
     return load_run(where / "run")
-
-
-def lines_of(run: Run) -> list[str]:
-    return list(chain(summary_lines(run), series_lines(run, Duration.parse("10ms"))))
 
 
 def test_summary_json_is_there_after_two_uploads_and_an_outage(run: Run, server: Influxd, tmp_path: Path) -> None:

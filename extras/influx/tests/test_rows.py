@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -14,24 +13,20 @@ from hypothesis import strategies as st
 from testctl.curves import curves
 from testctl.results import Run, load_run
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.units import Duration
 from testctl_influx.rows import MAX_TAG, machine_tags, parameter_tags, summary_lines, tag
-from testctl_influx.series import series_lines
+
+from extras.influx.tests.compared import lines_of
 
 _SPACE = re.compile(r"(?<!\\) ")
 
 
-def lines_of(run: Run) -> list[str]:
-    return list(chain(summary_lines(run), series_lines(run, Duration.parse("1ms"))))
-
-
 def test_the_same_run_gives_the_same_lines(run: Run) -> None:
-    assert lines_of(run) == lines_of(load_run(run.path))
+    assert lines_of(run, "1ms") == lines_of(load_run(run.path), "1ms")
 
 
 def test_no_line_is_written_over_another(run: Run) -> None:
     """InfluxDB knows a record by its measurement, tags and time."""
-    lines = lines_of(run)
+    lines = lines_of(run, "1ms")
     assert len({(_SPACE.split(one)[0], one.rpartition(" ")[2]) for one in lines}) == len(lines)
 
 

@@ -10,27 +10,21 @@ import random
 import signal
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.results import Run
-from testctl_agent.spec.units import Bytes, Duration
+from testctl_agent.spec.units import Bytes
 from testctl_influx.credentials import Credentials
 from testctl_influx.measurements import MEASUREMENTS
 from testctl_influx.rows import started_ns, summary_lines
 from testctl_influx.send import NotAllowed, Patience
-from testctl_influx.series import series_lines
 from testctl_influx.target import Destination, parse_target
 from testctl_influx.upload import Done, UploadOptions, upload
 
-from extras.influx.tests.compared import differences
+from extras.influx.tests.compared import differences, lines_of
 from extras.influx.tests.influxd import Influxd, running
-
-
-def lines_of(run: Run) -> list[str]:
-    return list(chain(summary_lines(run), series_lines(run, Duration.parse("10ms"))))
 
 
 def options(where: Path, most_lines: int = 5000) -> UploadOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -61,7 +62,7 @@ def upload(
     with console.status("upload") as status:
         done = send(lines, target, who, options, lambda words: status.update(f"upload: {words}"))
     if as_json:
-        print(json.dumps(done.to_json(), indent=1))
+        print(json.dumps(asdict(done), indent=1))
     else:
         earlier = f" ({done.replayed} that waited)" if done.replayed else ""
         print(f"{done.lines} lines; {done.written} batches written{earlier} to {target.place}")
@@ -97,7 +98,3 @@ def _spool_place() -> Path:
     """$XDG_STATE_HOME/testctl/influx, by default in ~/.local/state."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "testctl" / "influx"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command()(upload)

@@ -17,7 +17,7 @@ class Measurement:
     tags        besides which `parameters` adds one a tuple, "<entity>.<parameter>"
     fields      {name: what it is}; numbers are floats, the names in `texts` are text
     of_metrics  its fields are the values of the metrics, text where the metric is
-    series      written for each bin: at the run's start plus the virtual time, else at the run's start
+    Its time is the run's start; of series and stalls that plus the virtual time.
     """
 
     name: str
@@ -27,7 +27,6 @@ class Measurement:
     texts: frozenset[str] = frozenset()
     parameters: bool = False
     of_metrics: bool = False
-    series: bool = False
 
 
 MEASUREMENTS = {
@@ -84,7 +83,6 @@ MEASUREMENTS = {
             "the data direction at the receiver",
             (*SERIES_TAGS, "bin"),
             {"bps": "rate in the bin", "wire_bytes": "bytes in the bin"},
-            series=True,
         ),
         Measurement(
             "series_cwnd",
@@ -96,28 +94,24 @@ MEASUREMENTS = {
                 "srtt_us": "smoothed round trip",
                 "unacked": "packets in flight",
             },
-            series=True,
         ),
         Measurement(
             "series_rtt",
             "round trips of data and ACK, by the ACK's time",
             (*SERIES_TAGS, "bin"),
             {"rtt_us": "mean of the bin", "rtt_us_max": "largest of the bin"},
-            series=True,
         ),
         Measurement(
             "series_latency",
             "one-way latency of data, by the time of departure",
             (*SERIES_TAGS, "bin"),
             {"latency_us": "mean of the bin", "latency_us_max": "largest of the bin"},
-            series=True,
         ),
         Measurement(
             "series_queue",
             "queues that data found; place: own (the sender's), network, or a switch port",
             (*SERIES_TAGS, "bin", "place"),
             {"bytes": "longest of the bin"},
-            series=True,
         ),
         Measurement(
             "stalls",
@@ -125,7 +119,6 @@ MEASUREMENTS = {
             (*SERIES_TAGS, "conn", "cause", "ended_by"),
             {"length_ms": "how long it was", "proof": "the packets that show it"},
             frozenset({"proof"}),
-            series=True,
         ),
     )
 }

@@ -34,21 +34,25 @@ def run_tags(run: Run) -> dict[str, str]:
 
 def summary_lines(run: Run) -> Iterator[str]:
     """The run, its expectations, its points and their metrics: all of summary.json that is a number or a verdict."""
+    return filter(None, _lines(run))
+
+
+def _lines(run: Run) -> Iterator[str | None]:
     time_ns, tags, content = started_ns(run), run_tags(run), run.summary
     counts = {name: float(count) for name, count in content["counts"].items()}
     versions = content.get("versions", {})
     fields: dict[str, Value] = {"points": len(content["points"]), **counts, "wall_s": content["wall_s"]}
     texts = {"digest": content["digest"], "commit": versions.get("commit"), "reproduce": content.get("reproduce")}
-    yield from _some(line(head("runs", tags), {**fields, **texts}, time_ns))
+    yield line(head("runs", tags), {**fields, **texts}, time_ns)
     for found in content.get("expectations", ()):
         more = {"expectation": tag(found["name"]), "verdict": found["verdict"]}
         fields = {"points": len(found["points"]), "failed": float(found["verdict"] == "fail")}
-        yield from _some(line(head("expectations", tags | more), {**fields, "detail": found.get("detail")}, time_ns))
+        yield line(head("expectations", tags | more), {**fields, "detail": found.get("detail")}, time_ns)
     for point in run.points:
         yield from _point_lines(run, point, tags, time_ns)
 
 
-def _point_lines(run: Run, point: RunPoint, tags: Mapping[str, str], time_ns: int) -> Iterator[str]:
+def _point_lines(run: Run, point: RunPoint, tags: Mapping[str, str], time_ns: int) -> Iterator[str | None]:
     own = {**tags, "point": point.id, "verdict": point.verdict, **parameter_tags(point.tuples)}
     fields: dict[str, Value] = {
         "wall_s": point.wall_s,
@@ -57,10 +61,10 @@ def _point_lines(run: Run, point: RunPoint, tags: Mapping[str, str], time_ns: in
         "reason": point.reason,
         "tuples": json.dumps([list(item) for item in point.tuples], ensure_ascii=False),
     }
-    yield from _some(line(head("points", own | machine_tags(run, point)), fields, time_ns))
+    yield line(head("points", own | machine_tags(run, point)), fields, time_ns)
     for flow, values in point.metrics.items():
         of_flow = {**own, **machine_tags(run, point, flow), "flow": tag(flow)}
-        yield from _some(line(head("metrics", of_flow), values, time_ns))
+        yield line(head("metrics", of_flow), values, time_ns)
 
 
 def parameter_tags(tuples: Iterable[tuple[str, str, Any]]) -> dict[str, str]:
@@ -97,8 +101,3 @@ def tag(value: object) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _some(made: str | None) -> Iterator[str]:
-    if made is not None:
-        yield made

@@ -20,6 +20,10 @@ _WRITTEN = tuple(name.removeprefix(_PREFIX) for name in MEASUREMENTS if name.sta
 
 def series_lines(run: Run, width: Duration) -> Iterator[str]:
     """The series and stalls of all points that have records, one point's records in memory at a time."""
+    return filter(None, _lines(run, width))
+
+
+def _lines(run: Run, width: Duration) -> Iterator[str | None]:
     for point in run.points:
         yield from _stall_lines(run, point)
         records = point.records()
@@ -32,7 +36,9 @@ def series_lines(run: Run, width: Duration) -> Iterator[str]:
                 yield from _table_lines(name, tags | {"bin": str(width)}, table.to_pydict(), started_ns(run))
 
 
-def _table_lines(name: str, tags: Mapping[str, str], columns: Mapping[str, list[Any]], start_ns: int) -> Iterator[str]:
+def _table_lines(
+    name: str, tags: Mapping[str, str], columns: Mapping[str, list[Any]], start_ns: int
+) -> Iterator[str | None]:
     spec = MEASUREMENTS[_PREFIX + name]
     own = [key for key in spec.tags if key in columns]
     heads: dict[tuple[Any, ...], str] = {}
@@ -40,19 +46,15 @@ def _table_lines(name: str, tags: Mapping[str, str], columns: Mapping[str, list[
         key = tuple(columns[name][index] for name in own)
         if key not in heads:
             heads[key] = head(spec.name, {**tags, **dict(zip(own, map(tag, key), strict=True))})
-        made = line(heads[key], {field: columns[field][index] for field in spec.fields}, start_ns + time_ns)
-        if made is not None:
-            yield made
+        yield line(heads[key], {field: columns[field][index] for field in spec.fields}, start_ns + time_ns)
 
 
-def _stall_lines(run: Run, point: RunPoint) -> Iterator[str]:
+def _stall_lines(run: Run, point: RunPoint) -> Iterator[str | None]:
     table = point.stalls(["flow", "conn", "cause", "ended_by", "start_ns", "length_ns", "proof"])
     for row in table.to_pylist() if table is not None else ():
         tags = {**_tags(run, point, row["flow"]), **{key: tag(row[key]) for key in ("conn", "cause", "ended_by")}}
         fields = {"length_ms": row["length_ns"] / 1e6, "proof": row["proof"]}
-        made = line(head("stalls", tags), fields, started_ns(run) + row["start_ns"])
-        if made is not None:
-            yield made
+        yield line(head("stalls", tags), fields, started_ns(run) + row["start_ns"])
 
 
 def _tags(run: Run, point: RunPoint, flow: str) -> dict[str, str]:

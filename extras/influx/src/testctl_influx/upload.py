@@ -7,7 +7,7 @@ import gzip
 import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -49,9 +49,6 @@ class Done:
     waiting: int = 0
     away: str = ""
     refusals: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def batches(lines: Iterable[str], most_lines: int, most_bytes: int) -> Iterator[list[str]]:

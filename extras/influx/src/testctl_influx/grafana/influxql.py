@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testctl_influx.grafana.model import Variable
+from testctl_influx.grafana.model import Json, Panel, Variable
 
 
 def chosen(*names: str) -> str:
@@ -28,6 +28,22 @@ def rows_of(columns: Iterable[str], measurement: str, where: str, most: int = 50
     """The newest records as rows; columns are names, with the suffix ::tag for tags."""
     picked = ", ".join('"{}"{}'.format(*_split(column)) for column in columns)
     return f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {most}'
+
+
+def table(
+    title: str,
+    columns: Iterable[str],
+    measurement: str,
+    where: str,
+    *,
+    width: int = 24,
+    height: int = 9,
+    help: str = "",
+    defaults: Json | None = None,
+) -> Panel:
+    """The newest records as a table."""
+    query = rows_of(columns, measurement, where)
+    return Panel(title, query, "table", help=help, width=width, height=height, defaults=defaults or {})
 
 
 def values_of(tag: str, measurement: str, label: str, *before: str, every: bool = False) -> Variable:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from testctl.metrics import MetricInfo, MetricSpec, metric_names
 from testctl.report.metrics import KEY_METRICS
 
-from testctl_influx.grafana.influxql import chosen, over_time, rows_of
+from testctl_influx.grafana.influxql import chosen, over_time, table
 from testctl_influx.grafana.model import Json, Panel
 
 _BETTER = {"higher": "; more is better", "lower": "; less is better", "none": ""}
@@ -20,7 +20,7 @@ def key_metrics() -> list[MetricInfo]:
 def metric_over_time(info: MetricInfo, by: str) -> Panel:
     """A metric's mean over the chosen plan's points and flows at each run, a line for each value of the tag `by`."""
     query = over_time([f'mean("{info.name}") AS "{info.name}"'], "metrics", chosen("plan", "flow"), [by])
-    return Panel(info.name, [query], unit=info.unit, help=info.help + _BETTER[info.better], defaults=_POINTS)
+    return Panel(info.name, query, unit=info.unit, help=info.help + _BETTER[info.better], defaults=_POINTS)
 
 
 def metric_change(info: MetricInfo) -> Panel:
@@ -34,15 +34,14 @@ def metric_change(info: MetricInfo) -> Panel:
         "custom": {"drawStyle": "bars", "fillOpacity": 60, "axisCenteredZero": True, "gradientMode": "none"},
     }
     help_ = f"{info.help}: difference from the previous run{_BETTER[info.better]}"
-    return Panel(f"{info.name}, change", [query], unit=info.unit, help=help_, defaults=look)
+    return Panel(f"{info.name}, change", query, unit=info.unit, help=help_, defaults=look)
 
 
 def metric_table(spec: MetricSpec) -> Panel:
     """All values of a metric at the chosen points, including text."""
     names = ["point::tag", *(["flow::tag"] if spec.scope == "flow" else []), *(info.name for info in spec.values)]
     flows = ["flow"] if spec.scope == "flow" else []
-    query = rows_of(names, "metrics", chosen("plan", "run", "point", *flows))
-    return Panel(spec.name, [query], "table", help=spec.help, width=24, height=5)
+    return table(spec.name, names, "metrics", chosen("plan", "run", "point", *flows), height=5, help=spec.help)
 
 
 _POINTS: Json = {"custom": {"drawStyle": "line", "showPoints": "always", "pointSize": 5, "spanNulls": True}}

@@ -34,13 +34,13 @@ SOURCE = {"type": "influxdb", "uid": "${datasource}"}
 class Panel:
     """A figure or table.
 
-    queries  InfluxQL, with Grafana's variables
+    query    InfluxQL, with Grafana's variables
     kind     timeseries, table or stat
     options  further fields of the panel's JSON
     """
 
     title: str
-    queries: Sequence[str]
+    query: str
     kind: str = "timeseries"
     unit: str = ""
     help: str = ""
@@ -52,16 +52,7 @@ class Panel:
 
     def to_json(self, number: int, left: int, top: int) -> Json:
         shown = "table" if self.kind == "table" else "time_series"
-        targets = [
-            {
-                "datasource": SOURCE,
-                "query": query,
-                "rawQuery": True,
-                "refId": chr(ord("A") + index),
-                "resultFormat": shown,
-            }
-            for index, query in enumerate(self.queries)
-        ]
+        asked = {"datasource": SOURCE, "query": self.query, "rawQuery": True, "refId": "A", "resultFormat": shown}
         return {
             "id": number,
             "type": self.kind,
@@ -72,7 +63,7 @@ class Panel:
             **({"interval": self.interval} if self.interval else {}),
             "fieldConfig": {"defaults": {"unit": UNITS[self.unit], **self.defaults}, "overrides": []},
             "options": self.options,
-            "targets": targets,
+            "targets": [asked],
         }
 
 
@@ -102,9 +93,11 @@ class Variable:
     first: str = ""
 
     def to_json(self) -> Json:
-        first = {"current": {"selected": True, "text": self.first, "value": self.first}} if self.first else {}
-        every = {"includeAll": True, "allValue": ".*", "multi": True} if self.every else {}
-        current = {"current": {"selected": True, "text": ["All"], "value": ["$__all"]}} if self.every else {}
+        more: Json = {}
+        if self.every:
+            more = {"includeAll": True, "allValue": ".*", "multi": True, "current": _current(["All"], ["$__all"])}
+        elif self.first:
+            more = {"current": _current(self.first, self.first)}
         return {
             "name": self.name,
             "label": self.label,
@@ -114,10 +107,12 @@ class Variable:
             "refresh": 2,
             "regex": self.only,
             "sort": 1,
-            **first,
-            **every,
-            **current,
+            **more,
         }
+
+
+def _current(text: object, value: object) -> Json:
+    return {"selected": True, "text": text, "value": value}
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from testctl.metrics import metrics
 
-from testctl_influx.grafana.influxql import chosen, over_time, rows_of, values_of
+from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
 from testctl_influx.grafana.metrics import key_metrics, metric_change
 from testctl_influx.grafana.model import Board, Panel, Row
 
 
 def _rows() -> list[Row]:
-    plan = chosen("plan")
-    bad = [f'sum("{verdict}") AS "{verdict}"' for verdict in ("fail", "invalid", "broken")]
+    title = "digests: in the lab, the same unless something changed"
+    digests = table(title, ["plan::tag", "run::tag", "digest", "commit"], "runs", chosen("plan"), height=7)
     changes = [
         Row(
             f"{metric.spec.name}: {metric.spec.help}",
@@ -25,19 +25,9 @@ def _rows() -> list[Row]:
         Row(
             "Verdicts",
             [
-                Panel("points that are bad", [over_time(bad, "runs", plan, ["plan"])], width=12, defaults=_BARS),
-                Panel(
-                    "expectations that failed",
-                    [over_time(['sum("failed") AS "failed"'], "expectations", plan, ["plan"])],
-                    width=12,
-                    defaults=_BARS,
-                ),
-                Panel(
-                    "digests: in the lab, the same unless something changed",
-                    [rows_of(["plan::tag", "run::tag", "digest", "commit"], "runs", plan)],
-                    "table",
-                    width=24,
-                ),
+                _bars("points that are bad", "runs", "fail", "invalid", "broken"),
+                _bars("expectations that failed", "expectations", "failed"),
+                digests,
             ],
         ),
         Row("The report's metrics, compared with the previous run", [metric_change(info) for info in key_metrics()]),
@@ -45,7 +35,11 @@ def _rows() -> list[Row]:
     ]
 
 
-_BARS = {"custom": {"drawStyle": "bars", "fillOpacity": 80}}
+def _bars(title: str, measurement: str, *fields: str) -> Panel:
+    """Sums of fields at each run."""
+    query = over_time([f'sum("{field}") AS "{field}"' for field in fields], measurement, chosen("plan"), ["plan"])
+    return Panel(title, query, width=12, defaults={"custom": {"drawStyle": "bars", "fillOpacity": 80}})
+
 
 BOARD = Board(
     "testctl: nightly runs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.results import VERDICTS
 
-from testctl_influx.grafana.influxql import chosen, over_time, rows_of, values_of
+from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
 from testctl_influx.grafana.model import Board, Panel, Row
 
 _RUN = ("plan::tag", "run::tag")
@@ -22,71 +22,37 @@ _TO_POINT = {
 
 def _rows() -> list[Row]:
     plan = chosen("plan")
-    total = f'SELECT count("points") AS "runs" FROM "runs" WHERE {plan} AND $timeFilter'
-    sums = ", ".join(f'sum("{verdict}") AS "{verdict}"' for verdict in VERDICTS)
-    whole = {"reduceOptions": {"calcs": ["lastNotNull"], "values": False}, "colorMode": "value"}
+    bad = f"\"verdict\" != 'pass' AND {plan}"
+    sums = [f'sum("{verdict}") AS "{verdict}"' for verdict in VERDICTS]
     bars = {"custom": {"drawStyle": "bars", "stacking": {"mode": "normal"}, "fillOpacity": 80}}
+    newest = [*_RUN, "points", *VERDICTS, "wall_s", "digest", "commit"]
+    expectations = [*_RUN, "expectation::tag", "verdict::tag", "detail"]
+    points = [*_RUN, "point::tag", "cc::tag", "verdict::tag", "reason"]
     return [
         Row(
             "Runs",
             [
-                Panel("runs", [total], "stat", width=4, height=6, options=whole),
-                Panel(
-                    "points by verdict",
-                    [f'SELECT {sums} FROM "runs" WHERE {plan} AND $timeFilter'],
-                    "stat",
-                    width=20,
-                    height=6,
-                    options=whole,
-                ),
-                Panel(
-                    "points by verdict, at each run",
-                    [over_time([f'sum("{verdict}") AS "{verdict}"' for verdict in VERDICTS], "runs", plan)],
-                    width=24,
-                    defaults=bars,
-                ),
-                Panel(
-                    "the newest runs",
-                    [rows_of([*_RUN, "points", *VERDICTS, "wall_s", "digest", "commit"], "runs", plan)],
-                    "table",
-                    width=24,
-                    height=9,
-                ),
+                _total("runs", ['count("points") AS "runs"'], 4),
+                _total("points by verdict", sums, 20),
+                Panel("points by verdict, at each run", over_time(sums, "runs", plan), width=24, defaults=bars),
+                table("the newest runs", newest, "runs", plan),
             ],
         ),
         Row(
             "Points and expectations that did not pass",
             [
-                Panel(
-                    "expectations",
-                    [
-                        rows_of(
-                            [*_RUN, "expectation::tag", "verdict::tag", "detail"],
-                            "expectations",
-                            f"\"verdict\" != 'pass' AND {plan}",
-                        )
-                    ],
-                    "table",
-                    width=24,
-                    height=9,
-                ),
-                Panel(
-                    "points",
-                    [
-                        rows_of(
-                            [*_RUN, "point::tag", "cc::tag", "verdict::tag", "reason"],
-                            "points",
-                            f"\"verdict\" != 'pass' AND {plan}",
-                        )
-                    ],
-                    "table",
-                    width=24,
-                    height=9,
-                    defaults=_TO_POINT,
-                ),
+                table("expectations", expectations, "expectations", bad),
+                table("points", points, "points", bad, defaults=_TO_POINT),
             ],
         ),
     ]
+
+
+def _total(title: str, values: list[str], width: int) -> Panel:
+    """Values over all chosen runs, as numbers."""
+    query = f'SELECT {", ".join(values)} FROM "runs" WHERE {chosen("plan")} AND $timeFilter'
+    look = {"reduceOptions": {"calcs": ["lastNotNull"], "values": False}, "colorMode": "value"}
+    return Panel(title, query, "stat", width=width, height=6, options=look)
 
 
 BOARD = Board(

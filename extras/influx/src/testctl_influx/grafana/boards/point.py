@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.metrics import metrics
 
-from testctl_influx.grafana.influxql import chosen, over_time, rows_of, values_of
+from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
 from testctl_influx.grafana.metrics import metric_table
 from testctl_influx.grafana.model import Annotation, Board, Panel, Row
 
@@ -17,16 +17,14 @@ def _series(title: str, name: str, values: dict[str, str], unit: str, *more: str
     """Values of a series, {field: function over the bins of a step}, a line for each point, flow and tag `more`."""
     picked = [f'{function}("{field}") AS "{field}"' for field, function in values.items()]
     query = over_time(picked, f"series_{name}", f"{_WHERE} AND {chosen('bin')}", [*_LINES, *more])
-    return Panel(title, [query], unit=unit, width=12, height=8, interval="${bin:raw}")
+    return Panel(title, query, unit=unit, width=12, height=8, interval="${bin:raw}")
 
 
 def _rows() -> list[Row]:
-    stalls = rows_of(["point::tag", "flow::tag", "cause::tag", "ended_by::tag", "length_ms", "proof"], "stalls", _WHERE)
-    asked = rows_of(
-        ["point::tag", "verdict::tag", "reason", "tuples", "digest"], "points", chosen("plan", "run", "point")
-    )
+    asked = ["point::tag", "verdict::tag", "reason", "tuples", "digest"]
+    stalls = ["point::tag", "flow::tag", "cause::tag", "ended_by::tag", "length_ms", "proof"]
     return [
-        Row("Tuples", [Panel("points", [asked], "table", width=24, height=5)]),
+        Row("Tuples", [table("points", asked, "points", chosen("plan", "run", "point"), height=5)]),
         Row(
             "Over time (zoom in to the run's first seconds)",
             [
@@ -35,7 +33,7 @@ def _rows() -> list[Row]:
                 _series("round trips", "rtt", {"rtt_us": "mean", "rtt_us_max": "max"}, "µs"),
                 _series("one-way latency", "latency", {"latency_us": "mean", "latency_us_max": "max"}, "µs"),
                 _series("queues", "queue", {"bytes": "max"}, "B", "place"),
-                Panel("stalls", [stalls], "table", width=12, height=8),
+                table("stalls", stalls, "stalls", _WHERE, width=12, height=8),
             ],
         ),
         Row("Metrics", [metric_table(metric.spec) for metric in metrics().values()], closed=True),
