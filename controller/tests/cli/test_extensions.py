@@ -99,6 +99,8 @@ def test_the_controllers_commands_import_no_other_distribution(path: Path) -> No
         ("made_up:greet", "def greet(:", "SyntaxError: "),
         ("made_up:greet", "", "AttributeError: "),
         ("made_up:greet", "raise SystemError('two\\nlines')", "SystemError: two lines"),
+        ("made_up:greet", "raise SystemExit(5)", "SystemExit: 5"),
+        ("made_up:greet", "def greet(who: 'nobody'): ...", "NameError: name 'nobody' is not defined"),
         ("nowhere:greet", "", "ModuleNotFoundError: No module named 'nowhere'"),
         ("made_up:number", COMMANDS, "want a function or a typer.Typer; got int"),
     ],

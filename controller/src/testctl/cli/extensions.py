@@ -43,8 +43,10 @@ class Commands(TyperGroup):
             self._extend()
         if cmd_name not in self.commands and cmd_name in KNOWN:
             name, place = KNOWN[cmd_name]
-            raise PlanError(f"testctl {cmd_name}: the distribution {name} has this command, and it is not installed "
-                            f"(make setup installs {place})")  # fmt: skip
+            raise PlanError(
+                f"testctl {cmd_name}: the distribution {name} has this command, and it is not installed "
+                f"(make setup installs {place})"
+            )
         return super().get_command(ctx, cmd_name)
 
     def _extend(self) -> None:
@@ -53,7 +55,7 @@ class Commands(TyperGroup):
 
 def _offered() -> Iterator[tuple[str, Any]]:
     """(word, command) of all installed distributions; a command that can't be used gives the reason when it is run."""
-    from importlib.metadata import entry_points  # takes as long as ten of our modules
+    from importlib.metadata import entry_points  # which nothing else of the command line imports
 
     entries = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution(entry)))
     for word, offers in groupby(entries, key=lambda entry: entry.name):
@@ -69,19 +71,19 @@ def _command(word: str, offers: list[EntryPoint]) -> Any:
     if len(offers) > 1:
         raise TestbedError(f"testctl {word}: want this command of one distribution; got it of {names}")
     where = f"testctl {word}: {offers[0].value} of the distribution {names}"
+    app = typer.Typer(add_completion=False)
     try:
         value = offers[0].load()
-    except Exception as error:
+        if isinstance(value, typer.Typer):
+            app.add_typer(value, name=word)
+        elif callable(value):
+            app.command(word)(value)
+        else:
+            raise TypeError(f"want a function or a typer.Typer; got {type(value).__name__}")
+        return get_group(app).commands[word]
+    except (Exception, SystemExit) as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise TestbedError(f"{where} can't be imported: {why}") from error
-    app = typer.Typer(add_completion=False)
-    if isinstance(value, typer.Typer):
-        app.add_typer(value, name=word)
-    elif callable(value):
-        app.command(word)(value)
-    else:
-        raise TestbedError(f"{where}: want a function or a typer.Typer; got {type(value).__name__}")
-    return get_group(app).commands[word]
+        raise TestbedError(f"{where} can't be used: {why}") from error
 
 
 def _broken(word: str, error: TestbedError) -> Any:

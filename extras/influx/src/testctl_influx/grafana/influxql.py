@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 from testctl_influx.grafana.model import Json, Panel, Variable
 
+_MOST_ROWS = 500
+
 
 def chosen(*names: str) -> str:
     """A condition: each of these tags has a value of the variable of the same name."""
@@ -24,12 +26,6 @@ def over_time(values: Iterable[str], measurement: str, where: str, by: Iterable[
     )
 
 
-def rows_of(columns: Iterable[str], measurement: str, where: str, most: int = 500) -> str:
-    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
-    picked = ", ".join('"{}"{}'.format(*_split(column)) for column in columns)
-    return f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {most}'
-
-
 def table(
     title: str,
     columns: Iterable[str],
@@ -41,8 +37,9 @@ def table(
     help: str = "",
     defaults: Json | None = None,
 ) -> Panel:
-    """The newest records as a table."""
-    query = rows_of(columns, measurement, where)
+    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
+    picked = ", ".join('"{}"{}{}'.format(*column.partition("::")) for column in columns)
+    query = f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {_MOST_ROWS}'
     return Panel(title, query, "table", help=help, width=width, height=height, defaults=defaults or {})
 
 
@@ -50,8 +47,3 @@ def values_of(tag: str, measurement: str, label: str, *before: str, every: bool 
     """A variable: the values of a tag, given the choices `before` it."""
     where = f" WHERE {chosen(*before)}" if before else ""
     return Variable(tag, label, f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}', every=every)
-
-
-def _split(column: str) -> tuple[str, str]:
-    name, mark, kind = column.partition("::")
-    return name, mark + kind
