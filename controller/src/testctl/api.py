@@ -140,8 +140,10 @@ class Point:
         """One row a silence, with its cause."""
         return self._table("stalls", columns, to_arrow)
 
-    def series(self, flow: str, metric: str, bin: str = "10ms", *, to_arrow: bool = False) -> Any:
+    def series(self, flow: str | None, metric: str, bin: str = "10ms", *, to_arrow: bool = False) -> Any:
         """A metric of a flow over time, `time_ns` from the traffic's begin, in bins such as "1ms"; as `testctl series`.
+
+        flow: None for the only one there is
 
         Raises PlanError, naming the flows or metrics there are.
         """
@@ -149,8 +151,10 @@ class Point:
 
         from testctl.curves import curves, series
 
+        if flow is None and len(self.flows) == 1:
+            flow = self.flows[0]
         if flow not in self.flows:
-            raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {flow!r}")
+            raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {flow or 'none'!r}")
         if metric not in curves():
             raise PlanError(f"point {self.id}: want a series of {', '.join(curves())}; got {metric!r}")
         try:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.runs import AsJson, KernelName, PlanFile, Sets, Without, load
 
@@ -25,7 +26,12 @@ def aa(
     repeat: Annotated[int, typer.Option("--repeat", min=2, max=1000, help="rounds of each")] = 5,
     point: Annotated[str, typer.Option("--point", metavar="ID", help="which point (default: the first)")] = "",
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="a primary metric (default: throughput and the expected ones)")
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            help="a primary metric (default: throughput and the expected ones)",
+            autocompletion=complete.metrics,
+        ),
     ] = None,
     factor: Annotated[float, typer.Option("--factor", min=1.0, help="how much more than alone it may spread")] = 2.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="of the bootstrap samples")] = 1,
@@ -70,4 +76,4 @@ def _print(measured: dict[str, Any], place: Path) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(aa)
+    app.command(rich_help_panel=panels.RUN)(aa)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from testctl.cli import complete, panels
 from testctl.cli.shows import AsJson, Junit, Markdown, Sarif
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="the run to compare with")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="the run that may have changed")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="the run to compare with", autocompletion=complete.runs)],
+    second: Annotated[
+        Path, typer.Argument(metavar="B", help="the run that may have changed", autocompletion=complete.runs)
+    ],
     least: Annotated[
         float, typer.Option("--least", min=0.0, metavar="PERCENT", help="pass over metrics that moved by no more")
     ] = 0.0,
@@ -33,7 +36,11 @@ def compare(
     more_b: Annotated[list[Path] | None, typer.Option("--more-b", metavar="RUN", help="another run like B")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="by statistics: compare this one (default: all that prefer a direction)"),
+        typer.Option(
+            "--metric",
+            help="by statistics: compare this one (default: all that prefer a direction)",
+            autocompletion=complete.metrics,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="of the permutations")] = 1,
     strict: Annotated[bool, typer.Option("--strict", help="exit 1 when anything differs, better or not")] = False,
@@ -87,4 +94,4 @@ def _print(found: Comparison | Statistical, everything: bool, as_json: bool) -> 
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(compare)
+    app.command(rich_help_panel=panels.COMPARE)(compare)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from testctl.cli import complete, panels
 from testctl.cli.shows import AsJson
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 def history(
     plan: Annotated[str, typer.Option("--plan", metavar="NAME", help="whose runs (default: the newest run's)")] = "",
     metric: Annotated[
-        str, typer.Option("--metric", help="this one, steady or not (default: what changed and prefers a direction)")
+        str,
+        typer.Option(
+            "--metric",
+            help="this one, steady or not (default: what changed and prefers a direction)",
+            autocompletion=complete.metrics,
+        ),
     ] = "",
     flow: Annotated[str, typer.Option("--flow", help="of this flow alone")] = "",
     runs: Annotated[int, typer.Option("--runs", min=2, metavar="N", help="points that so many runs measured")] = 3,
@@ -98,4 +104,4 @@ def _print_trend(one: Trend, console: Console) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(history)
+    app.command(rich_help_panel=panels.COMPARE)(history)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl params, metrics, schema, doctor."""
+"""testctl doctor."""
 
 from __future__ import annotations
 
@@ -8,52 +8,10 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+
+from testctl.cli import panels
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-
-
-def params(as_json: AsJson = False) -> None:
-    """List every parameter that a plan can set."""
-    from testctl_agent.params import registry
-
-    rows = [
-        {"kind": kind, "name": name, "want": spec.type.want, "help": spec.help, "scope": spec.scope,
-         "default": spec.default, "testbeds": sorted(spec.testbeds)}
-        for kind, specs in registry.specs().items()
-        for name, spec in specs.items()
-        if not spec.internal
-    ]  # fmt: skip
-    if as_json:
-        print(json.dumps(rows, indent=1, default=str))
-        return
-    table = Table("entity", "parameter", "value", "what it is", box=None)
-    for row in rows:
-        table.add_row(str(row["kind"]), str(row["name"]), str(row["want"]), str(row["help"]))
-    Console().print(table)
-
-
-def metrics(as_json: AsJson = False) -> None:
-    """List every metric that a plan can expect something of."""
-    from testctl.metrics import metric_names
-
-    known = metric_names()
-    if as_json:
-        print(json.dumps({n: {"unit": m.unit, "help": m.help, "better": m.better} for n, m in known.items()}, indent=1))
-        return
-    table = Table("metric", "unit", "better", "what it is", box=None)
-    for name, info in known.items():
-        table.add_row(name, info.unit, info.better, info.help)
-    Console().print(table)
-
-
-def schema() -> None:
-    """Print the JSON Schema of a plan, for editors."""
-    from testctl.metrics import metric_names
-    from testctl.plan import schema as make
-
-    print(json.dumps(make(metrics=metric_names()), indent=1))
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -74,5 +32,4 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (params, metrics, schema, doctor):
-        app.command()(command)
+    app.command(rich_help_panel=panels.SET_UP)(doctor)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from testctl.cli import panels
+
 
 def keys(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="where they lie; made when missing")],
@@ -28,4 +30,4 @@ def keys(
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(keys)
+    app.command(rich_help_panel=panels.SET_UP)(keys)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl lab build, testctl lab shell."""
+"""testctl lab: build, list, rm, shell."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from testctl.cli import complete
 
 if TYPE_CHECKING:
     from testctl.lab.kernel import Kernel
@@ -70,6 +73,57 @@ def _served(file: Path) -> dict[str, Kernel | None]:
     return found
 
 
+@app.command("list")
+def list_(as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False) -> None:
+    """The built kernels: version, size, where each lies, and which of them a plan gets."""
+    from rich.table import Table
+
+    from testctl.lab.stored import stored
+    from testctl.report.terminal import plain_console
+    from testctl.testbeds.point_spec import DEFAULT_KERNEL
+
+    found = stored()
+    if as_json:
+        print(json.dumps([one.to_json() | {"default": one.used and one.name == DEFAULT_KERNEL} for one in found]))
+        return
+    if not found:
+        print("no kernel is built; build one with: testctl lab build")
+        return
+    table = Table("kernel", "version", "size", "used", "where", box=None)
+    for one in found:
+        used = "by default" if one.name == DEFAULT_KERNEL else f"kernel: {one.name}"
+        source = "" if not one.own_tree else ", own tree"
+        used = (used if one.used else "no") + source
+        table.add_row(one.name, one.release, f"{one.size / 1e6:.1f} MB", used, str(one.path))
+    plain_console(Console()).print(table)
+    print("config of each: the file `config` there; remove one with: testctl lab rm NAME")
+
+
+@app.command()
+def rm(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]…", help="a kernel's name, or that of its directory", autocompletion=complete.kernels
+        ),
+    ] = None,
+    unused: Annotated[bool, typer.Option("--unused", help="those that no plan of this checkout gets")] = False,
+) -> None:
+    """Remove built kernels; `testctl lab build` makes them again."""
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.lab.stored import chosen, remove
+
+    if not words and not unused:
+        raise PlanError("lab rm: want the NAME of a kernel, see testctl lab list, or --unused")
+    found = chosen(words or [], unused)
+    for kernel in found:
+        remove(kernel)
+        print(f"removed {kernel.path} ({kernel.size / 1e6:.1f} MB)")
+    if not found:
+        print("nothing to remove: every kernel is used")
+
+
 class _progress:
     """A bar on a terminal, a line every tenth elsewhere."""
 
@@ -98,8 +152,10 @@ class _progress:
 
 @app.command()
 def shell(
-    topology: Annotated[str, typer.Argument(help="a file of lab/topologies, such as pair")] = "pair",
-    kernel: Annotated[str, typer.Option("--kernel", metavar="NAME")] = "6.12",
+    topology: Annotated[
+        str, typer.Argument(help="a file of lab/topologies, such as pair", autocompletion=complete.topologies)
+    ] = "pair",
+    kernel: Annotated[str, typer.Option("--kernel", metavar="NAME", autocompletion=complete.kernels)] = "6.12",
     writable: Annotated[
         Path | None,
         typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),

@@ -21,7 +21,9 @@ from testctl.cli import (
     info,
     keys,
     labs,
+    new,
     nightly,
+    panels,
     papers,
     racks,
     replay,
@@ -29,6 +31,7 @@ from testctl.cli import (
     serve,
     shows,
     shrink,
+    vocabulary,
 )
 from testctl.cli.extensions import Commands
 
@@ -43,7 +46,6 @@ app = typer.Typer(
     cls=Commands,
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -58,10 +60,12 @@ def _options(
     """What stands before the command."""
 
 
-for module in (runs, nightly, aa, papers, shows, compare, history, shrink, replay, serve, racks, keys, info):
+for module in (new, runs, vocabulary, nightly, aa, papers, shows, serve):
     module.add_to(app)
-app.add_typer(labs.app, name="lab")
-app.add_typer(ccs.app, name="cc")
+for module in (compare, history, shrink, replay, racks, keys, info):
+    module.add_to(app)
+app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
+app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 
 
 def main() -> None:

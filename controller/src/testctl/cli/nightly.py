@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
+from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.runs import AsJson, load
 
@@ -30,7 +31,10 @@ GAPS_SHOWN = 6
 
 
 def nightly(
-    file: Annotated[Path | None, typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})", autocompletion=complete.plans),
+    ] = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor)")
@@ -162,4 +166,4 @@ def _print_coverage(now: Run, console: Console) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(nightly)
+    app.command(rich_help_panel=panels.RUN)(nightly)

@@ -11,11 +11,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 
 
 def papers(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[PLAN]...", help="plans; none: plans/paper/")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PLAN]...", help="plans; none: plans/paper/", autocompletion=complete.plans),
+    ] = None,
     kernel: Annotated[
         str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")
     ] = None,
@@ -61,4 +65,4 @@ def papers(
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(papers)
+    app.command(rich_help_panel=panels.RUN)(papers)

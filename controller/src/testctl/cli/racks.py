@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from testctl.cli import panels
+
 
 def restore(
     testbed: Annotated[Path, typer.Option("--testbed", metavar="INVENTORY", help="the rack's Ansible inventory")],
@@ -21,4 +23,4 @@ def restore(
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(restore)
+    app.command(rich_help_panel=panels.SET_UP)(restore)

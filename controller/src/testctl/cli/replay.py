@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
     from testctl.replay.command import Replay
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")],
-    point: Annotated[str, typer.Argument(metavar="POINT", help="the point's id, or how it starts")],
+    run: RunDir,
+    point: PointId,
     packets: Annotated[
         Literal["headers", "full"], typer.Option("--packets", help="full: capture whole packets at every host")
     ] = "headers",
@@ -100,4 +102,4 @@ def _json(done: Replay, attached: list[str]) -> dict[str, Any]:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(replay)
+    app.command(rich_help_panel=panels.COMPARE)(replay)

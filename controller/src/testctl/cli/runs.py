@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError, TestbedError
 
+from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, load_plan
@@ -24,23 +25,41 @@ if TYPE_CHECKING:
     from testctl.execution.pool import Pool
     from testctl.results import Run
 
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file", autocompletion=complete.plans)]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="ENTITY.PARAM=VALUE",
+        autocompletion=complete.settings,
         help="replace or add a tuple; commas part the values of a sweep, a value that has one wants quotes: "
         "--set 'switch.fate=\"drop data 1-4 of bulk, first\"'",
     ),
 ]
-KernelName = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")]
+KernelName = Annotated[
+    str | None,
+    typer.Option("--kernel", metavar="NAME", help="run every point on this kernel", autocompletion=complete.kernels),
+]
 Without = Annotated[
-    list[str] | None, typer.Option("--without", metavar="ENTITY.PARAM", help="leave a tuple out; the report says so")
+    list[str] | None,
+    typer.Option(
+        "--without",
+        metavar="ENTITY.PARAM",
+        help="leave a tuple out; the report says so",
+        autocompletion=complete.tuples,
+    ),
 ]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Bed = Annotated[str, typer.Option("--testbed", metavar="lab|netns|INVENTORY", help="where the points run")]
+Bed = Annotated[
+    str,
+    typer.Option(
+        "--testbed",
+        metavar="lab|netns|INVENTORY",
+        help="where the points run",
+        autocompletion=complete.testbeds,
+    ),
+]
 
 
 def load(
@@ -182,5 +201,5 @@ def _cluster(address: str, insecure: bool) -> Pool:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(plan)
-    app.command()(run)
+    app.command(rich_help_panel=panels.WRITE)(plan)
+    app.command(rich_help_panel=panels.RUN)(run)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from testctl.cli import panels
+
 
 def serve(
     results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
@@ -30,4 +32,4 @@ def serve(
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(serve)
+    app.command(rich_help_panel=panels.LOOK)(serve)

@@ -12,10 +12,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
-"""The names of the curves, without the time that their import takes."""
+from testctl.cli import complete, panels
 
-RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")]
+RunDir = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="a run's directory, such as results/latest", autocompletion=complete.runs),
+]
+PointId = Annotated[
+    str,
+    typer.Argument(metavar="POINT", help="the point's id, or how it starts", autocompletion=complete.points),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="write verdicts as JUnit XML")]
 Sarif = Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="write verdicts as SARIF 2.1.0")]
@@ -50,9 +56,15 @@ def show(
 
 def series(
     run: RunDir,
-    point: Annotated[str, typer.Argument(help="the point's id, or how it starts")],
-    flow: Annotated[str, typer.Option("--flow", help="the flow's name")],
-    metric: Annotated[str, typer.Option("--metric", help=f"a curve: {', '.join(CURVES)}")] = "throughput",
+    point: PointId,
+    flow: Annotated[
+        str | None,
+        typer.Option("--flow", help="the flow's name; not needed of one alone", autocompletion=complete.flows),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option("--metric", help=f"a curve: {', '.join(complete.CURVES)}", autocompletion=complete.curves),
+    ] = "throughput",
     bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
 ) -> None:
@@ -84,4 +96,4 @@ def report(run: RunDir) -> None:
 
 def add_to(app: typer.Typer) -> None:
     for command in (show, series, report):
-        app.command()(command)
+        app.command(rich_help_panel=panels.LOOK)(command)

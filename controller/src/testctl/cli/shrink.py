@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
     from testctl.shrink.trials import Trial
 
 
 def shrink(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="a run's directory, such as results/latest")],
-    point: Annotated[str, typer.Argument(metavar="POINT", help="the point's id, or how it starts")],
+    run: RunDir,
+    point: PointId,
     expectation: Annotated[
         str,
         typer.Option("--expectation", metavar="N", help="number or name in the plan; default: the first that fails"),
@@ -79,4 +81,4 @@ class _Lines:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(shrink)
+    app.command(rich_help_panel=panels.COMPARE)(shrink)

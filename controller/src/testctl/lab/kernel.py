@@ -69,7 +69,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     """
     inputs = Inputs.of(source)
     kernel = locate(source.name, inputs)
-    with _lock(kernel.directory.with_name(f"{kernel.directory.name}.lock")):
+    with lock(kernel.directory.with_name(f"{kernel.directory.name}.lock")):
         if kernel.built:
             return kernel
         _check_space(kernel.directory.parent)
@@ -89,7 +89,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """Lock: one build of a kernel at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:

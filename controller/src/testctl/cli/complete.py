@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the shell offers after TAB: plans, runs, points and names.  What can't be read is not offered."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+MOST = 300
+"""Words offered at once."""
+DEPTH = 3
+"""Directories below the one that the word names."""
+CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
+"""The names of the curves, without the time that their import takes."""
+
+Offer = Callable[..., list[str]]
+
+
+def _safe(offer: Callable[..., Iterable[str]]) -> Offer:
+    """Only words that begin as the incomplete one, and none at all after an error: the shell shows no traceback."""
+
+    @functools.wraps(offer)
+    def safe(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: list[str] = []
+        with suppress(Exception):
+            for word in offer(ctx, incomplete):
+                if word.startswith(incomplete):
+                    found.append(word)
+                if len(found) == MOST:
+                    break
+        return sorted(found)
+
+    return safe
+
+
+def _below(incomplete: str, is_leaf: Callable[[Path], bool]) -> Iterator[str]:
+    """Paths, whole and not by directories, that begin so and are what is looked for."""
+    parent, _, start = incomplete.rpartition("/")
+    prefix = f"{parent}/" if "/" in incomplete else ""
+    yield from _walk(Path(prefix or "."), prefix, start, is_leaf, DEPTH)
+
+
+def _walk(directory: Path, prefix: str, start: str, is_leaf: Callable[[Path], bool], depth: int) -> Iterator[str]:
+    with suppress(OSError):
+        for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
+            if not entry.name.startswith(start) or (entry.name.startswith(".") and not start):
+                continue
+            path, name = Path(entry.path), f"{prefix}{entry.name}"
+            if is_leaf(path):
+                yield name
+            elif depth and entry.is_dir(follow_symlinks=False):
+                yield from _walk(path, f"{name}/", "", is_leaf, depth - 1)
+
+
+@_safe
+def plans(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """Files that have the keys of a plan."""
+    yield from _below(incomplete, lambda path: path.suffix in (".yaml", ".yml") and _is_plan(path))
+
+
+def _is_plan(path: Path) -> bool:
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        return any(line.startswith("topology:") for line in file.read(256 * 1024).splitlines())
+    return False
+
+
+@_safe
+def runs(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """Directories of runs."""
+    yield from _below(incomplete, lambda path: (path / "points").is_dir())
+
+
+@_safe
+def points(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The ids of the points of the run that the command names."""
+    run = Path(str(ctx.params["run"]))
+    yield from (path.name for path in (run / "points").iterdir() if not path.name.startswith("."))
+
+
+@_safe
+def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The flows of the point that the command names."""
+    from testctl.results.reader import read_json
+
+    directory = Path(str(ctx.params["run"])) / "points"
+    point = next(path for path in directory.iterdir() if path.name.startswith(str(ctx.params["point"])))
+    yield from (str(flow["name"]) for flow in read_json(point / "point.json")["flows"])
+
+
+@_safe
+def curves(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    yield from CURVES
+
+
+@_safe
+def metrics(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    from testctl.metrics import metric_names
+
+    yield from metric_names()
+
+
+@_safe
+def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """Kinds of entities and parameters."""
+    from testctl_agent.params import registry
+
+    from testctl.plan.registry import Parameters
+
+    known = Parameters(registry)
+    yield from dict.fromkeys(word for kind in known.specs for word in (kind, *known.words(kind)))
+
+
+@_safe
+def topologies(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    from testctl.plan.topology import topology_names
+
+    yield from topology_names()
+
+
+@_safe
+def kernels(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """The built ones."""
+    from testctl.lab.built import names
+
+    yield from names()
+
+
+@_safe
+def testbeds(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """lab, netns and the racks of inventory/."""
+    yield from ("lab", "netns")
+    yield from (str(path) for path in Path("inventory").glob("*") if not path.name.startswith("."))
+
+
+@_safe
+def settings(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """ENTITY.PARAM= of the tuples of the plan that the command names."""
+    yield from (f"{key}=" for key in _keys(ctx))
+
+
+@_safe
+def tuples(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """ENTITY.PARAM of the tuples of the plan that the command names."""
+    yield from _keys(ctx)
+
+
+def _keys(ctx: typer.Context) -> list[str]:
+    from testctl.plan import load_plan
+
+    return [assignment.key for assignment in load_plan(Path(str(ctx.params["file"]))).assignments]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds names by a word of the user: the whole name, a part of it, or one that is spelt almost like it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan.diagnostics import show
+
+CUTOFF = 0.6
+MOST = 5
+"""Names that an error suggests."""
+
+
+def find(word: str, texts: Mapping[str, str], what: str) -> list[str]:
+    """The names that a word means: the name itself, else all with the word in the name, else all with it in the text.
+
+    texts  name -> what it is
+    what   for the error, such as "metric"
+
+    Raises PlanError with the names that are spelt almost like it.
+    """
+    low = word.strip().lower()
+    if low in texts:
+        return [low]
+    found = [name for name in texts if low in name]
+    found = found or [name for name, text in texts.items() if low in text.lower()]
+    if low and found:
+        return found
+    raise PlanError(f"no {what} {show(word)}{near(low, texts)}")
+
+
+def near(word: str, known: Collection[str]) -> str:
+    """ "; did you mean A or B?", or the names there are when they are few, or nothing."""
+    found = difflib.get_close_matches(word[:60], sorted(known), n=MOST, cutoff=CUTOFF)
+    if found:
+        return f"; did you mean {' or '.join(found)}?"
+    return f"; there are {', '.join(known)}" if len(known) <= 2 * MOST else ""

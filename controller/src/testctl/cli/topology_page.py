@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `testctl topologies` says of topologies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.cli.search import near
+from testctl.core.topology import Topology
+from testctl.plan import topology_dir, topology_names
+from testctl.plan.diagnostics import show
+from testctl.plan.topology_file import TopologyFile, read_topology
+
+
+def listed() -> list[dict[str, Any]]:
+    """The lab's topologies: name, about, and what parameters each takes."""
+    files = [read_topology(topology_dir() / f"{name}.yaml") for name in topology_names()]
+    return [{"name": file.name, "about": file.about, "takes": _takes(file)} for file in files]
+
+
+def _takes(file: TopologyFile) -> str:
+    return ", ".join(f"{p.name}={p.default} ({p.least} to {p.most})" for p in file.parameters)
+
+
+def topology_of(name: str, sets: Sequence[str]) -> tuple[TopologyFile, Topology]:
+    """The file and what it makes of these PARAM=N words.  Raises PlanError."""
+    if "/" in name or name.endswith(".yaml"):
+        file = read_topology(Path(name))
+    elif name in topology_names():
+        file = read_topology(topology_dir() / f"{name}.yaml")
+    else:
+        raise PlanError(f"no topology {show(name)}{near(name, topology_names())}; your own: ./NAME.yaml")
+    return file, file.resolve(dict(_value(file, word) for word in sets))
+
+
+def _value(file: TopologyFile, word: str) -> tuple[str, int]:
+    name, equals, text = word.partition("=")
+    parameter = next((p for p in file.parameters if p.name == name), None)
+    if parameter is None or not equals:
+        known = ", ".join(f"{p.name}=N" for p in file.parameters) or "none, it has no parameters"
+        raise PlanError(f"--set {show(word)}: want a parameter of {file.name}: {known}")
+    if not text.isascii() or not text.isdigit() or not parameter.least <= int(text[:9]) <= parameter.most:
+        raise PlanError(f"--set {show(word)}: want a whole number from {parameter.least} to {parameter.most}")
+    return name, int(text)
+
+
+def page(file: TopologyFile, topology: Topology) -> str:
+    """A topology with a drawing: its switches and what is linked to each."""
+    lines = [f"{topology.name}: {file.about}" if file.about else topology.name]
+    if file.parameters:
+        given = ", ".join(f"{name}={n}" for name, n in topology.parameters.items())
+        lines += [f"  takes     {_takes(file)}", f"  here      {given}"]
+    lines += ["", *(f"  {line}" for line in drawing(topology)), ""]
+    lines += [f"  hosts     {', '.join(f'{host} {address}' for host, address in topology.hosts.items())}"]
+    lines += [f"  switch    {switch}, ports {', '.join(topology.ports(switch))}" for switch in topology.switches]
+    lines += [f"  group     {name}: {', '.join(members)}" for name, members in topology.groups.items()]
+    hosts = list(topology.hosts)
+    lines += ["", f"  topology: {_as_written(file, topology)}", f"  flows: {{bulk: {hosts[0]} -> {hosts[-1]}}}"]
+    return "\n".join(lines) + "\n"
+
+
+def _as_written(file: TopologyFile, topology: Topology) -> str:
+    changed = {p.name: n for p in file.parameters if (n := topology.parameters[p.name]) != p.default}
+    inner = ", ".join(f"{name}: {n}" for name, n in changed.items())
+    return f"{{{topology.name}: {{{inner}}}}}" if inner else topology.name
+
+
+def drawing(topology: Topology) -> list[str]:
+    """The tree of links, from the first switch on."""
+    if not topology.switches:
+        return list(topology.hosts)
+    first = topology.switches[0]
+    return [first, *_below(topology, first, "", {first})]
+
+
+def _below(topology: Topology, name: str, indent: str, seen: set[str]) -> Iterator[str]:
+    others = sorted(
+        (other for other in topology.neighbours[name] if other not in seen), key=lambda one: one in topology.switches
+    )
+    for number, other in enumerate(others, start=1):
+        last = number == len(others)
+        yield f"{indent}{'`-- ' if last else '|-- '}{other}"
+        yield from _below(topology, other, indent + ("    " if last else "|   "), {*seen, other})

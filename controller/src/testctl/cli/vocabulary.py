@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl params, metrics, topologies, schema: what a plan can contain."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from testctl.cli import complete, panels
+
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+
+
+def params(
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ENTITY|NAME]",
+            help="host, switch, port or flow; a parameter's name for its page; or a part of a name",
+            autocompletion=complete.parameters,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a plan can set: of an entity, or one parameter with its values, unit, default and testbeds."""
+    from testctl.cli.parameter_page import page, rows_of
+
+    rows, exact = rows_of(word)
+    if as_json:
+        print(json.dumps([row.to_json() for row in rows], indent=1, default=str))
+        return
+    if exact:
+        print("\n".join(page(row) for row in rows), end="")
+        return
+    table = Table("entity", "parameter", "value", "what it is", box=None)
+    for row in rows:
+        table.add_row(row.kind, row.name, row.spec.type.want, row.spec.help)
+    _console().print(table)
+
+
+def metrics(
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="a metric, or a part of its name", autocompletion=complete.metrics),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a plan can expect something of: unit, what it is measured from, and when it has no value."""
+    from testctl.cli.metric_page import page
+    from testctl.cli.search import find
+    from testctl.metrics import metric_names
+
+    known = metric_names()
+    names = find(word, {name: info.help for name, info in known.items()}, "metric") if word is not None else [*known]
+    if as_json:
+        found = {n: {"unit": known[n].unit, "help": known[n].help, "better": known[n].better, "needs": known[n].needs}
+                 for n in names}  # fmt: skip
+        print(json.dumps(found, indent=1))
+    elif word is not None and len(names) == 1:
+        print(page(names[0]), end="")
+    else:
+        table = Table("metric", "unit", "better", "what it is", box=None)
+        for name in names:
+            table.add_row(name, known[name].unit, known[name].better, known[name].help)
+        _console().print(table)
+
+
+def topologies(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="one of the lab's, or a path such as ./mine.yaml", autocompletion=complete.topologies
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PARAM=N", help="a parameter of it, such as senders=2")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The topologies that a plan can name; of one its hosts, switches, ports and groups, with a drawing."""
+    from testctl.cli.topology_page import listed, page, topology_of
+
+    if name is None:
+        if sets:
+            from testctl_agent.spec.errors import PlanError
+
+            raise PlanError("--set: want the NAME of a topology too")
+        found: Any = listed()
+        if as_json:
+            print(json.dumps(found, indent=1))
+            return
+        table = Table("topology", "parameters", "what it is", box=None)
+        for row in found:
+            table.add_row(row["name"], row["takes"], row["about"])
+        _console().print(table)
+        return
+    file, topology = topology_of(name, sets or [])
+    print(json.dumps(topology.to_json(), indent=1) if as_json else page(file, topology), end="\n" if as_json else "")
+
+
+def schema() -> None:
+    """Print the JSON Schema of a plan, for editors."""
+    from testctl.metrics import metric_names
+    from testctl.plan import schema as make
+
+    print(json.dumps(make(metrics=metric_names()), indent=1))
+
+
+def _console() -> Console:
+    from testctl.report.terminal import plain_console
+
+    return plain_console(Console())
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (params, metrics, topologies, schema):
+        app.command(rich_help_panel=panels.WRITE)(command)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels that lie in the cache: what each is, which of them a plan gets, and removing one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.lab import kernel as kernels
+from testctl.lab.built import built, directory, names
+
+RELEASE, CONFIG = "release", "config"
+_WHOLE = re.compile(r".+-[0-9a-f]{16}")
+"""A directory's name; that of one that is being written or removed has more."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A built kernel in the cache.
+
+    release   of the kernel, such as 6.12.117; "" if it is not known
+    size      bytes of all its files
+    own_tree  whether it was built with --source
+    used      whether a plan that names it, and none of lab/cc, gets this one
+    """
+
+    name: str
+    path: Path
+    release: str
+    size: int
+    own_tree: bool
+    used: bool
+
+    @property
+    def config(self) -> Path:
+        """The configuration it was built with."""
+        return self.path / CONFIG
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "release": self.release, "bytes": self.size, "own_tree": self.own_tree,
+                "used": self.used, "directory": str(self.path), "config": str(self.config)}  # fmt: skip
+
+
+def stored() -> list[Stored]:
+    """Every built kernel, by name, the used one of a name first."""
+    used = {kernel.directory for name in names() if (kernel := built(name))}
+    places = [binary.parent for binary in directory().glob("*-*/linux") if _WHOLE.fullmatch(binary.parent.name)]
+    found = [_stored(path, used) for path in places]
+    return sorted(found, key=lambda one: (one.name, not one.used, one.path))
+
+
+def _stored(path: Path, used: Iterable[Path]) -> Stored:
+    name = path.name.rpartition("-")[0]
+    release = path / RELEASE
+    return Stored(
+        name=name,
+        path=path,
+        release=release.read_text(encoding="utf-8", errors="replace").strip() if release.is_file() else "",
+        size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
+        own_tree=kernels.name_file(name).is_file(),
+        used=path in used,
+    )
+
+
+def chosen(words: Sequence[str], unused: bool) -> list[Stored]:
+    """The kernels that words mean, and the unused ones.
+
+    A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that means none or several.
+    """
+    every = stored()
+    found = [one for one in every if unused and not one.used]
+    for word in words:
+        mine = [one for one in every if word in (one.name, one.path.name)]
+        if len(mine) != 1:
+            known = ", ".join(one.path.name for one in mine or every) or "none"
+            raise PlanError(f"kernel {word!r}: want one of the built kernels; there are {known} (in {directory()})")
+        found += [one for one in mine if one not in found]
+    return found
+
+
+def remove(kernel: Stored) -> None:
+    """Remove a kernel from the cache, and its name if it was built with --source.
+
+    Not while it is built: that is waited for.  A lab that runs keeps its kernel until it ends.
+    """
+    with kernels.lock(kernel.path.with_name(f"{kernel.path.name}.lock")):
+        if kernel.own_tree:
+            kernels.name_file(kernel.name).unlink(missing_ok=True)
+        gone = kernel.path.with_name(f"{kernel.path.name}.removed")
+        shutil.rmtree(gone, ignore_errors=True)
+        kernel.path.rename(gone)
+        shutil.rmtree(gone)
