@@ -99,7 +99,8 @@ RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml"
 OF_RUNS = ("show {}", "report {}", "compare run {}", "compare {} run", "series {} loss --flow bulk", "shrink {} loss",
            "replay {} loss")  # fmt: skip
 FILES = ("none.yaml", "file", "empty", "", "run/summary.json")
-OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}")
+OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}",
+            "topologies ./{}")
 SETS = ("--set x", "--set hosts.cc=", "--set hosts.nonsense=1", "--set =", "--set hosts.cc=[", "--without hosts",
         "--without hosts.mtu", "--kernel ../x", "--kernel ''", "--testbed nowhere", "--testbed ''", "--max-points 1",
         "--set bulk.duration=soon", "--set a.b.c=1", "--set 'hosts.cc=\x1b[31m'")  # fmt: skip
@@ -114,8 +115,31 @@ series run '' --flow bulk
 series run loss --flow bulk --bin 10
 series run loss --flow bulk --bin 0ns
 series run loss --flow bulk --bin=-1ms
-series run loss
 series run loss --flow ''
+params ratee
+params ''
+params mtu x
+metrics jane
+metrics ''
+topologies pear
+topologies ''
+topologies --set n=1
+topologies pair --set n
+topologies pair --set =
+topologies star --set hosts=many
+topologies star --set hosts=²
+topologies star --set hosts=99999999999999999999
+new plan
+new plan.yaml
+new empty
+new none/plan.yaml
+new ''
+new .yaml
+lab list x
+lab rm
+lab rm x
+lab rm ../x
+lab rm ''
 shrink run zz
 shrink run loss --expectation 99
 replay run zz
@@ -173,7 +197,7 @@ def test_what_is_wrong_is_said(call: Call, words: str) -> None:
     refused(call, *shlex.split(words))
 
 
-READ_ONLY = ("plan", "show", "series", "compare", "history", "metrics", "params", "schema")
+READ_ONLY = ("plan", "show", "series", "compare", "history", "metrics", "params", "schema", "topologies")
 PIECES = ("run", "loss", "ack", "plan.yaml", "file", "empty", "damaged", "", "-", "--", "=", "é", "\x1b[31m", "0", "-1",
           "99999999999", "x" * 300, "bulk", "throughput", "hosts.cc=reno", "hosts.cc", "*", "[", "{}", "null",
           "1ms", "%s", "{0}")  # fmt: skip

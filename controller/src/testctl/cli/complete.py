@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -69,17 +71,20 @@ def _is_plan(path: Path) -> bool:
     return False
 
 
+def _is_run(path: Path) -> bool:
+    return (path / "points").is_dir()
+
+
 @_safe
 def runs(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Directories of runs."""
-    yield from _below(incomplete, lambda path: (path / "points").is_dir())
+    yield from _below(incomplete, _is_run)
 
 
 @_safe
 def points(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The ids of the points of the run that the command names."""
-    run = Path(str(ctx.params["run"]))
-    yield from (path.name for path in (run / "points").iterdir() if not path.name.startswith("."))
+    yield from (path.name for path in (_run(ctx) / "points").iterdir() if not path.name.startswith("."))
 
 
 @_safe
@@ -87,8 +92,9 @@ def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The flows of the point that the command names."""
     from testctl.results.reader import read_json
 
-    directory = Path(str(ctx.params["run"])) / "points"
-    point = next(path for path in directory.iterdir() if path.name.startswith(str(ctx.params["point"])))
+    words = [word for word in (ctx.params.get("point"), *_line()) if word]
+    found = (path for word in words for path in (_run(ctx) / "points").glob(f"{glob.escape(word)}*"))
+    point = next(found)
     yield from (str(flow["name"]) for flow in read_json(point / "point.json")["flows"])
 
 
@@ -152,4 +158,25 @@ def tuples(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 def _keys(ctx: typer.Context) -> list[str]:
     from testctl.plan import load_plan
 
-    return [assignment.key for assignment in load_plan(Path(str(ctx.params["file"]))).assignments]
+    plan = _named(ctx, "file", Path.is_file)
+    return [assignment.key for assignment in load_plan(plan).assignments]
+
+
+def _run(ctx: typer.Context) -> Path:
+    """The run that the command names."""
+    return _named(ctx, "run", _is_run)
+
+
+def _named(ctx: typer.Context, argument: str, fits: Callable[[Path], bool]) -> Path:
+    """The path that an argument has, else the first word of the line that fits.
+
+    An option without its value, which is just being completed, leaves the arguments unread.  Raises StopIteration.
+    """
+    given = ctx.params.get(argument)
+    return Path(given) if given else next(path for path in map(Path, _line()) if fits(path))
+
+
+def _line() -> list[str]:
+    """The words after the program's name, as bash, and as zsh and fish, hand them over."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return shlex.split(line)[1:]

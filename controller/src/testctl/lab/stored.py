@@ -26,7 +26,7 @@ class Stored:
 
     release   of the kernel, such as 6.12.117; "" if it is not known
     size      bytes of all its files
-    own_tree  whether it was built with --source
+    own_tree  whether it is the one that was built with --source under its name
     used      whether a plan that names it, and none of lab/cc, gets this one
     """
 
@@ -63,15 +63,24 @@ def _stored(path: Path, used: Iterable[Path]) -> Stored:
         path=path,
         release=release.read_text(encoding="utf-8", errors="replace").strip() if release.is_file() else "",
         size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
-        own_tree=kernels.name_file(name).is_file(),
+        own_tree=_registered(name) == path.name,
         used=path in used,
     )
+
+
+def _registered(name: str) -> str:
+    """The directory that a name of --source stands for; "" if there is none."""
+    try:
+        return kernels.name_file(name).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def chosen(words: Sequence[str], unused: bool) -> list[Stored]:
     """The kernels that words mean, and the unused ones.
 
-    A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that means none or several.
+    A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that
+    means none or several.
     """
     every = stored()
     found = [one for one in every if unused and not one.used]
