@@ -99,8 +99,7 @@ RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml"
 OF_RUNS = ("show {}", "report {}", "compare run {}", "compare {} run", "series {} loss --flow bulk", "shrink {} loss",
            "replay {} loss")  # fmt: skip
 FILES = ("none.yaml", "file", "empty", "", "run/summary.json")
-OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}",
-            "topologies ./{}")
+OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}", "topologies ./{}")
 SETS = ("--set x", "--set hosts.cc=", "--set hosts.nonsense=1", "--set =", "--set hosts.cc=[", "--without hosts",
         "--without hosts.mtu", "--kernel ../x", "--kernel ''", "--testbed nowhere", "--testbed ''", "--max-points 1",
         "--set bulk.duration=soon", "--set a.b.c=1", "--set 'hosts.cc=\x1b[31m'")  # fmt: skip

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
+from testctl.cli.last_failed import newest_run, of_failed
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.execution.first_failure import FirstFailure
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
 from testctl.execution.pool import Finished
@@ -24,6 +27,7 @@ from testctl.report import Progress, print_place, print_summary
 from testctl.results import Run, load_run
 from testctl.serve.runs import Runs
 from testctl.testbeds.bed import Bed
+from testctl_agent.spec.errors import PlanError
 
 LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
 
@@ -65,12 +69,16 @@ def plan_of(expect: str) -> Plan:
     return load_plan(PLAN + expect, metrics=metric_names())
 
 
-def go(where: Path, name: str, expect: str, *, resume: bool = False) -> tuple[list[str], Run]:
+def go(
+    where: Path, name: str, expect: str, *, resume: bool = False, fail_fast: bool = False, plan: Plan | None = None
+) -> tuple[list[str], Run]:
     """(the verdicts as the terminal showed them one by one, the run)."""
     out = io.StringIO()
-    plan = plan_of(expect)
+    plan = plan or plan_of(expect)
     progress = Progress(len(plan.points), Console(file=out, width=200))
-    run = run_plan(plan, Recorded(), Options(where, where / name, resume=resume), progress, pool=Here())
+    policy = FirstFailure(plan) if fail_fast else None
+    options = Options(where, where / name, resume=resume)
+    run = run_plan(plan, Recorded(), options, progress, pool=Here(), policy=policy)
     return [re.split(r" \d", line.partition(" … ")[2])[0] for line in out.getvalue().splitlines() if " … " in line], run
 
 
@@ -147,3 +155,58 @@ def test_verdicts_are_there_before_the_report_is_drawn(tmp_path: Path) -> None:
     place = io.StringIO()
     print_place(run, Console(file=place))
     assert place.getvalue() == f"report  {run.path / 'report.html'}\n"
+
+
+def test_no_point_is_begun_after_the_first_failure(tmp_path: Path) -> None:
+    said, run = go(tmp_path, "one", ALONE % "1000gbit", fail_fast=True)
+    plan = plan_of(ALONE % "1000gbit")
+    assert (said, [point.id for point in run.points]) == (["fail"], [plan.points[0].id])
+    assert run.summary["fail_fast"] == {"failed": plan.points[0].id, "not_run": [plan.points[1].id]}
+    out = io.StringIO()
+    print_summary(run, Console(file=out))
+    assert "stopped  1 point was not begun after the first failure; to run the rest, give --resume" in out.getvalue()
+    said, run = go(tmp_path, "two", ALONE % "1000gbit", fail_fast=True, resume=True)
+    assert said == ["fail", "fail"]
+    assert [bool(point.verdict_file.reused_from) for point in run.points] == [True, False]
+    assert run.summary["fail_fast"]["not_run"] == []
+
+
+def test_without_a_failure_every_point_is_begun(tmp_path: Path) -> None:
+    said, run = go(tmp_path, "one", ALONE % "1", fail_fast=True)
+    assert said == ["pass", "pass"]
+    assert run.summary["fail_fast"] == {"failed": "", "not_run": []}
+
+
+def test_the_points_that_failed_in_an_earlier_run(tmp_path: Path) -> None:
+    plan = plan_of(ALONE % "1")
+    _, run = go(tmp_path, "20260101T000000Z-plan", ALONE % "1")
+    assert newest_run(tmp_path, plan.name).path == run.path
+    chosen, words = of_failed(plan, run)
+    assert (chosen.points, words) == ((), "no point of 20260101T000000Z-plan failed: nothing to run")
+    only = "  - {name: many, metric: throughput_bps, min: 1000gbit, when: {hosts.cc: cubic}}\n"
+    _, run = go(tmp_path, "20260102T000000Z-plan", only)
+    assert newest_run(tmp_path, plan.name).path == run.path
+    chosen, words = of_failed(plan_of(only), run)
+    assert [point.id for point in chosen.points] == [plan.points[0].id]
+    assert words == "1 of 2 points failed in 20260102T000000Z-plan"
+    said, again = go(tmp_path, "again", only, plan=chosen)
+    assert (said, len(again.points)) == (["fail"], 1)
+    chosen, words = of_failed(plan_of(only + COMPARED), run)
+    assert (len(chosen.points), len(chosen.expectations)) == (2, 2)
+    assert words.endswith("; 1 more are run because they are compared with these")
+
+
+def test_points_of_an_expectation_of_some_failed_too(tmp_path: Path) -> None:
+    some = "  - {name: many, metric: throughput_bps, min: 1000gbit, quantifier: some}\n"
+    _, run = go(tmp_path, "20260101T000000Z-plan", some)
+    assert [point.verdict for point in run.points] == ["pass", "pass"]
+    assert len(of_failed(plan_of(some), run)[0].points) == 2
+
+
+def test_failed_points_that_the_plan_has_no_more(tmp_path: Path) -> None:
+    _, run = go(tmp_path, "20260101T000000Z-plan", ALONE % "1000gbit")
+    other = load_plan((PLAN + ALONE % "1").replace("1s", "2s"), metrics=metric_names())
+    with pytest.raises(PlanError, match="none of its 2 is one"):
+        of_failed(other, run)
+    with pytest.raises(PlanError, match="--last-failed: want a complete run of none"):
+        newest_run(tmp_path, "none")

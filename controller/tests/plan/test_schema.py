@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from jsonschema import Draft202012Validator
 from testctl.metrics import metric_names
 from testctl.plan import load_plan, schema, topology_dir
 
-PLANS = sorted((topology_dir().parents[1] / "plans").rglob("*.yaml"))
+ROOT = topology_dir().parents[1]
+PLANS = sorted((ROOT / "plans").rglob("*.yaml"))
 PLAN: dict[str, Any] = {
     "about": "x",
     "topology": {"dumbbell": {"senders": 2}},
@@ -125,3 +127,50 @@ def test_flags(validator: Draft202012Validator, where: tuple[str | int, ...], va
 def test_needs_its_fields(validator: Draft202012Validator) -> None:
     for name in ("topology", "flows", "tuples"):
         assert list(validator.iter_errors({k: v for k, v in PLAN.items() if k != name}))
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda p: p.stem)
+def test_every_plan_says_where_its_schema_is(path: Path) -> None:
+    """For editors with a YAML language server; the path begins at the plan."""
+    prefix = "# yaml-language-server: $schema="
+    (line,) = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(prefix)]
+    assert (path.parent / line.removeprefix(prefix)).resolve() == ROOT / "docs" / "reference" / "plan.schema.json"
+
+
+def keys_of(node: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every key that a plan may have, every word for one, and every value of a tuple."""
+    if isinstance(node, list):
+        for number, item in enumerate(node):
+            yield from keys_of(item, f"{where}[{number}]")
+    if not isinstance(node, dict):
+        return
+    for name, field in (node.get("properties") or {}).items():
+        yield f"{where}.{name}", field
+    if isinstance(node.get("additionalProperties"), dict):
+        yield f"{where}.*", node["additionalProperties"]
+    if "const" in node and node["const"] != "full":
+        yield f"{where}={node['const']}", node
+    if "then" in node:
+        yield f"{where}, value of {node['if']['prefixItems'][1]['const']}", node["then"]["prefixItems"][2]
+    for name, inner in node.items():
+        if name not in ("if", "enum", "const", "required"):
+            yield from keys_of(inner, f"{where}.{name}" if name != "properties" else where)
+
+
+def test_every_key_and_parameter_is_described() -> None:
+    found = list(keys_of(schema(metrics=metric_names())))
+    names = {where.rpartition("=")[2] for where, _ in found}
+    assert {"mtu", "cc", "jain", "saturation", "dumbbell", "pair"} <= names
+    assert len(found) > 200
+    lacking = [where for where, field in found if not field.get("description") and not where.endswith("=none")]
+    assert lacking == []
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [("1gbit", True), ("1.5Gbit/s", True), (" 2 mbit", True), ("none", True), (10, True), (["1gbit", "2gbit"], True),
+     ("1GBit", False), ("fast", False), ("1gbit!", False), ("10ms", False)],
+)  # fmt: skip
+def test_units_are_checked(validator: Draft202012Validator, value: object, good: bool) -> None:
+    plan = PLAN | {"tuples": [["left:right", "buffer", "10kB"], ["left:right", "rate", value]]}
+    assert (not list(validator.iter_errors(plan))) is good

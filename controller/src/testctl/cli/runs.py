@@ -120,6 +120,18 @@ def run(
     ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", "-x", help="begin no further point after the first failure")
+    ] = False,
+    last_failed: Annotated[
+        bool, typer.Option("--last-failed", help="only the points that failed in the newest run of this plan")
+    ] = False,
+    failed_in: Annotated[
+        Path | None,
+        typer.Option(
+            "--failed-in", metavar="RUN", help="only the points that failed in this run", autocompletion=complete.runs
+        ),
+    ] = None,
     wall_limit: Annotated[
         float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
     ] = None,
@@ -128,10 +140,15 @@ def run(
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
     chosen = load(file, testbed, sets, kernel, max_points, without)
+    check_kernels(chosen)
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
 
+    if last_failed or failed_in:
+        chosen = _failed(chosen, results, failed_in)
+
     from testctl.cli.exit_code import SKIPPED, exit_code
+    from testctl.execution.first_failure import FirstFailure
     from testctl.execution.options import Options
     from testctl.execution.pool import LocalPool
     from testctl.execution.run import run_plan
@@ -148,7 +165,8 @@ def run(
             report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
             options = Options(results, out, jobs, resume, report_jobs=report_jobs)
             judged = None if as_json else _judged
-            done = run_plan(chosen, bed, options, progress, pool=pool, judged=judged)
+            policy = FirstFailure(chosen) if fail_fast else None
+            done = run_plan(chosen, bed, options, progress, pool=pool, policy=policy, judged=judged)
         except KeyboardInterrupt:
             interrupted(bed)
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
@@ -161,6 +179,19 @@ def run(
         if code == SKIPPED:
             print(_nothing_measured(chosen, done), file=sys.stderr)
         sys.exit(code)
+
+
+def _failed(chosen: Plan, results: Path, run: Path | None) -> Plan:
+    """The plan of the points that failed; ends the command where none did."""
+    from testctl.cli.last_failed import newest_run, of_failed
+    from testctl.results import load_run
+
+    found = load_run(run) if run else newest_run(results, chosen.name)
+    plan, words = of_failed(chosen, found)
+    print(words, file=sys.stderr)
+    if not plan.points:
+        sys.exit(0)
+    return plan
 
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:

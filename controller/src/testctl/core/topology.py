@@ -32,6 +32,7 @@ class Topology:
     switches   names, in order
     links      pairs of names
     groups     name -> members, in order
+    aliases    another name that a plan may use -> the name; no part of what a point is
     """
 
     name: str = ""
@@ -40,6 +41,7 @@ class Topology:
     switches: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def entities(self) -> tuple[str, ...]:

@@ -43,8 +43,11 @@ class AdmissionPolicy(Protocol):
 
     def admits(self, point: Point) -> bool: ...
 
-    def ended(self, point: Point, wall_s: float) -> None:
-        """Called for every finished point, also for one that is reused from an earlier run."""
+    def ended(self, point: Point, wall_s: float, verdict: str) -> None:
+        """Called for every finished point, also for one that is reused from an earlier run.
+
+        verdict: as far as it can be told without the points that are still to be run
+        """
         ...
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
@@ -130,7 +133,7 @@ class _Going:
         shown = layout.UNJUDGED if alone is None else alone.verdict
         self.progress.done(_words(self.plan, point), shown, wall_s, free=wall_s is None)
         if self.policy is not None:
-            self.policy.ended(point, found.wall_s if wall_s is None else wall_s)
+            self.policy.ended(point, found.wall_s if wall_s is None else wall_s, shown)
 
 
 def in_turns(plan: Plan) -> Sequence[Point]:

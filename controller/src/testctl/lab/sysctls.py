@@ -46,12 +46,22 @@ def _wanted(points: Iterable[Point]) -> Iterator[str]:
     """Full names of the sysctls that points set; a device's name is replaced by "default"."""
     for point in points:
         for host in point.topology.hosts:
-            for name in point.settings.get(host, {}):
-                if not SPEC.matches(name):
-                    continue
-                full = f"net.ipv4.{name}" if name in KNOWN else name
-                device = device_of(full.removeprefix("net.ipv4."))
-                yield full.replace(f".{device}.", ".default.") if device else full
+            yield from (full for name in point.settings.get(host, {}) if (full := full_name(name)))
+
+
+def full_name(name: str) -> str:
+    """The name of a sysctl as the kernel lists it, a device's name replaced by "default"; "" for what is none."""
+    if not SPEC.matches(name):
+        return ""
+    full = f"net.ipv4.{name}" if name in KNOWN else name
+    device = device_of(full.removeprefix("net.ipv4."))
+    return full.replace(f".{device}.", ".default.") if device else full
+
+
+def listed(kernel: Kernel) -> frozenset[str]:
+    """The sysctls of a kernel that has listed them before; nothing for one that has not."""
+    file = kernel.directory / FILE
+    return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()
 
 
 @cache

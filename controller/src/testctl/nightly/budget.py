@@ -65,7 +65,7 @@ class TimeBudget:
             self._admitted.add(point.id)
         return not self.late
 
-    def ended(self, point: Point, wall_s: float) -> None:
+    def ended(self, point: Point, wall_s: float, verdict: str = "") -> None:
         """Count a finished point; one that was not admitted comes from an interrupted run, and its time counts too."""
         if point.id not in self._admitted:
             self._reused_s += wall_s / self._jobs

@@ -53,6 +53,7 @@ class Reader:
     def tuple_of(self, key: Scalar, who: str) -> int | None:
         """The index of the tuple that ENTITY.PARAM means; None when there is none (it is among the problems)."""
         entity, _, param = key.text.partition(".")
+        entity = self.names.canonical(entity)
         try:
             if not entity or not param:
                 raise ValueError(f"want ENTITY.PARAM; got {what(key)}")

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields, words_of
+from testctl.plan.hints import unit_meant
 from testctl.plan.model import Bounds, Expectation, Number, Paper
 from testctl.plan.registry import MetricInfo
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
@@ -198,7 +200,7 @@ def number_of(node: Node, unit: str | None) -> Number:
                 return _shortest(int(quantity.parse(node.text)), base)
         except (ValueError, ArithmeticError):
             continue
-    raise ValueError(f"want {want}; got {what(node)}")
+    raise ValueError(f"want {want}; got {what(node)}{unit_meant(Amount(kind), node.text) if kind else ''}")
 
 
 def _shortest(value: int, base: int) -> Number:

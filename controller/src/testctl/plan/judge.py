@@ -14,6 +14,8 @@ from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, P
 from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
+FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
+"""What a point is to be looked at for."""
 POINT_WIDE = "*"
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""

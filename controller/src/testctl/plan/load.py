@@ -20,9 +20,10 @@ from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import read_figures
+from testctl.plan.flows import read_flows
 from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.model import Condition, Design, Expectation, Plan, WrittenPlan
-from testctl.plan.names import Names, read_flows, read_names
+from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
@@ -78,8 +79,8 @@ def load_plan(
     if topology is None:
         problems.check()
         raise PlanError(f"{file}: no topology")
-    flows = read_flows(fields.found["flows"], topology, problems)
-    names = read_names(fields.found.get("groups"), topology, flows, problems)
+    flows, of_flows = read_flows(fields.found["flows"], topology, problems)
+    names = read_names(fields.found.get("groups"), topology, flows, of_flows, problems)
     parameters = Parameters(registry or default_registry())
     bed = kind_of(testbed).name
     assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)

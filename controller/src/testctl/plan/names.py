@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import name_of, words_of
+from testctl.plan.flows import LONGEST, Groups
 from testctl.plan.model import Flow
 from testctl.plan.yaml_reader import Mapping as MappingNode
-from testctl.plan.yaml_reader import Node, Scalar, what
-
-BUILTIN = ("hosts", "switches", "flows", "all")
-MAX_FLOWS = 200
-_LONGEST = 31
+from testctl.plan.yaml_reader import Node, what
 
 
 @dataclass(frozen=True)
@@ -26,8 +23,13 @@ class Names:
     flows: tuple[Flow, ...]
     groups: Mapping[str, tuple[str, ...]]
 
+    def canonical(self, word: str) -> str:
+        """The name of what a word means: of a host that is alone, sender1 is sender; in ports too."""
+        return ":".join(self.topology.aliases.get(part, part) for part in word.split(":"))
+
     def kind(self, word: str) -> str:
         """host, switch, port, flow or group; "" for a word that means nothing."""
+        word = self.canonical(word)
         if word in self.topology.hosts:
             return "host"
         if word in self.topology.switches:
@@ -39,7 +41,7 @@ class Names:
         return "group" if word in self.groups else ""
 
     def members(self, word: str) -> tuple[str, ...]:
-        return self.groups.get(word, (word,))
+        return self.groups.get(word, (self.canonical(word),))
 
     @property
     def known(self) -> list[str]:
@@ -61,44 +63,13 @@ def _some(topology: Topology) -> str:
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
-def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tuple[Flow, ...]:
-    """`flows: {NAME: HOST -> HOST}`."""
-    flows: list[Flow] = []
-    if not isinstance(node, MappingNode) or not node.entries:
-        if node is not None:
-            problems.add(
-                node.place, f"flows: want at least one, such as {{bulk: sender -> receiver}}; got {what(node)}"
-            )
-        return ()
-    for key, value in node.entries:
-        if name_of(key, "flow", problems, _LONGEST) is None:
-            continue
-        if key.text in (*topology.hosts, *topology.switches, *topology.groups, *BUILTIN):
-            problems.add(key.place, f"flow {key.text}: the name is taken by a host, switch or group")
-            continue
-        ends = [end.strip() for end in value.text.split("->")] if isinstance(value, Scalar) else []
-        if len(ends) != 2:
-            problems.add(value.place, f"flow {key.text}: want HOST -> HOST; got {what(value)}")
-            continue
-        for end in ends:
-            if end not in topology.hosts:
-                kind = f"{end} is a switch" if end in topology.switches else f"no host named {show(end)}"
-                hint = suggest(end, topology.hosts) or f"; the hosts are {', '.join(list(topology.hosts)[:12])}"
-                problems.add(value.place, f"flow {key.text}: {kind}{hint}")
-        if ends[0] == ends[1]:
-            problems.add(value.place, f"flow {key.text}: want two different hosts; got {show(ends[0])} twice")
-        if all(end in topology.hosts for end in ends):
-            flows.append(Flow(key.text, ends[0], ends[1], key.place))
-    if len(flows) > MAX_FLOWS:
-        problems.add(node.place, f"flows: want at most {MAX_FLOWS}; got {len(flows)}")
-        del flows[MAX_FLOWS:]
-    return tuple(flows)
-
-
-def read_names(node: Node | None, topology: Topology, flows: tuple[Flow, ...], problems: Problems) -> Names:
+def read_names(
+    node: Node | None, topology: Topology, flows: tuple[Flow, ...], of_flows: Groups, problems: Problems
+) -> Names:
     """All names, with the groups of the topology, the builtin ones and `groups: {NAME: [MEMBER, …]}`.
 
     A member may be a group that stands above it.
+    of_flows: the groups of flows that patterns made
     """
     groups: dict[str, tuple[str, ...]] = {
         "hosts": tuple(topology.hosts),
@@ -106,13 +77,14 @@ def read_names(node: Node | None, topology: Topology, flows: tuple[Flow, ...], p
         "flows": tuple(flow.name for flow in flows),
         "all": (*topology.hosts, *topology.switches),
         **topology.groups,
+        **of_flows,
     }
     names = Names(topology, flows, groups)
     if node is not None and not isinstance(node, MappingNode):
         problems.add(node.place, f"groups: want a mapping such as {{ends: [sender, receiver]}}; got {what(node)}")
         return names
     for key, value in node.entries if node else ():
-        if name_of(key, "group", problems, _LONGEST) is None:
+        if name_of(key, "group", problems, LONGEST) is None:
             continue
         if names.kind(key.text):
             problems.add(key.place, f"group {key.text}: the name is taken by a {names.kind(key.text)}")

@@ -61,6 +61,11 @@ class Parameters:
             self._found[kind, word] = (f"net.ipv4.{word}" if short else word, spec) if spec else None
         return self._found[kind, word]
 
+    @staticmethod
+    def like_sysctl(word: str) -> bool:
+        """Whether a word begins as the sysctls of net.ipv4 do."""
+        return bool(_SHORT_SYSCTL.fullmatch(word))
+
     def words(self, kind: str) -> list[str]:
         """The names there are for a kind, with those that a family's pattern spells out."""
         found: list[str] = []

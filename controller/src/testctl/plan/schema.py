@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.types import Amount
 
+from testctl.plan import schema_words as words
 from testctl.plan.expect import FIELDS as EXPECT_FIELDS
 from testctl.plan.expect import PAPER_FIELDS
 from testctl.plan.fields import NAME
@@ -16,9 +19,9 @@ from testctl.plan.figures import FIELDS as FIGURE_FIELDS
 from testctl.plan.figures import KINDS, MAX_FIGURES, MAX_TITLE
 from testctl.plan.load import FIELDS, MAX_COVER, MAX_REPEAT, MAX_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry
-from testctl.plan.sweep_figures import MAX_BY, MAX_FACET, SWEEP_KINDS, needed_fields, unused_fields
+from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
 from testctl.plan.topology import topology_dir, topology_names
-from testctl.plan.topology_file import read_topology
+from testctl.plan.topology_file import TopologyFile, read_topology
 
 Json = dict[str, Any]
 _ANY: Json = {"type": ["string", "number", "boolean"]}
@@ -40,25 +43,26 @@ def schema(
     """
     specs = (registry or default_registry()).specs()
     fields: Json = {
-        "about": {"type": "string", "description": "What the plan is for, in one line"},
+        "about": {"type": "string"},
         "topology": _topology(topologies or topology_dir()),
         "flows": {
             "type": "object",
             "minProperties": 1,
             "propertyNames": {"pattern": _NAMED, "maxLength": 31},
-            "additionalProperties": {"type": "string", "pattern": "^[^>]+->[^>]+$"},
-            "description": "NAME: HOST -> HOST",
+            "additionalProperties": {"type": "string", "pattern": "^[^>]+->[^>]+$", "description": words.FLOW},
         },
         "groups": {
             "type": "object",
             "propertyNames": {"pattern": _NAMED, "maxLength": 31},
-            "additionalProperties": _some({"type": "string"}),
+            "additionalProperties": {**_some({"type": "string"}), "description": words.MEMBERS},
         },
         "tuples": {"type": "array", "minItems": 1, "items": _tuple(specs)},
         "design": {
             "oneOf": [
                 {"const": "full"},
-                _object({"cover": _integer(1, MAX_COVER), "seed": _integer(0, MAX_SEED)}, ("cover",)),
+                _object(
+                    _said({"cover": _integer(1, MAX_COVER), "seed": _integer(0, MAX_SEED)}, words.DESIGN), ("cover",)
+                ),
             ]
         },
         "repeat": _integer(1, MAX_REPEAT),
@@ -68,8 +72,14 @@ def schema(
         "figures": _figures(metrics),
     }
     assert tuple(fields) == FIELDS
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A testctl plan"}
-    return {**head, **_object(fields, NEEDED)}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:testctl:plan"}
+    about = {"title": "A testctl plan", "description": "Which points are run, and what has to hold in them"}
+    return {**head, **about, **_object(_said(fields, words.PLAN), NEEDED)}
+
+
+def _said(fields: Json, texts: Mapping[str, str]) -> Json:
+    """Each key with what an editor shows of it."""
+    return {key: {**field, "description": texts[key]} for key, field in fields.items()}
 
 
 def _object(properties: Json, required: Iterable[str] = ()) -> Json:
@@ -88,14 +98,23 @@ def _some(one: Json) -> Json:
 
 def _topology(directory: Path) -> Json:
     found = [read_topology(directory / f"{name}.yaml") for name in topology_names(directory)]
-    with_parameters = [
-        _object({t.name: _object({p.name: _integer(p.least, p.most) for p in t.parameters})}, (t.name,)) for t in found
-    ]
-    own = {"type": "string", "pattern": OWN_TOPOLOGY, "description": "a file; its path begins at the plan"}
-    numbers = {"type": "object", "additionalProperties": {"type": "integer"}}
+    with_parameters = [_object({t.name: _parameters(t)}, (t.name,)) for t in found]
+    own = {"type": "string", "pattern": OWN_TOPOLOGY, "description": words.OWN_TOPOLOGY}
+    number = {"type": "integer", "description": words.NUMBER}
+    numbers = {"type": "object", "additionalProperties": number, "description": words.OWN_TOPOLOGY}
     filled = {"type": "object", "minProperties": 1, "maxProperties": 1, "patternProperties": {OWN_TOPOLOGY: numbers}}
     filled["additionalProperties"] = False
-    return {"anyOf": [{"enum": [t.name for t in found]}, own, *with_parameters, filled]}
+    names = [{"const": t.name, "description": t.about} for t in found]
+    return {"anyOf": [*names, own, *with_parameters, filled]}
+
+
+def _parameters(topology: TopologyFile) -> Json:
+    """Those of a topology."""
+    fields = {
+        p.name: {**_integer(p.least, p.most), "description": f"{p.least} to {p.most}; default {p.default}"}
+        for p in topology.parameters
+    }
+    return {**_object(fields), "description": topology.about}
 
 
 def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
@@ -113,22 +132,46 @@ def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
     rules = [
         {
             "if": {"prefixItems": [True, {"const": name}]},
-            "then": {"prefixItems": [True, True, _some(_either([s.type.schema() for s in found]))]},
+            "then": {"prefixItems": [True, True, _values(found)]},
         }
         for name, found in sorted(by_name.items())
     ]
-    words: list[Json] = [{"enum": sorted(by_name)}, *({"pattern": f"^(?:{spec.pattern})$"} for spec in patterns)]
+    names: list[Json] = [{"const": name, "description": _helps(found)} for name, found in sorted(by_name.items())]
+    names += [{"pattern": f"^(?:{spec.pattern})$", "description": spec.help} for spec in patterns]
     return {
         "type": "array",
         "minItems": 3,
         "maxItems": 3,
         "prefixItems": [
-            {"type": "string", "description": "host, switch, switch:neighbour, flow or group"},
-            {"type": "string", "anyOf": words},
-            _some(_ANY),
+            {"type": "string", "description": words.ENTITY},
+            {"type": "string", "anyOf": names, "description": "What is set; `testctl params` lists them"},
+            {**_some(_ANY), "description": words.VALUE},
         ],
         "allOf": rules,
     }
+
+
+def _helps(specs: Iterable[ParamSpec]) -> str:
+    """What a parameter is, of each kind of entity that has it."""
+    return "; ".join(f"{spec.kind}: {spec.help}" for spec in specs)
+
+
+def _values(specs: Sequence[ParamSpec]) -> Json:
+    """The values that a parameter takes, of whatever kind of entity."""
+    wanted = "; or ".join(dict.fromkeys(spec.type.want for spec in specs))
+    return {**_some(_either([_value(spec) for spec in specs])), "description": f"{wanted}; or a list to sweep"}
+
+
+def _value(spec: ParamSpec) -> Json:
+    """A value of a parameter; of a quantity with the units there are, and what editors say of another one."""
+    if not isinstance(spec.type, Amount):
+        return spec.type.schema()
+    units = spec.type.of.units
+    unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
+    number = rf"\s*[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({unit})\s*"
+    pattern = f"^({number}|{spec.type.none})$" if spec.type.none else f"^{number}$"
+    types = ["string", "number"] if "" in units else ["string"]
+    return {"type": types, "pattern": pattern, "patternErrorMessage": f"want {spec.type.want}"}
 
 
 def _either(schemas: list[Json]) -> Json:
@@ -154,7 +197,7 @@ def _condition(*, many: bool) -> Json:
         "type": "object",
         "minProperties": 1,
         "propertyNames": {"pattern": _KEY},
-        "additionalProperties": _some(_ANY) if many else _ANY,
+        "additionalProperties": {**(_some(_ANY) if many else _ANY), "description": words.CONDITION},
     }
 
 
@@ -178,7 +221,7 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     assert tuple(fields) == EXPECT_FIELDS
     needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most", "paper")]
     return {
-        **_object(fields, ("metric",)),
+        **_object(_said(fields, words.EXPECT), ("metric",)),
         "anyOf": needs,
         "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
     }
@@ -186,27 +229,23 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
 
 def _figures(metrics: Mapping[str, MetricInfo] | None) -> Json:
     parameter: Json = {"type": "string", "pattern": _KEY}
-    time: Json = {"type": "string", "description": "A time with its unit, such as 100ms"}
+    time: Json = {"type": "string"}
     fields: Json = {
         "title": {"type": ["string", "number"], "maxLength": MAX_TITLE},
-        "kind": {
-            "enum": list(KINDS),
-            "description": "Of the first point: throughput, sequence, time_sequence; of all points: response, and "
-            "metric (a line or bars over a swept parameter), box, cdf",
-        },
-        "bin": {**time, "description": "Width of the bins of throughput, such as 10ms"},
-        "flow": {"type": "string", "description": "The first one when none is named; of a metric all flows together"},
+        "kind": {"enum": list(KINDS)},
+        "bin": time,
+        "flow": {"type": "string"},
         "when": _condition(many=True),
         "from": time,
         "to": time,
-        "metric": {**_metric(metrics), "description": "What kinds metric, cdf and box show"},
-        "x": {**parameter, "description": "The swept parameter along x, such as switch.delay"},
-        "by": {**parameter, "description": f"A line for each value of this one, at most {MAX_BY}"},
-        "facet": {**parameter, "description": f"A panel for each value of this one, at most {MAX_FACET}"},
+        "metric": _metric(metrics),
+        "x": parameter,
+        "by": parameter,
+        "facet": parameter,
     }
     assert tuple(fields) == FIGURE_FIELDS
-    items = _object(fields) | {"allOf": _figure_rules()}
-    return {"type": "array", "maxItems": MAX_FIGURES, "items": items, "description": "What the report draws"}
+    items = _object(_said(fields, words.FIGURE)) | {"allOf": _figure_rules()}
+    return {"type": "array", "maxItems": MAX_FIGURES, "items": items}
 
 
 def _figure_rules() -> list[Json]:
@@ -224,23 +263,23 @@ def _figure_rules() -> list[Json]:
 
 
 def _metric(metrics: Mapping[str, MetricInfo] | None) -> Json:
-    return {"enum": sorted(metrics)} if metrics is not None else {"type": "string"}
+    if metrics is None:
+        return {"type": "string"}
+    return {"anyOf": [{"const": name, "description": _of_metric(metrics[name])} for name in sorted(metrics)]}
+
+
+def _of_metric(info: MetricInfo) -> str:
+    text = str(getattr(info, "help", ""))
+    return f"{text} ({info.unit})" if info.unit else text
 
 
 def _paper() -> Json:
     text: Json = {"type": "string", "minLength": 1}
     fields: Json = {
-        "source": {**text, "description": "Who, what, which figure"},
-        "published": {
-            "type": ["number", "string"],
-            "description": "In the metric's unit, or the ratio where there is a `than`; text: a property",
-        },
-        "within": {
-            "type": "number",
-            "minimum": 0,
-            "description": "Relative difference that still counts as reproduced",
-        },
-        "why": {**text, "description": "Why ours differs"},
+        "source": text,
+        "published": {"type": ["number", "string"]},
+        "within": {"type": "number", "minimum": 0},
+        "why": text,
     }
     assert tuple(fields) == PAPER_FIELDS
-    return _object(fields, ("source", "published"))
+    return _object(_said(fields, words.PAPER), ("source", "published"))

@@ -4,7 +4,7 @@
     about: one line
     parameters: {senders: {default: 1, least: 1, most: 100}}
     nodes:
-      sender: {kind: host, count: senders, group: senders}     # sender1, sender2, …; alone: sender
+      sender: {kind: host, count: senders, group: senders}     # sender1, sender2, …; alone: sender, or sender1
       left: {kind: switch}
     links:
       - each: [sender, left]     # every one of a node to one other
@@ -67,7 +67,8 @@ class TopologyFile:
         switches = [n for node, found in names.items() if kinds[node] == "switch" for n in found]
         _check_tree(hosts, switches, links, self.links.place)
         addresses = {host: f"10.0.0.{index}" for index, host in enumerate(hosts, start=1)}
-        return Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups)
+        aliases = _aliases(self.nodes, names)
+        return Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases)
 
 
 @dataclass
@@ -165,6 +166,14 @@ def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
     if len(taken) > MAX_NODES:
         problems.add(node.place, f"nodes: want at most {MAX_NODES}; got {len(taken)}")
     return names, kinds, groups
+
+
+def _aliases(nodes: Node, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """sender1 -> sender where a node with a count is alone, so that a plan need not change with the count."""
+    taken = {name for found in names.values() for name in found}
+    counted = {key.text for key, value in _entries(nodes, "nodes", Problems())
+               if isinstance(value, MappingNode) and value.get("count") is not None}  # fmt: skip
+    return {f"{node}1": node for node in counted if names[node] == (node,) and f"{node}1" not in taken}
 
 
 def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Problems) -> int:

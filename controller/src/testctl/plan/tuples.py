@@ -10,6 +10,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
+from testctl.plan.hints import name_meant, unit_meant
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 from testctl.plan.registry import KINDS, Parameters
@@ -47,7 +48,7 @@ def read_tuples(
     """
     written = _from_file(node, problems)
     from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems))]
-    left_out = _left_out(from_file, without, problems)
+    left_out = _left_out(from_file, [_key(word, names) for word in without], problems)
     from_file = [a for a in from_file if a not in left_out]
     added = []
     for word in overrides:
@@ -62,6 +63,12 @@ def read_tuples(
                 added.remove(new)
                 break
     return _resolve([*from_file, *added], names, problems), left_out
+
+
+def _key(word: str, names: Names) -> str:
+    """ENTITY.PARAM with the entity's own name."""
+    entity, dot, param = word.partition(".")
+    return f"{names.canonical(entity)}{dot}{param}"
 
 
 def _left_out(assignments: list[Assignment], without: Iterable[str], problems: Problems) -> tuple[Assignment, ...]:
@@ -146,7 +153,7 @@ def _move(node: Node, place: Place) -> Node:
 def _assignment(
     w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems
 ) -> Assignment | None:
-    entity, param = w.entity.text, w.param.text
+    entity, param = names.canonical(w.entity.text), w.param.text
     try:
         found = targets_of(names, parameters, entity, param)
     except ValueError as error:
@@ -210,6 +217,8 @@ def value_of(node: Node, kind: ValueType) -> Value:
         raise ValueError(f"want {kind.want}; got {what(node)}")
     try:
         return kind.parse(node.value)
+    except ValueError as error:
+        raise ValueError(f"{error}{unit_meant(kind, node.value)}") from error
     except ArithmeticError as error:
         raise ValueError(f"want {kind.want}; got {what(node)}") from error
 
@@ -277,7 +286,9 @@ def _no_parameter(names: Names, parameters: Parameters, entity: str, member: str
     others = [k for k in KINDS if k != kind and parameters.find(k, param)]
     if others:
         return f"{who}no parameter named {show(param)}, which is one of a {' or '.join(others)}"
-    return f"{who}no parameter named {show(param)}{suggest(param, known)}"
+    hint = name_meant(param, known) or suggest(param, known) or f"; testctl params {kind} lists those there are"
+    as_sysctl = f" (another sysctl by its whole name: net.ipv4.{show(param)})" if parameters.like_sysctl(param) else ""
+    return f"{who}no parameter named {show(param)}{hint}{as_sysctl if kind == 'host' else ''}"
 
 
 def _rank(names: Names, entity: str, target: Target) -> int:

@@ -86,6 +86,8 @@ def parse(data: bytes | str, name: str) -> Node:
         mark = error.problem_mark or error.context_mark
         place = Place(name, mark.line + 1, mark.column + 1) if mark else Place(name)
         context = f" {error.context}" if error.context else ""
+        if mark and "'\\t'" in (error.problem or ""):
+            raise PlanError(f"{place}: not YAML: got a tab; want spaces to indent") from error
         raise PlanError(f"{place}: not YAML: {error.problem or 'unreadable'}{context}") from error
     except yaml.reader.ReaderError as error:
         raise PlanError(f"{_at(text, error.position, name)}: not YAML: a character that can't be printed") from error

@@ -17,6 +17,7 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_left_out(summary),
         *_dropped(summary),
         *_skipped(summary),
+        *_not_begun(summary),
         *(("resumed", line) for line in _resumed(summary)),
         *_noise(summary),
     ]
@@ -49,6 +50,15 @@ def _skipped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     reasons = Counter(str(p.get("reason", "")) for p in summary.get("points", []) if p.get("verdict") == "skip")
     for reason, count in reasons.most_common():
         yield "skipped", f"{count} {'point' if count == 1 else 'points'}: {reason}"
+
+
+def _not_begun(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """After --fail-fast (execution/first_failure.py)."""
+    entry = summary.get("fail_fast")
+    left = len(entry.get("not_run") or []) if isinstance(entry, Mapping) else 0
+    if left:
+        points = f"{left} point{'s were' if left > 1 else ' was'}"
+        yield "stopped", f"{points} not begun after the first failure; to run the rest, give --resume"
 
 
 def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

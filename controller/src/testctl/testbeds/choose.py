@@ -10,6 +10,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.core.testbed_kind import NAMED, kind_of
 from testctl.plan import Plan, Point
+from testctl.plan.diagnostics import suggest
 from testctl.testbeds.bed import Bed
 
 
@@ -24,10 +25,33 @@ def check_name(testbed: str) -> None:
 def check_kernels(plan: Plan) -> None:
     """Raises PlanError for a kernel that the plan names and that is neither built here nor can be.
 
-    Nothing is built, and the one that runs where a plan names none is not asked for.
+    Also for a sysctl that a kernel has not, where the kernel's sysctls are known: those of one that has run before.
+    Nothing is built or booted, and the kernel that runs where a plan names none need not be there.
     """
     if not kind_of(plan.testbed).boots_kernels:
         return
+    _check_names(plan)
+    _check_sysctls(plan)
+
+
+def _check_sysctls(plan: Plan) -> None:
+    from testctl.lab.built import built
+    from testctl.lab.sysctls import full_name, listed
+    from testctl.testbeds.point_spec import kernel_of
+
+    wrong: dict[str, str] = {}
+    known = {name: listed(kernel) for name in {kernel_of(point) for point in plan.points} if (kernel := built(name))}
+    for assignment in plan.assignments:
+        for name in sorted({full for target in assignment.targets if (full := full_name(target.param))}):
+            for release, there in known.items():
+                if there and name not in there:
+                    hint = suggest(name, there)
+                    wrong[f"{assignment.place}"] = f"{name}: kernel {release} has no such sysctl in a host{hint}"
+    if wrong:
+        raise PlanError("\n".join(f"{place}: {text}" for place, text in wrong.items()))
+
+
+def _check_names(plan: Plan) -> None:
     from testctl.lab import kernel as kernels
     from testctl.lab import source
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user may have meant by a unit or a parameter's name that there is not."""
+
+from __future__ import annotations
+
+import re
+
+from testctl_agent.spec.types import Amount, ValueType
+from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
+
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\d\s].*?)\s*")
+_RATE = re.compile(r"([kmgt]?)i?(?:bits?|b)(?:/s|/sec|ps|ps/s)?")
+_OCTETS = re.compile(r"[kKmMgG]?i?B(?:/s|ps)?")
+"""Bytes a second, if it is to be a rate."""
+_SIZE = re.compile(r"([kmg]?)(i?)(?:bytes?|b)?")
+_TIMES = {
+    "s": ("sec", "secs", "second", "seconds"),
+    "ms": ("msec", "msecs", "millisecond", "milliseconds", "millis"),
+    "us": ("usec", "usecs", "microsecond", "microseconds", "micros", "μs"),
+    "ns": ("nsec", "nsecs", "nanosecond", "nanoseconds", "nanos"),
+    "min": ("m", "mins", "minute", "minutes"),
+}
+_SIZES = {"": "B", "k": "kB", "m": "MB", "g": "GB", "ki": "KiB", "mi": "MiB", "gi": "GiB"}
+
+SYNONYMS = {
+    "bandwidth": "rate", "bw": "rate", "speed": "rate", "capacity": "rate", "latency": "delay", "rtt": "delay",
+    "loss": "fate", "drop": "fate", "queue": "buffer", "limit": "buffer", "queue_size": "buffer",
+    "congestion": "cc", "congestion_control": "cc", "tcp_congestion_control": "cc", "algorithm": "cc",
+    "time": "duration", "length": "duration", "size": "bytes", "connections": "parallel", "streams": "parallel",
+    "ecn": "tcp_ecn", "sack": "tcp_sack", "iw": "initcwnd", "gso": "tso",
+}  # fmt: skip
+"""Other names of parameters; those of them that an entity has are suggested."""
+
+
+def unit_meant(kind: ValueType, raw: object) -> str:
+    """ "; did you mean 10gbit?" for a value such as 10GBit, or "".  `kind` refuses `raw`."""
+    match = _NUMBER.fullmatch(raw[:40]) if isinstance(raw, str) else None
+    if match is None or not isinstance(kind, Amount):
+        return ""
+    unit = _unit(kind.of, match[2])
+    try:
+        kind.parse(f"{match[1]}{unit}")
+    except ValueError:
+        return ""
+    return f"; did you mean {match[1]}{unit}?" if unit else ""
+
+
+def _unit(quantity: type[Quantity], raw: str) -> str:
+    low = raw.lower()
+    if quantity is Rate:
+        match = _RATE.fullmatch(low)
+        prefix = match[1] if match and not _OCTETS.fullmatch(raw) else None
+        return f"{prefix}bit" if prefix is not None and prefix != "t" else ""
+    if quantity is Bytes:
+        match = _SIZE.fullmatch(low)
+        return _SIZES.get(match[1] + match[2], "") if match and low else ""
+    if quantity is Duration:
+        return next((unit for unit, others in _TIMES.items() if low == unit or low in others), "")
+    return ""
+
+
+def name_meant(word: str, known: list[str]) -> str:
+    """ "; did you mean cc?" for another name of a parameter, or what else is to be said of it, or ""."""
+    other = SYNONYMS.get(word, "")
+    if other in known:
+        return f"; did you mean {other}?"
+    if word.startswith("net."):
+        return "; of sysctls those below net.ipv4 and net.core can be set"
+    return ""
