@@ -134,6 +134,16 @@ new empty
 new none/plan.yaml
 new ''
 new .yaml
+run plan.yaml --failed-in none
+run plan.yaml --failed-in file
+run plan.yaml --failed-in damaged
+run plan.yaml --failed-in run
+run plan.yaml --failed-in ''
+run plan.yaml --last-failed
+run plan.yaml --last-failed --results none
+run plan.yaml --set hosts.net.ipv4.tcp_no_such=1 --kernel ../x
+run plan.yaml --set 'bulk.duration=1 sec'
+run plan.yaml --without sender1.cc
 lab list x
 lab rm
 lab rm x

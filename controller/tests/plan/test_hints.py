@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is answered to units, names and tabs that a user knows from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testctl.lab.kernel import Kernel
+from testctl.lab.sysctls import FILE
+from testctl.plan import Plan, load_plan
+from testctl.plan.hints import unit_meant
+from testctl.testbeds import choose
+from testctl_agent.params import registry
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import Amount, Choice
+from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
+
+Load = Callable[..., Plan]
+MEANT = {
+    Rate: {"10GBit": "10gbit", "10Gbits/s": "10gbit", "1.5 mbps": "1.5mbit", "10kbit/s": "10kbit", "7b/s": "7bit",
+           "10GB": "", "10MBps": "", "10tbit": "", "fast": "", "10 parsecs": "", "10ms": ""},
+    Bytes: {"5kb": "5kB", "5Kib": "5KiB", "5bytes": "5B", "5mbyte": "5MB", "5gbit": "", "5ms": "", "5 x": ""},
+    Duration: {"5usec": "5us", "5μs": "5us", "5 msec": "5ms", "1.5sec": "1.5s", "5NS": "5ns", "5m": "5min",
+               "5hours": "", "5kB": ""},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "raw", "meant"), [(of, raw, meant) for of, those in MEANT.items() for raw, meant in those.items()]
+)
+def test_units(of: type[Quantity], raw: str, meant: str) -> None:
+    with pytest.raises(ValueError, match="want a"):
+        of.parse(raw)
+    assert unit_meant(Amount(of), raw) == (f"; did you mean {meant}?" if meant else "")
+    if meant:
+        of.parse(meant)
+
+
+def test_no_unit_is_suggested_that_is_refused() -> None:
+    assert unit_meant(Amount(Rate, most=10), "10GBit") == ""
+    assert unit_meant(Choice((1, 2)), "10GBit") == ""
+    assert unit_meant(Amount(Rate), 10) == ""
+    assert unit_meant(Amount(Rate), "9" * 1000 + "GBit") == ""
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("tuples: [[switch, rate, 10GBit]]", "100mbit or 64kbit, or none; got '10GBit'; did you mean 10gbit?"),
+        ("tuples: [[bulk, duration, 3sec]]", "200ms, 20us or 5ns; got '3sec'; did you mean 3s?"),
+        (
+            "tuples: [[hosts, cc, a]]\nexpect: [{metric: throughput_bps, min: 90 MBit}]",
+            "got 90 MBit; did you mean 90mbit?",
+        ),
+        ("tuples: [[hosts, congestion, a]]", "no parameter named congestion; did you mean cc?"),
+        ("tuples: [[hosts, net.ipv6.conf.all.forwarding, 1]]", "; of sysctls those below net.ipv4 and net.core can"),
+        ("tuples: [[switch, bandwidth, 1gbit]]", "no parameter named bandwidth; did you mean rate?"),
+        ("tuples: [[hosts, xyzzy, 1]]", "no parameter named xyzzy; testctl params host lists those there are"),
+        ("tuples: [[hosts, tcp_xyzzy, 1]]", " (another sysctl by its whole name: net.ipv4.tcp_xyzzy)"),
+        ("tuples:\n\t- [hosts, cc, a]", "<plan>:4:1: not YAML: got a tab; want spaces to indent"),
+        ("tuples:\n  - [hosts, cc, a]\n\texpect: []", "not YAML: got a tab; want spaces to indent"),
+    ],
+)
+def test_what_is_said(plan_of: Load, rest: str, said: str) -> None:
+    with pytest.raises(PlanError) as error:
+        plan_of(rest)
+    assert said in str(error.value)
+
+
+PLAN = b"topology: pair\nflows: {f: sender -> receiver}\ntuples:\n  - [hosts, %s, 1]\n"
+
+
+@pytest.fixture
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A built kernel 6.12 whose sysctls are known."""
+    kernel = Kernel("6.12", "0" * 16, tmp_path)
+    (tmp_path / FILE).write_text("net.ipv4.tcp_ecn\nnet.ipv4.conf.default.rp_filter\n", encoding="ascii")
+    monkeypatch.setattr("testctl.lab.built.built", lambda name, ccs=(): kernel if name == "6.12" else None)
+    return tmp_path
+
+
+def test_a_sysctl_that_the_kernel_has_not(known: Path) -> None:
+    plan = load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}, registry=registry)
+    with pytest.raises(PlanError) as error:
+        choose.check_kernels(plan)
+    assert str(error.value) == (
+        "<plan>:4:5: net.ipv4.tcp_enc: kernel 6.12 has no such sysctl in a host; did you mean net.ipv4.tcp_ecn?"
+    )
+
+
+@pytest.mark.parametrize("name", [b"tcp_ecn", b"net.ipv4.tcp_ecn", b"net.ipv4.conf.eth0.rp_filter", b"initcwnd"])
+def test_what_the_kernel_has(known: Path, name: bytes) -> None:
+    choose.check_kernels(load_plan(PLAN % name, metrics={}))
+
+
+def test_a_kernel_that_never_ran(known: Path) -> None:
+    """Nothing is booted for a dry run."""
+    (known / FILE).unlink()
+    choose.check_kernels(load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}))
+    assert not (known / FILE).exists()
