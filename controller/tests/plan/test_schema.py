@@ -145,12 +145,13 @@ def keys_of(node: Any, where: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(node, dict):
         return
     for name, field in (node.get("properties") or {}).items():
-        yield f"{where}.{name}", field
+        if field is not False:
+            yield f"{where}.{name}", field
     if isinstance(node.get("additionalProperties"), dict):
         yield f"{where}.*", node["additionalProperties"]
     if "const" in node and node["const"] != "full":
         yield f"{where}={node['const']}", node
-    if "then" in node:
+    if "prefixItems" in node.get("then", ()):
         yield f"{where}, value of {node['if']['prefixItems'][1]['const']}", node["then"]["prefixItems"][2]
     for name, inner in node.items():
         if name not in ("if", "enum", "const", "required"):

@@ -22,6 +22,8 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from testctl.cli import panels
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -50,7 +52,10 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _extend(self) -> None:
-        self.commands = {**self.commands, **{word: made for word, made in _offered() if word not in self.commands}}
+        for word, made in _offered():
+            if word not in self.commands:
+                made.rich_help_panel = made.rich_help_panel or panels.MORE
+                self.commands = {**self.commands, word: made}
 
 
 def _offered() -> Iterator[tuple[str, Any]]:

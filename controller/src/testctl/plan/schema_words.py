@@ -50,8 +50,8 @@ PAPER = {
 }
 FIGURE = {
     "title": "Above the figure",
-    "kind": "Of the first point: throughput, sequence, time_sequence; of all points: response, and metric (a line or bars "
-    "over a swept parameter), box, cdf",
+    "kind": "Of the first point: throughput, sequence, time_sequence; of all points: response, and metric (a line or "
+    "bars over a swept parameter), box, cdf",
     "bin": "Width of the bins of throughput, such as 10ms",
     "flow": "The first one when none is named; of a metric all flows together",
     "when": "The first point with these values; of kind response all of them",
