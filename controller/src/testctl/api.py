@@ -154,7 +154,8 @@ class Point:
         if flow is None and len(self.flows) == 1:
             flow = self.flows[0]
         if flow not in self.flows:
-            raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {flow or 'none'!r}")
+            got = repr(flow) if flow else "none"
+            raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {got}")
         if metric not in curves():
             raise PlanError(f"point {self.id}: want a series of {', '.join(curves())}; got {metric!r}")
         try:
