@@ -218,7 +218,9 @@ def test_several_errors_are_reported_together_and_capped(plan_of: Load) -> None:
         plan_of("tuples:\n" + rows)
     lines = str(caught.value).splitlines()
     assert len(lines) == 21
-    assert lines[0] == "<plan>:4:14: host sender: no parameter named nothing0"
+    assert (
+        lines[0] == "<plan>:4:14: host sender: no parameter named nothing0; testctl params host lists those there are"
+    )
     assert lines[-1] == "… and 10 more"
 
 

@@ -61,10 +61,10 @@ class Parameters:
             self._found[kind, word] = (f"net.ipv4.{word}" if short else word, spec) if spec else None
         return self._found[kind, word]
 
-    @staticmethod
-    def like_sysctl(word: str) -> bool:
-        """Whether a word begins as the sysctls of net.ipv4 do."""
-        return bool(_SHORT_SYSCTL.fullmatch(word))
+    def like_sysctl(self, word: str, hint: str) -> bool:
+        """Whether a word begins as the sysctls of net.ipv4 do, and what is suggested for it is none of them."""
+        short = [name for name in self.words("host") if name not in self.specs["host"]]
+        return bool(_SHORT_SYSCTL.fullmatch(word)) and not any(f" {name}?" in hint for name in short)
 
     def words(self, kind: str) -> list[str]:
         """The names there are for a kind, with those that a family's pattern spells out."""

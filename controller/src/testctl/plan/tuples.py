@@ -287,7 +287,9 @@ def _no_parameter(names: Names, parameters: Parameters, entity: str, member: str
     if others:
         return f"{who}no parameter named {show(param)}, which is one of a {' or '.join(others)}"
     hint = name_meant(param, known) or suggest(param, known) or f"; testctl params {kind} lists those there are"
-    as_sysctl = f" (another sysctl by its whole name: net.ipv4.{show(param)})" if parameters.like_sysctl(param) else ""
+    as_sysctl = (
+        f" (another sysctl by its whole name: net.ipv4.{show(param)})" if parameters.like_sysctl(param, hint) else ""
+    )
     return f"{who}no parameter named {show(param)}{hint}{as_sysctl if kind == 'host' else ''}"
 
 
