@@ -72,7 +72,7 @@ def new(
 
 
 def modeline(file: Path) -> str:
-    """The comment that tells an editor's YAML language server where the schema of plans is.
+    """The comment by which an editor's YAML language server finds the schema of plans.
 
     Its path begins at the plan where both are in the checkout.
     """

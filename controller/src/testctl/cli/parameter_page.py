@@ -101,7 +101,7 @@ def page(row: Row) -> str:
 
 
 def in_lines(name: str, lines: Iterable[tuple[str, str]]) -> str:
-    """A page: the name, and below it what is said about it; lines without text are left out."""
+    """A page: the name, and a line for each fact; those without text are left out."""
     return f"{name}\n" + "".join(f"  {about:<9}{text}\n" if about else f"  {text}\n" for about, text in lines if text)
 
 
@@ -113,7 +113,7 @@ def units_of(kind: ValueType) -> list[str]:
 
 
 def example(row: Row) -> str:
-    """A tuple of a plan that sets it, or "" where no value can be told from its type."""
+    """A tuple of a plan that sets it, or "" where its type gives no value."""
     value = _value(row.spec)
     entity = "all" if row.spec.scope == "path" else ENTITIES[row.kind]
     return f"- [{entity}, {row.name}, {value}]" if value else ""

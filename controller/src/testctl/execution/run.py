@@ -46,7 +46,7 @@ class AdmissionPolicy(Protocol):
     def ended(self, point: Point, wall_s: float, verdict: str) -> None:
         """Called for every finished point, also for one that is reused from an earlier run.
 
-        verdict: as far as it can be told without the points that are still to be run
+        verdict: by the expectations that can be judged without the points that are still to be run
         """
         ...
 

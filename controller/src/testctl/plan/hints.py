@@ -60,7 +60,7 @@ def _unit(quantity: type[Quantity], raw: str) -> str:
 
 
 def name_meant(word: str, known: list[str]) -> str:
-    """ "; did you mean cc?" for another name of a parameter, or what else is to be said of it, or ""."""
+    """ "; did you mean cc?" for another name of a parameter, or what can be set in its place, or ""."""
     other = SYNONYMS.get(word, "")
     if other in known:
         return f"; did you mean {other}?"

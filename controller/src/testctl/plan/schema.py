@@ -61,7 +61,8 @@ def schema(
             "oneOf": [
                 {"const": "full"},
                 _object(
-                    _said({"cover": _integer(1, MAX_COVER), "seed": _integer(0, MAX_SEED)}, words.DESIGN), ("cover",)
+                    _described({"cover": _integer(1, MAX_COVER), "seed": _integer(0, MAX_SEED)}, words.DESIGN),
+                    ("cover",),
                 ),
             ]
         },
@@ -74,10 +75,10 @@ def schema(
     assert tuple(fields) == FIELDS
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:testctl:plan"}
     about = {"title": "A testctl plan", "description": "Which points are run, and what has to hold in them"}
-    return {**head, **about, **_object(_said(fields, words.PLAN), NEEDED)}
+    return {**head, **about, **_object(_described(fields, words.PLAN), NEEDED)}
 
 
-def _said(fields: Json, texts: Mapping[str, str]) -> Json:
+def _described(fields: Json, texts: Mapping[str, str]) -> Json:
     """Each key with what an editor shows of it."""
     return {key: {**field, "description": texts[key]} for key, field in fields.items()}
 
@@ -221,7 +222,7 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     assert tuple(fields) == EXPECT_FIELDS
     needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most", "paper")]
     return {
-        **_object(_said(fields, words.EXPECT), ("metric",)),
+        **_object(_described(fields, words.EXPECT), ("metric",)),
         "anyOf": needs,
         "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
     }
@@ -244,7 +245,7 @@ def _figures(metrics: Mapping[str, MetricInfo] | None) -> Json:
         "facet": parameter,
     }
     assert tuple(fields) == FIGURE_FIELDS
-    items = _object(_said(fields, words.FIGURE)) | {"allOf": _figure_rules()}
+    items = _object(_described(fields, words.FIGURE)) | {"allOf": _figure_rules()}
     return {"type": "array", "maxItems": MAX_FIGURES, "items": items}
 
 
@@ -282,4 +283,4 @@ def _paper() -> Json:
         "why": text,
     }
     assert tuple(fields) == PAPER_FIELDS
-    return _object(_said(fields, words.PAPER), ("source", "published"))
+    return _object(_described(fields, words.PAPER), ("source", "published"))
