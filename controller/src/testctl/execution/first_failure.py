@@ -35,7 +35,12 @@ class FirstFailure:
     def ended(self, point: Point, wall_s: float, verdict: str) -> None:
         """Count a finished point."""
         self._begun.add(point.id)
-        if not self._first and point.id in self._admitted and verdict in FAILED:
+        if verdict in FAILED:
+            self.failed(point)
+
+    def failed(self, point: Point) -> None:
+        """A finished point failed."""
+        if not self._first and point.id in self._admitted:
             self._first = point.id
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:

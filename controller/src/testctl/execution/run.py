@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
-from testctl.plan import Plan, Point, verdict_alone
+from testctl.plan import Plan, Point, PointVerdict, compared_with, verdict_alone
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.reader import load_point
 from testctl.results.work import WORK, begin_work, clear_work
@@ -48,6 +49,10 @@ class AdmissionPolicy(Protocol):
 
         verdict: by the expectations that can be judged without the points that are still to be run
         """
+        ...
+
+    def failed(self, point: Point) -> None:
+        """Called for a finished point that fails by the comparison with one that is finished later."""
         ...
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
@@ -110,6 +115,12 @@ class _Going:
     policy: AdmissionPolicy | None
     resume: Resume | None
     found: dict[str, RunPoint] = field(default_factory=dict)
+    compared: dict[str, list[Point]] = field(default_factory=dict)
+    """By the id of a point that is not finished: those that are, and that expectations compare with it."""
+
+    @cached_property
+    def _at(self) -> dict[tuple[tuple[int, ...], int], Point]:
+        return {(point.levels, point.repeat): point for point in self.plan.points}
 
     def all(self, pool: Pool, keep_captures: bool) -> None:
         """Run what is not finished yet and admitted; a broken point does not stop the others."""
@@ -125,8 +136,12 @@ class _Going:
                 yield point
 
     def _ended(self, point: Point, found: RunPoint, wall_s: float | None = None) -> None:
-        """Show the verdict by the expectations of this point only.  wall_s: None for a point of an earlier run."""
-        alone = verdict_alone(self.plan, point, found.measured)
+        """Show the verdict by the finished points alone.  wall_s: None for a point of an earlier run."""
+        others = [self._at[key] for key in compared_with(self.plan, point) if key in self._at]
+        for other in others:
+            if other.id not in self.found:
+                self.compared.setdefault(other.id, []).append(point)
+        alone = self._judged(point, found, others)
         if alone is not None and alone.verdict == "fail":  # for readers of the run in progress
             found = set_verdict(found, alone.verdict, alone.reason)
         self.found[point.id] = found
@@ -134,6 +149,24 @@ class _Going:
         self.progress.done(_words(self.plan, point), shown, wall_s, free=wall_s is None)
         if self.policy is not None:
             self.policy.ended(point, found.wall_s if wall_s is None else wall_s, shown)
+        for waiting in self.compared.pop(point.id, []):
+            self._again(waiting, point)
+
+    def _judged(self, point: Point, found: RunPoint, others: Sequence[Point]) -> PointVerdict | None:
+        finished = [(other, self.found[other.id].measured) for other in others if other.id in self.found]
+        return verdict_alone(self.plan, point, found.measured, finished)
+
+    def _again(self, point: Point, other: Point) -> None:
+        """Judge a finished point again, now that another one is finished with which it is compared."""
+        found = self.found[point.id]
+        others = [self._at[key] for key in compared_with(self.plan, point) if key in self._at]
+        verdict = self._judged(point, found, others)
+        if verdict is None or verdict.verdict != "fail" or found.verdict == "fail":
+            return
+        self.found[point.id] = set_verdict(found, verdict.verdict, verdict.reason)
+        self.progress.note(f"{_words(self.plan, point)} … fail, compared with {_words(self.plan, other)}")
+        if self.policy is not None:
+            self.policy.failed(point)
 
 
 def in_turns(plan: Plan) -> Sequence[Point]:

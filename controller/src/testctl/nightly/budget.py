@@ -73,6 +73,9 @@ class TimeBudget:
         self._cost += cost_ms(point)
         self._last = self._elapsed()
 
+    def failed(self, point: Point) -> None:
+        """A failure ends no nightly run."""
+
     def _elapsed(self) -> float:
         return self._clock() - self._start + self._reused_s
 

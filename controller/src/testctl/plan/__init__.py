@@ -7,7 +7,15 @@ from testctl.plan.claims import CLAIM_VERDICTS, Claim, Ours, evaluate_claims
 from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.figures import figures_of
-from testctl.plan.judge import ExpectationVerdict, Judgement, Measured, PointVerdict, evaluate, verdict_alone
+from testctl.plan.judge import (
+    ExpectationVerdict,
+    Judgement,
+    Measured,
+    PointVerdict,
+    compared_with,
+    evaluate,
+    verdict_alone,
+)
 from testctl.plan.load import load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan
 from testctl.plan.overview import Overview, overview
@@ -37,6 +45,7 @@ __all__ = [
     "PointVerdict",
     "Registry",
     "Topology",
+    "compared_with",
     "cost_ms",
     "coverage",
     "evaluate",

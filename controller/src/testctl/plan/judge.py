@@ -131,14 +131,27 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
     return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
 
 
-def verdict_alone(plan: Plan, point: Point, measured: Measured) -> PointVerdict | None:
+def compared_with(plan: Plan, point: Point) -> set[tuple[Levels, int]]:
+    """(levels, repeat) of the points that expectations (`than`) compare this one with."""
+    about = (e for e in plan.expectations if e.bounds.than and e.quantifier == "every" and matching(e, [point]))
+    return {(counterpart(point.levels, e.bounds.than), point.repeat) for e in about}
+
+
+def verdict_alone(
+    plan: Plan, point: Point, measured: Measured, others: Sequence[tuple[Point, Measured]] = ()
+) -> PointVerdict | None:
     """The verdict of one point while others of its plan are still to be run.
 
     None where a comparison with another point (`than`) could still make it fail.
+    others: those that it is compared with and that are finished
     """
     own = [e for e in plan.expectations if e.bounds.given and e.quantifier == "every" and matching(e, [point])]
-    alone = tuple(e for e in own if not e.bounds.than)
-    (judged,), _ = evaluate(replace(plan, points=(point,), expectations=alone), {point.id: measured})
+    there = {(other.levels, other.repeat) for other, _ in others}
+    alone = tuple(
+        e for e in own if not e.bounds.than or (counterpart(point.levels, e.bounds.than), point.repeat) in there
+    )
+    some = replace(plan, points=(point, *(other for other, _ in others)), expectations=alone)
+    judged = evaluate(some, {point.id: measured} | {other.id: found for other, found in others})[0][0]
     is_open = measured.verdict == "pass" and judged.verdict != "fail" and len(alone) < len(own)
     return None if is_open else judged
 
