@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from testctl.report.sweep import Sweep
+
 SHOWN = 8
 """Names listed in an error, at most."""
 
@@ -69,6 +71,20 @@ class Run:
         for name in {f"{entity}.{parameter}" for point in self.files.points for entity, parameter, _ in point.tuples}:
             frame[name] = _numbers(frame[name])
         return frame
+
+    def sweep(
+        self, metric: str, x: str, by: str = "", facet: str = "", *, flow: str = "", to_arrow: bool = False
+    ) -> Any:
+        """A metric over a swept parameter, "entity.parameter": one row a value of x, of `by` and of `facet`.
+
+        Columns: those of the parameters named, as written; `x`, that of x as a number in its base unit (NaN for a
+        word); `y` the median of the points, `lo` and `hi` the least and the greatest, `n` how many, `missing` how many
+        have no value.  flow: without one, of all flows together.  Raises PlanError, naming what there is.
+        """
+        from testctl.report.sweep import asked_spec, sweep_of
+
+        spec = asked_spec(self.files.points, "metric", metric, x=x, by=by, facet=facet, flow=flow)
+        return _as(_sweep_table(sweep_of(spec, self.files.points)), to_arrow)
 
     def to_arrow(self) -> pa.Table:
         """`points` as an Arrow table."""
@@ -184,6 +200,23 @@ class Point:
     def __repr__(self) -> str:
         words = " ".join(f"{key}={value}" for key, value in self.tuples.items())
         return f"<point {self.id}: {self.verdict}: {words}>"
+
+
+def _sweep_table(sweep: Sweep) -> pa.Table:
+    import pyarrow as pa
+
+    rows = []
+    for panel in sweep.panels:
+        for line in panel.lines:
+            for index, cell in enumerate(line.cells):
+                names = {sweep.facet.key: panel.name, sweep.by.key: line.name, sweep.x.key: sweep.x.values[index]}
+                number = sweep.x.numbers[index] if sweep.x.numbers else None
+                rows.append(
+                    {key: name for key, name in names.items() if key}
+                    | {"x": number, "y": cell.y, "lo": cell.lo, "hi": cell.hi, "n": cell.n, "missing": cell.missing}
+                )
+    kinds = dict.fromkeys(("x", "y", "lo", "hi"), pa.float64()) | dict.fromkeys(("n", "missing"), pa.int64())
+    return pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]]))
 
 
 def _rows(point: RunPoint) -> list[dict[str, Any]]:

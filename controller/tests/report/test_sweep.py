@@ -159,7 +159,7 @@ def test_a_figure_of_several_flows_says_what_its_values_are(run: Run) -> None:
     flows: dict[str, Any] = {"a": {"goodput_bps": 1e6}, "b": {"goodput_bps": 2e6}, "*": {"jain": 0.9}}
     points = [dataclasses.replace(point, metrics=flows, verdict="pass") for point in run.points]
     spec = FigureSpec("a", "metric", metric="goodput_bps", x="switch.delay")
-    assert "each value greatest of all flows" in sweep_of(spec, points).caption
+    assert "values: greatest of all flows" in sweep_of(spec, points).caption
     assert sweep_of(dataclasses.replace(spec, flow="a"), points).panels[0].lines[0].cells[0].y == 1e6
     assert sweep_of(dataclasses.replace(spec, metric="jain"), points).of == ""
 

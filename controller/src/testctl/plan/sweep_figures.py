@@ -20,7 +20,7 @@ TIME_FIELDS = ("bin", "from", "to")
 """Fields of the kinds that show time only."""
 MAX_X, MAX_BY, MAX_FACET = 60, 8, 12
 """Values that a parameter may have for a figure to be read: along x, as lines (one colour each), as panels."""
-_MOST = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
+MOST_VALUES = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
 
 
 def kind_of_figure(node: Node) -> str:
@@ -99,7 +99,7 @@ def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition
     if len(levels) == 1 and assignment.rank < OVERRIDE:
         always = assignment.texts[next(iter(levels))]
         wrong = f"want a parameter with several values; got {assignment.key}, which is always {always}"
-    elif len(levels) > _MOST[name]:
-        wrong = f"want a parameter of at most {_MOST[name]} values; got {assignment.key} with {len(levels)}"
+    elif len(levels) > MOST_VALUES[name]:
+        wrong = f"want a parameter of at most {MOST_VALUES[name]} values; got {assignment.key} with {len(levels)}"
     if wrong:
         fields.problems.add(node.place, f"{who}: {wrong}")

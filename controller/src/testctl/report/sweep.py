@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,18 +13,21 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import shown
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
-from testctl.plan.sweep_figures import MAX_BY, MAX_X, SWEEP_KINDS, title_of
+from testctl.plan.diagnostics import suggest
+from testctl.plan.sweep_figures import MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, title_of
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.figure_spec import matching, specs_of
 from testctl.report.metrics import meaning, one_number
 from testctl.report.style import Unit, byte_unit, rate_unit, time_unit
 from testctl.results import Run, RunPoint
 from testctl.results.layout import UNJUDGED
+from testctl.system.text import first_of
 
 COUNTED = ("pass", "fail", UNJUDGED)
 """Verdicts of points whose numbers count, as in comparisons."""
@@ -33,6 +37,9 @@ LOG_X, LOG_Y = 8, 100
 
 MAX_LABELS = 9
 """About as many values of x have a label."""
+
+_NAMED = 12
+"""Names in an error."""
 
 _SHORT_SYSCTL = "net.ipv4."
 _QUANTITIES: tuple[type[Quantity], ...] = (Duration, Rate, Bytes)
@@ -169,7 +176,7 @@ class Sweep:
     def caption(self) -> str:
         """What one value stands for, what intervals are, and what is missing."""
         most = max((cell.n for panel in self.panels for line in panel.lines for cell in line.cells), default=0)
-        parts = [f"each value {self.of}"] if self.of else []
+        parts = [f"values: {self.of}"] if self.of else []
         several = f"{'up to ' if self._uneven else ''}{most} points each" + self._over
         if self.kind == "cdf":
             parts.append(f"{len(self.values)} points")
@@ -236,7 +243,7 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
     missing: Counter[str] = Counter()
     for point in chosen:
         value = _number(point, spec.metric, spec.flow)
-        if value is None:
+        if value is None or not math.isfinite(value):
             lacking[at[point.id]] += 1
             missing[point.verdict if point.verdict not in COUNTED else "not measured"] += 1
         else:
@@ -367,6 +374,48 @@ def _of(spec: FigureSpec, points: Sequence[RunPoint]) -> str:
     several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
     wide = all(spec.metric in point.metrics.get(POINT, {}) for point in points if point.metrics)
     return meaning(spec.metric).partition(", ")[2] if several and not wide else ""
+
+
+def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str) -> FigureSpec:
+    """A figure that no plan declares.  given: x, by, facet ("entity.parameter"; "" for none) and flow.
+
+    Raises PlanError for what these points have not, naming what they have.
+    """
+    if kind not in SWEEP_KINDS:
+        raise PlanError(f"kind: want one of {', '.join(SWEEP_KINDS)}; got {kind!r}")
+    named = {name: given.get(name, "") for name in ("x", "by", "facet")}
+    if not named["x"] and kind != "cdf":
+        raise PlanError(f"x: want a parameter that is swept, of {_some(swept_keys(points))}; got none")
+    if not any(_has(point, metric) for point in points):
+        names = sorted({name for point in points for values in point.metrics.values() for name in values})
+        raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
+    flow = given.get("flow", "")
+    flows = dict.fromkeys(name for point in points for name in point.metrics if name != POINT)
+    if flow and flow not in flows:
+        raise PlanError(f"flow: want one of {_some(list(flows))}; got {flow!r}")
+    for name, key in named.items():
+        count = len({value_of(point, key) for point in points}) if key else 0
+        if key and count < 2:
+            raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got {key!r}")
+        if count > MOST_VALUES[name]:
+            raise PlanError(f"{name}: want a parameter of at most {MOST_VALUES[name]} values; got {key} with {count}")
+        if same := next((other for other in named if other != name and key and named[other] == key), ""):
+            raise PlanError(f"{name}: want another parameter than {same}; got {key!r}")
+    x, by, facet = named.values()
+    return FigureSpec(title_of({"metric": metric, **named}), kind, flow=flow, metric=metric, x=x, by=by, facet=facet)
+
+
+def swept_keys(points: Sequence[RunPoint]) -> list[str]:
+    """The parameters that differ between points, as a figure names them."""
+    return [factor.key for factor in factors(points) if factor.key != "repeat"]
+
+
+def _has(point: RunPoint, metric: str) -> bool:
+    return any(isinstance(values.get(metric), int | float) for values in point.metrics.values())
+
+
+def _some(names: Sequence[str]) -> str:
+    return first_of(names, _NAMED) or "none"
 
 
 def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> FigureSpec | None:

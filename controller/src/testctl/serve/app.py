@@ -52,6 +52,11 @@ def make_app(root: Path) -> Starlette:
         asked = request.query_params
         return runs.values(request.path_params["run"], asked.get("metric", ""), asked.get("flow", ""))
 
+    def sweep(request: Request) -> dict[str, Any]:
+        asked = request.query_params
+        given = {name: asked.get(name, "") for name in ("kind", "metric", "x", "by", "facet", "flow")}
+        return runs.sweep(request.path_params["run"], **given)
+
     def trend(request: Request) -> dict[str, Any]:
         asked = request.query_params
         return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
@@ -61,6 +66,8 @@ def make_app(root: Path) -> Starlette:
         "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
         "/api/runs/{run}/values": values,
+        "/api/runs/{run}/sweeps": lambda request: runs.sweeps(request.path_params["run"]),
+        "/api/runs/{run}/sweep": sweep,
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/packets": packets,

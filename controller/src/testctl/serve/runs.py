@@ -14,10 +14,13 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
+from testctl.plan import figures_of
 from testctl.report.factors import describe, factors
+from testctl.report.failures import failure_lines
 from testctl.report.metrics import columns, one_number
 from testctl.report.page import flat
 from testctl.report.style import show_metric
+from testctl.report.sweep import asked_spec, sweep_of, sweeps_of, swept_keys
 from testctl.results import RunPoint, layout, shapes
 from testctl.results.reader import load_point, read_json
 from testctl.results.verdict_file import VerdictFile
@@ -59,6 +62,7 @@ class Runs:
         self._heads = Cache(5000)
         self._found = Cache(8)
         self._pages = Cache(8)
+        self._sweeps = Cache(8)
 
     def lines(self) -> list[dict[str, Any]]:
         """Every run in one line, newest first."""
@@ -83,6 +87,16 @@ class Runs:
         """A metric of every point of a run, in the order of its points: numbers (or null) and how they read."""
         numbers = [value_of(point, metric, flow) for point in self.find(name).points]
         return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
+
+    def sweeps(self, name: str) -> dict[str, Any]:
+        """The figures of metrics over swept parameters that the run's plan declares, or the default one."""
+        found = self.find(name)
+        return self._sweeps.get(found.path.name, id(found), lambda: _sweeps(found))
+
+    def sweep(self, name: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
+        """One that is asked for.  Raises PlanError for what the run has not."""
+        points = self.find(name).points
+        return sweep_of(asked_spec(points, kind, metric, **given), points).to_json()
 
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
@@ -252,6 +266,7 @@ def _page(found: Found) -> dict[str, Any]:
         "versions": flat(versions) if isinstance(versions, Mapping) else [],
         "expectations": summary.get("expectations") or [],
         "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in _SHOWN},
+        "failures": failure_lines(found.points),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": flows,
         "metrics": names,
@@ -268,6 +283,16 @@ def _page(found: Found) -> dict[str, Any]:
             for point in found.points
         ],
     }
+
+
+def _sweeps(found: Found) -> dict[str, Any]:
+    plan = listing.own_file(found.path, layout.PLAN)
+    try:
+        specs = figures_of(plan.read_text(encoding="utf-8", errors="replace") if plan else "", layout.PLAN)
+    except PlanError:
+        specs = ()  # a plan of another version; its run is shown all the same
+    figures = [one.to_json() for one in sweeps_of(found.points, specs, found.summary)]
+    return {"figures": figures, "swept": swept_keys(found.points)}
 
 
 def _plan_of(path: Path) -> str:

@@ -43,7 +43,7 @@ const show = async () => {
   document.title = `${trail(now.path).at(-1)[0]} – testctl`;
   const place = make("div");
   try {
-    const opened = await open(place, now, () => mine === turn && main.replaceChildren(place));
+    const opened = await open(place, now, () => { if (mine === turn) main.replaceChildren(place); return mine === turn; });
     if (mine !== turn) { opened?.leave?.(); return; }
     view = opened;
     if (!place.isConnected) main.replaceChildren(place);

@@ -31,7 +31,7 @@ export const matrix = (run, looks, query, onCell) => {
   let shown = null;
   let turn = 0;
 
-  const share = () => history.replaceState(null, "", route(here().path, { x: labels[state.x], y: labels[state.y],
+  const share = () => history.replaceState(null, "", route(here().path, { figure: here().query.figure, x: labels[state.x], y: labels[state.y],
     metric: state.metric, flow: state.flow, way: state.metric && state.way !== "mean" ? state.way : "" }));
   const fetchValues = async () => {
     const mine = ++turn;

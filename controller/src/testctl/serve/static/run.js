@@ -3,12 +3,14 @@
 import { ask, badge, counts, drawn, facts, here, looks, make, route, table, troubled, when } from "./dom.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
+import { sweepSection } from "./sweeps.js";
 
+const FIRST = ["fail", "invalid", "broken", "skip", "not judged yet", "pass"]; // the order of the table
 const MAX = 400; // rows of the table of points; the search finds the others
 
-export const showRun = async (place, now) => {
+export const showRun = async (place, now, attach) => {
   const name = now.path[1];
-  const [run, all] = await Promise.all([ask(["runs", name]), looks()]);
+  const [run, all, sweeps] = await Promise.all([ask(["runs", name]), looks(), ask(["runs", name, "sweeps"]).catch(() => ({ figures: [], swept: [] }))]);
   place.append(make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
     run.about ? make("p", { class: "note" }, run.about) : null ?? "",
     counts(run.counts, all));
@@ -25,8 +27,10 @@ export const showRun = async (place, now) => {
   const points = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Points" });
   const said = make("p", { class: "note" });
   const title = make("h2", { id: "points", tabindex: "-1" }, "Points");
+  const rank = (point) => { const at = FIRST.indexOf(point.verdict); return at < 0 ? FIRST.length : at; };
+  const ordered = [...run.points].sort((a, b) => rank(a) - rank(b));
   const list = () => {
-    const found = run.points.filter((point) => (!state.cell || state.cell.ids.has(point.id)) &&
+    const found = ordered.filter((point) => (!state.cell || state.cell.ids.has(point.id)) &&
       state.words.split(/\s+/).every((word) => `${point.id} ${point.name} ${point.verdict} ${point.reason}`.toLowerCase().includes(word)));
     said.replaceChildren(state.cell ? `${found.length} of ${run.points.length}: ${state.cell.text} ` :
       found.length === run.points.length ? `${found.length} in all` : `${found.length} of ${run.points.length} match`,
@@ -35,6 +39,8 @@ export const showRun = async (place, now) => {
     points.replaceChildren(rows(run, found.slice(0, MAX), all));
   };
   let heat = null;
+  const section = sweeps.figures.length ? sweepSection(run, sweeps, all, here().query.figure) : null;
+  if (section) place.append(section.element);
   if (run.points.length > 1 && run.factors.length) {
     heat = matrix(run, all, here().query, (cell) => {
       state.cell = cell;
@@ -45,14 +51,15 @@ export const showRun = async (place, now) => {
     });
     place.append(heat.element);
   }
-  place.append(title, said, points);
+  place.append(title, ...run.failures.map(([verdict, sentence]) => make("p", {}, badge(verdict, all), " ", sentence)), said, points);
   if (run.points.length) list();
   else said.replaceChildren(run.state === "in progress" ? "No point is finished yet." : "This run has no points that can be read.");
   await heat?.ready;
+  if (attach()) section?.draw(); // figures take their width from the page
   queueMicrotask(() => drawn("run"));
   return {
     search: (words) => { state.words = words; list(); },
-    restyle: () => heat?.draw(),
+    restyle: () => { heat?.draw(); section?.draw(); },
     same: (next) => next.path.length === 2 && next.path[1] === name,
     update: () => undefined,
   };

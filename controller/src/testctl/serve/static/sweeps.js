@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of metrics over swept parameters of a run, and one that is chosen here.
+import { ask, choose, here, make, route, say } from "./dom.js";
+import { sweepFigure } from "./sweep.js";
+
+const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"]];
+const FIELDS = ["kind", "metric", "x", "by", "facet", "flow"];
+
+export const sweepSection = (run, sweeps, looks, written) => {
+  const figures = sweeps.figures.map((one) => sweepFigure(one, looks));
+  const [first] = sweeps.figures;
+  const state = { kind: first.kind, metric: first.metric, x: first.x.key || sweeps.swept[0], by: first.by.key, facet: first.facet.key, flow: "" };
+  if (written) written.split(",").slice(0, FIELDS.length).forEach((value, i) => { state[FIELDS[i]] = value; });
+  const into = make("div", { class: "sweeps" });
+  const form = make("div", { class: "choices" });
+  let own = null;
+  let turn = 0;
+  const show = async () => {
+    const mine = ++turn;
+    const given = state.kind === "cdf" ? { ...state, x: "" } : state;
+    try {
+      const found = await ask(["runs", run.name, "sweep"], given);
+      if (mine !== turn) return;
+      own = sweepFigure(found, looks);
+      into.replaceChildren(own.element);
+      own.draw();
+    } catch (error) {
+      if (mine !== turn) return;
+      own = null;
+      into.replaceChildren(make("p", { class: "error" }, error.message));
+      say(error.message);
+    }
+  };
+  const change = (name) => (value) => {
+    state[name] = value;
+    history.replaceState(null, "", route(here().path, { ...here().query, figure: FIELDS.map((field) => state[field]).join(",") }));
+    controls();
+    show();
+  };
+  const controls = () => {
+    const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
+    const keys = sweeps.swept.map((key) => [key, key]);
+    const metric = make("input", { list: "sweep-metrics", value: state.metric, size: 24, onchange: (event) => change("metric")(event.target.value.trim()) });
+    form.replaceChildren(choose("show", KINDS, state.kind, change("kind")), make("label", {}, "of", metric),
+      make("datalist", { id: "sweep-metrics" }, ...run.metrics.map((name) => make("option", { value: name }))),
+      ...(state.kind === "cdf" ? [] : [choose("over", keys, state.x, change("x"))]),
+      choose("by", [["", "–"], ...keys], state.by, change("by")), choose("panels", [["", "–"], ...keys], state.facet, change("facet")),
+      ...(run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
+    if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
+  };
+  controls();
+  const another = make("details", { class: "small", open: Boolean(written), ontoggle: () => { if (another.open && !own) show(); } },
+    make("summary", {}, "Another figure"), form, into);
+  const element = make("section", { "aria-label": "Over the swept parameters" }, make("h2", {}, "Over the swept parameters"),
+    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), another);
+  return { element, draw: () => { figures.forEach((one) => one.draw()); own?.draw(); if (another.open && !own) show(); } };
+};

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a sweep in a browser: its figures, one that is chosen, and failures first; the report draws the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.report.page import write_page
+
+from controller.tests.support.synthetic_sweep import make_sweep
+from tests.serve.conftest import serving, wait
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return make_sweep(tmp_path_factory.mktemp("sweep") / "results", repeat=2)
+
+
+@pytest.fixture(scope="module")
+def address(run: Any) -> Iterator[str]:
+    with serving(run.path.parent) as lines:
+        yield lines[1].split()[1]
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page in which nothing may go wrong."""
+    errors: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    found.set_default_timeout(60_000)
+    found.on("pageerror", lambda error: errors.append(str(error)))
+    found.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    yield found
+    context.close()
+    assert errors == []
+
+
+def plots_fit(page: Any) -> int:
+    """How many figures are drawn, each as wide as its place."""
+    widths = page.locator(".sweep .plot").evaluate_all(
+        "all => all.map((one) => [one.clientWidth, one.querySelector('.main-svg')?.clientWidth])"
+    )
+    assert all(wide == drawn for wide, drawn in widths)
+    return len(widths)
+
+
+def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, address: str, page: Any) -> None:
+    page.goto(f"{address}#/run/{run.name}")
+    wait(page, "run")
+    assert plots_fit(page) == 6
+    assert "all 6 with delay=30ms and buffer=15kB" in page.locator("main").inner_text()
+    verdicts = page.locator("section[aria-label] ~ .scroll td:nth-child(2), [aria-label=Points] td:nth-child(2)")
+    assert "fail" in verdicts.first.inner_text()
+    gap = page.locator(".sweep").first.locator("details")
+    gap.locator("summary").click()
+    assert "no value" in gap.inner_text()
+
+
+def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, address: str, page: Any) -> None:
+    page.goto(f"{address}#/run/{run.name}")
+    wait(page, "run")
+    page.get_by_text("Another figure").click()
+    page.get_by_label("of", exact=True).fill("throughput_bps")
+    page.get_by_label("of", exact=True).press("Enter")
+    page.get_by_role("heading", name="throughput_bps over switch.delay by switch.buffer for each hosts.cc").wait_for()
+    page.get_by_label("show", exact=True).select_option("box")
+    page.locator("figure.sweep", has_text="throughput_bps over").get_by_text("quartiles").wait_for()
+    shared = page.url
+    page.goto("about:blank")
+    page.goto(shared)
+    wait(page, "run")
+    page.locator("figure.sweep", has_text="throughput_bps over").get_by_text("quartiles").wait_for()
+
+
+def test_the_report_draws_the_same(run: Any, page: Any, tmp_path: Path) -> None:
+    page.goto(write_page(run, dict.fromkeys((point.id for point in run.points), None), tmp_path / "r.html").as_uri())
+    wait(page, "report")
+    assert plots_fit(page) == 6
