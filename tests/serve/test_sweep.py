@@ -67,7 +67,7 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
     page.get_by_label("of", exact=True).fill("throughput_bps")
     page.get_by_label("of", exact=True).press("Enter")
     page.get_by_role("heading", name="throughput_bps over switch.delay by switch.buffer for each hosts.cc").wait_for()
-    page.get_by_label("show", exact=True).select_option("box")
+    page.locator("details label select").first.select_option("box")
     page.locator("figure.sweep", has_text="throughput_bps over").get_by_text("quartiles").wait_for()
     shared = page.url
     page.goto("about:blank")

@@ -10,7 +10,7 @@ Zoeteweij, van Gemund, 2007): failures / sqrt(all failures * points), the geomet
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -24,6 +24,7 @@ Values = Mapping[str, str]
 """Parameter -> value."""
 Condition = tuple[tuple[str, str], ...]
 """One or two (parameter, value)."""
+Rank = tuple[Fraction, int, int, tuple[int, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -77,31 +78,24 @@ def _best(left: Sequence[tuple[Values, bool]], order: Mapping[str, int]) -> Shar
     failures = [point for point, fails in left if fails]
     if len(failures) < LEAST:
         return None
-    failed = Counter(condition for point in failures for condition in _conditions(point, order))
-    wanted = {condition for condition, count in failed.items() if count >= LEAST}
-    there = Counter(c for point, _ in left for c in _conditions(point, order) if c in wanted)
     whole = Fraction(len(failures) ** 2, len(left))
-    better = [c for c in wanted if _square(failed[c], there[c]) > whole]
-
-    def rank(condition: Condition) -> tuple[object, ...]:
-        places = tuple(order[name] for name, _ in condition)
-        return -_square(failed[condition], there[condition]), len(condition), -failed[condition], places, condition
-
-    if not better:
-        return None
-    best = min(better, key=rank)
-    return Shared(best, failed[best], there[best], len(left))
-
-
-def _square(failed: int, points: int) -> Fraction:
-    """The square of Ochiai's coefficient, times the number of all failures: exact, so that ties are ties."""
-    return Fraction(failed**2, points)
+    ranked: list[tuple[Rank, Shared]] = []
+    for names in (*combinations(order, 1), *combinations(order, 2)):
+        failed = _counted(failures, names)
+        there = _counted([point for point, _ in left], names)
+        for values, count in failed.items():
+            # The square of Ochiai's coefficient, times the number of all failures: exact, so that ties are ties.
+            square = Fraction(count**2, there[values])
+            if count >= LEAST and square > whole and None not in values:
+                known = tuple(str(value) for value in values)
+                shared = Shared(tuple(zip(names, known, strict=True)), count, there[values], len(left))
+                ranked.append(((-square, len(names), -count, tuple(order[name] for name in names), known), shared))
+    return min(ranked, key=lambda one: one[0])[1] if ranked else None
 
 
-def _conditions(point: Values, order: Mapping[str, int]) -> Iterator[Condition]:
-    own = sorted(point.items(), key=lambda item: order[item[0]])
-    yield from ((one,) for one in own)
-    yield from combinations(own, 2)
+def _counted(points: Sequence[Values], names: Sequence[str]) -> Counter[tuple[str | None, ...]]:
+    """How many points have which values of these parameters."""
+    return Counter(zip(*([point.get(name) for point in points] for name in names), strict=True))
 
 
 def _meets(point: Values, condition: Condition) -> bool:
