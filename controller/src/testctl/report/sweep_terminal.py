@@ -73,7 +73,7 @@ def _scale(sweep: Sweep, width: int) -> _Scale:
 
 
 def _table(sweep: Sweep, scale: _Scale, *heads: str) -> Table:
-    """Columns for the values of x and `by`, the scale, and what else is said."""
+    """Columns for the values of x and `by`, the scale, and more words."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     for key in (sweep.x.key, sweep.by.key):
         if key:
@@ -96,12 +96,12 @@ def _rows(sweep: Sweep, panel: Panel, scale: _Scale) -> Table:
                 continue
             names = [value if first else "", *([line.name] if sweep.by.key else [])]
             drawn = Text(_drawn(sweep, cell, scale), style=_STYLES[number % len(_STYLES)])
-            table.add_row(*names, drawn, *_said(sweep, cell))
+            table.add_row(*names, drawn, *_words(sweep, cell))
             first = False
     return table
 
 
-def _said(sweep: Sweep, cell: Cell) -> Iterator[str]:
+def _words(sweep: Sweep, cell: Cell) -> Iterator[str]:
     yield show_metric(sweep.metric, cell.y)
     if sweep.intervals:
         ends = [show_metric(sweep.metric, value) for value in (cell.lo, cell.hi)]
