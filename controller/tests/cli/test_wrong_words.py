@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import typer
+from testctl.cli import panels
 from testctl.cli.main import app, main
 from testctl.curves import curves
 
@@ -238,8 +239,23 @@ def test_the_help_of_series_names_every_curve(call: Call) -> None:
     assert all(name in said for name in curves())
 
 
-def test_version_and_short_help(call: Call) -> None:
+def test_version(call: Call) -> None:
     from testctl import __version__
 
     assert call("--version") == (0, f"testctl {__version__}\n")
-    assert call("-h")[0] == 0
+
+
+@pytest.mark.parametrize("names", [(), ("lab",), ("cc",), *ALL], ids=" ".join)
+def test_short_help_everywhere(call: Call, names: tuple[str, ...]) -> None:
+    code, said = call(*names, "-h")
+    assert code == 0
+    assert "Usage: testctl" in said
+
+
+def test_every_command_is_in_a_group(call: Call) -> None:
+    """In the order in which a user needs them; none is left in typer's own group "Commands"."""
+    said = call("-h")[1]
+    groups = [panels.WRITE, panels.RUN, panels.LOOK, panels.COMPARE, panels.SET_UP]
+    places = [said.index(f" {group} ") for group in groups]
+    assert places == sorted(places)
+    assert " Commands " not in said
