@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 import glob
+import itertools
 import os
 import shlex
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,8 @@ MOST = 300
 """Words offered at once."""
 DEPTH = 3
 """Directories below the one that the word names."""
+LONGEST_S = 1.0
+"""A search of large directories ends after so long, with what was found."""
 CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
 """The names of the curves, without the time that their import takes."""
 
@@ -44,10 +48,13 @@ def _below(incomplete: str, is_leaf: Callable[[Path], bool]) -> Iterator[str]:
     """Paths, whole and not by directories, that begin so and are what is looked for."""
     parent, _, start = incomplete.rpartition("/")
     prefix = f"{parent}/" if "/" in incomplete else ""
-    yield from _walk(Path(prefix or "."), prefix, start, is_leaf, DEPTH)
+    found = _walk(Path(prefix or "."), prefix, start, is_leaf, DEPTH)
+    until = time.monotonic() + LONGEST_S
+    yield from (word for word in itertools.takewhile(lambda _: time.monotonic() < until, found) if word)
 
 
 def _walk(directory: Path, prefix: str, start: str, is_leaf: Callable[[Path], bool], depth: int) -> Iterator[str]:
+    """The leaves, and "" for all else that is looked at."""
     with suppress(OSError):
         for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
             if not entry.name.startswith(start) or (entry.name.startswith(".") and not start):
@@ -55,7 +62,9 @@ def _walk(directory: Path, prefix: str, start: str, is_leaf: Callable[[Path], bo
             path, name = Path(entry.path), f"{prefix}{entry.name}"
             if is_leaf(path):
                 yield name
-            elif depth and entry.is_dir(follow_symlinks=False):
+                continue
+            yield ""
+            if depth and entry.is_dir(follow_symlinks=False):
                 yield from _walk(path, f"{name}/", "", is_leaf, depth - 1)
 
 
