@@ -30,6 +30,7 @@ def test_only_what_the_machines_name_is_installed() -> None:
     assert {"pyproject.toml", "src/testctl_hardware/tofino.py"} <= hardware.files().keys()
     assert not [name for one in (agent, hardware) for name in one.files() if "cache" in name or "egg-info" in name]
     assert "pyzmq" in wheelhouse.needs("testctl-hardware", ("trex",))
+    assert "cffi" not in wheelhouse.needs("testctl-hardware", ("trex",)), "PyPy's"
     assert "pyzmq" not in wheelhouse.needs("testctl-hardware")
 
 

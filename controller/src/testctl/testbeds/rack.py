@@ -63,7 +63,7 @@ class InventoryTestbed:
         topologies = {_key(point): point.topology for point in points}
         placements = {key: place(topology, rack) for key, topology in topologies.items()}
         if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
-            raise PlanError("\n".join(sorted(lacking)))
+            raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
         description = check(rack, list(used.values()))
         told = sorted((name, one.version, one.kernel, one.kind) for name, one in description.items())

@@ -37,6 +37,8 @@ AGENT = "testctl-agent"
 REQUIREMENTS = "requirements.txt"
 _DIGEST = "digest"
 _EXTRA = re.compile(r"""extra == ["']([^"']+)["']""")
+_PYPY = re.compile(r"""implementation_name == ["']pypy["']""")
+"""Of what hosts, which have CPython, do not need."""
 _GENERATED = re.compile(r"(^|/)(\.|build/|dist/|__pycache__/|[^/]+\.egg-info/)|\.pyc$")
 _PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?:.*\\\n)(?:\s+--hash=\S+(?: \\)?\n?)+", re.MULTILINE)
 
@@ -128,6 +130,8 @@ def needs(distribution: str, extras: Sequence[str] = ()) -> set[str]:
     while waiting:
         one, wanted = waiting.pop()
         for word in metadata.requires(one) or []:
+            if _PYPY.search(word):
+                continue
             name = normal(re.split(r"[^A-Za-z0-9._-]", word, maxsplit=1)[0])
             extra = _EXTRA.search(word)
             if (extra is None or extra[1] in wanted) and name not in found:
