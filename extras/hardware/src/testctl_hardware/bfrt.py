@@ -61,21 +61,23 @@ class BfrtDriver:
 
     def fixed(self, name: str, keys: Mapping[str, object], pipe: int = ALL_PIPES) -> dict[str, Any]:
         """The data of one row of a fixed table, as its driver has it."""
-        table = self.table(name)
-        target = self._client.Target(device_id=self._device, pipe_id=pipe)
-        key = table.make_key([self._client.KeyTuple(field, value) for field, value in keys.items()])
+        table, target, key = self._fixed_row(name, keys, pipe)
         return self._first(table, target, key, f"{name} {dict(keys)}")
 
     def modify(
         self, name: str, keys: Mapping[str, object], data: Mapping[str, object], action: str = "", pipe: int = ALL_PIPES
     ) -> None:
         """Change one row of a fixed table; text and truth values go where the client wants them."""
-        table = self.table(name)
-        target = self._client.Target(device_id=self._device, pipe_id=pipe)
-        key = table.make_key([self._client.KeyTuple(field, value) for field, value in keys.items()])
+        table, target, key = self._fixed_row(name, keys, pipe)
         tuples = [self._datum(field, value) for field, value in data.items()]
         made = table.make_data(tuples, action) if action else table.make_data(tuples)
         self._ask(f"{name} {dict(keys)}: {dict(data)}", lambda: table.entry_mod(target, [key], [made]))
+
+    def _fixed_row(self, name: str, keys: Mapping[str, object], pipe: int) -> tuple[Any, Any, Any]:
+        """The table, the target and the key of one row of a fixed table."""
+        table = self.table(name)
+        key = table.make_key([self._client.KeyTuple(field, value) for field, value in keys.items()])
+        return table, self._client.Target(device_id=self._device, pipe_id=pipe), key
 
     def insert(self, entry: Entry) -> None:
         """A range of a ternary field becomes a row for each of its prefixes."""
