@@ -8,18 +8,17 @@ from collections.abc import Callable
 import pytest
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.params import registry
-from testctl_agent.params.words import Word
+from testctl_agent.params.words import BackendWord
 from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
 from testctl_agent.switch import backend, bmv2, netem
 from testctl_agent.switch.netem import Model, packet_limit
-from testctl_agent.system.entry_points import BACKENDS
 
 from agents.tests.switch.fake import FakeBackend
 
 
 def test_are_found_by_the_name_of_their_file() -> None:
     assert backend.own() == ("bmv2", "ebpf", "fake", "netem")
-    assert registry.specs()["switch"]["backend"].type == Word(("bmv2", "ebpf", "netem"), BACKENDS)
+    assert registry.specs()["switch"]["backend"].type == BackendWord(("bmv2", "ebpf", "netem"))
     assert backend.load("netem", {"switch:a": "a"}, {}).name == "netem"
     with pytest.raises(TestbedError, match=r"switch back end: want one of bmv2, ebpf, fake, netem.*; got 'tofu'$"):
         backend.load("tofu", {}, {})

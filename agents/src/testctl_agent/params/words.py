@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from testctl_agent.spec.types import Choice, Value
-from testctl_agent.system.entry_points import GENERATORS, Group
+from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
 
 
-@dataclass(frozen=True)
 class Word(Choice):
     """One of the agent's own words (`values`), or one that an installed distribution brings.
 
     Entry points are looked up only for a word that is not the agent's own, and where all are listed.
     """
 
-    group: Group = GENERATORS
+    group: Group
 
     @property
     def want(self) -> str:
@@ -42,3 +40,15 @@ class Word(Choice):
 
     def _all(self) -> tuple[str, ...]:
         return tuple(sorted({*map(str, self.values), *self.group.names()}))
+
+
+class GeneratorWord(Word):
+    """Of a generator."""
+
+    group = GENERATORS
+
+
+class BackendWord(Word):
+    """Of a switch back end."""
+
+    group = BACKENDS

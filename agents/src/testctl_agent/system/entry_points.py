@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -30,9 +29,8 @@ HARDWARE = "testctl-hardware"
 """The distribution of this repository with what has never met hardware (extras/hardware)."""
 
 
-@dataclass(frozen=True)
 class Group:
-    """A group of entry points.
+    """A group of entry points; never changed.
 
     name      of the group
     what      its members, as errors call them
@@ -40,10 +38,8 @@ class Group:
     known     word → distribution, for the error where that distribution is not installed
     """
 
-    name: str
-    what: str
-    function: str
-    known: tuple[tuple[str, str], ...] = ()
+    def __init__(self, name: str, what: str, function: str, known: Mapping[str, str]) -> None:
+        self.name, self.what, self.function, self.known = name, what, function, known
 
     def names(self) -> tuple[str, ...]:
         """The words of all installed distributions."""
@@ -75,7 +71,7 @@ class Group:
 
     def hint(self, name: object) -> str:
         """What an error says besides about a word whose distribution is known but not installed; else ""."""
-        missing = next((brings for word, brings in self.known if word == name), "")
+        missing = next((brings for word, brings in self.known.items() if word == name), "")
         return f", which comes with the distribution {missing}: it is not installed" if missing else ""
 
     def _who(self, name: str) -> str:
@@ -97,8 +93,8 @@ class Group:
         return found[0]
 
 
-GENERATORS = Group("testctl_agent.generators", "generator", "task", (("trex", HARDWARE),))
-BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", (("tofino", HARDWARE),))
+GENERATORS = Group("testctl_agent.generators", "generator", "task", {"trex": HARDWARE})
+BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", {"tofino": HARDWARE})
 
 
 @functools.cache

@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.params.words import Word
+from testctl_agent.params.words import GeneratorWord
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Int, Switch
 from testctl_agent.spec.units import Bytes, Duration, Rate
-from testctl_agent.system.entry_points import GENERATORS
 
 OTHERWISE = Duration(10 * 10**9)
 """The duration of a flow that has neither bytes nor a schedule nor a duration."""
@@ -50,7 +49,7 @@ SPECS = [
     _spec(
         name="generator",
         help="The program that makes the traffic: a file of generators/, or of another distribution",
-        type=Word(tuple(sorted(_GENERATORS - _NO_FLOW)), GENERATORS),
+        type=GeneratorWord(tuple(sorted(_GENERATORS - _NO_FLOW))),
         default="tgen",
     ),
     _spec(

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.words import Word
+from testctl_agent.params.words import BackendWord
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import of_plans
-from testctl_agent.system.entry_points import BACKENDS
 
 SPEC = ParamSpec(
     name="backend",
     kind="switch",
     help="What forwards: the P4 program, in the kernel (ebpf), on bmv2 or tofino; or the kernel with netem",
-    type=Word(of_plans(), BACKENDS),
+    type=BackendWord(of_plans()),
     scope="testbed",
 )
 
