@@ -143,6 +143,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
             "import nowhere_at_all",
             "want the module broken_testctl; got ModuleNotFoundError: No module",
         ),
+        ("broken_testctl", "raise SystemExit(3)", "want the module broken_testctl; got SystemExit: 3"),
         ("broken_testctl", "1 / 0", "want the module broken_testctl; got ZeroDivisionError: division by zero"),
         ("broken_testctl", "x = (", "want the module broken_testctl; got SyntaxError: "),
         ("nowhere_testctl", "", "want the module nowhere_testctl; got ModuleNotFoundError"),

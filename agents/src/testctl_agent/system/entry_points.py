@@ -58,7 +58,7 @@ class Group:
         where = self._module_name(name)
         try:
             module = importlib.import_module(where)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             why = f"want the module {where}; got {type(error).__name__}: {error}"
             raise TestbedError(f"{self._who(name)}: {why}") from error
         if not callable(getattr(module, self.function, None)):
