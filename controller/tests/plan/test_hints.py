@@ -100,3 +100,15 @@ def test_a_kernel_that_never_ran(known: Path) -> None:
     (known / FILE).unlink()
     choose.check_kernels(load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}))
     assert not (known / FILE).exists()
+
+
+def test_a_kernel_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path))
+    (tmp_path / "kernels" / f"mine-{'0' * 16}").mkdir(parents=True)
+    (tmp_path / "kernels" / f"mine-{'0' * 16}" / "linux").touch()
+    text = b"topology: pair\nflows: {f: sender -> receiver}\ntuples:\n  - [hosts, kernel, [mine, 9.9]]\n"
+    with pytest.raises(PlanError) as error:
+        choose.check_kernels(load_plan(text, metrics={}))
+    lines = str(error.value).splitlines()
+    assert lines[-1].startswith("<plan>:4:28: kernel 9.9: no source at ")
+    assert lines[-1].endswith("; built are: mine")

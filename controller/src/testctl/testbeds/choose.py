@@ -52,8 +52,8 @@ def _check_sysctls(plan: Plan) -> None:
 
 
 def _check_names(plan: Plan) -> None:
+    from testctl.lab import built, source
     from testctl.lab import kernel as kernels
-    from testctl.lab import source
 
     wrong = []
     for assignment in plan.assignments:
@@ -63,7 +63,7 @@ def _check_names(plan: Plan) -> None:
                 if kernels.by_name(name) is None:
                     source.find(name)
             except TestctlError as error:
-                wrong.append(f"{place}: {error}")
+                wrong.append(f"{place}: {error}; built are: {', '.join(built.names()) or 'none'}")
     if wrong:
         raise PlanError("\n".join(wrong))
 
