@@ -17,6 +17,8 @@ from testctl.report import write_report
 from testctl.report.page import render_report
 from testctl.results import Run, load_run
 
+from controller.tests.report.reading import drawn_points, element, inflated
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
@@ -82,7 +84,9 @@ def test_a_plan_can_not_inject(html: str, page: Page) -> None:
 
 
 def test_plotly_is_there_once(html: str) -> None:
-    assert len(re.findall(r"plotly\.js v\d", html)) == 1
+    assert "plotly.js v" not in html
+    assert html.count('id="plotly"') == 1
+    assert re.match(rb"/\*\*\n\* plotly\.js v\d", inflated(element(html, "plotly")))
 
 
 def test_every_point_has_a_section_a_row_and_data(run: Run, page: Page) -> None:
@@ -139,7 +143,7 @@ def test_of_many_points_those_are_drawn_that_did_not_pass(
     shutil.copytree(run.path, copy)
     monkeypatch.setattr(writing, "DRAWN", 3)
     html = write_report(copy, figures=False).read_text(encoding="utf-8")
-    drawn = [point.id for point in run.points if f'id="d-{point.id}"' in html]
+    drawn = drawn_points(html)
     bad = [point.id for point in run.points if point.has_records and point.verdict != "pass"]
     assert len(drawn) == 3
     assert set(drawn) <= set(bad) if len(bad) >= 3 else set(bad) <= set(drawn)

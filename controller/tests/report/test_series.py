@@ -11,9 +11,12 @@ from testctl.curves import series
 from testctl.metrics.core.view import view
 from testctl.report.embedded import BINS_NS, EACH_SIDE, as_script, embedded
 from testctl.report.factors import describe, factors
+from testctl.report.packed import packed
 from testctl.report.stalls import Stall, read_stalls
 from testctl.report.style import show_metric, show_rate, show_time
 from testctl.results import Run
+
+from controller.tests.report.reading import lines
 
 
 @pytest.fixture(scope="package")
@@ -35,7 +38,7 @@ def test_the_bins_sum_to_the_bytes_on_the_wire(run: Run, data: dict[str, Any], w
     records = run.points[0].records()
     assert records is not None
     (shown,) = (one["data"] for one in data["figures"]["throughput"] if one["bin"] == width)
-    (line,) = shown["lines"]
+    (line,) = lines(shown)
     sums = series(records, "bulk", "throughput", width)["wire_bytes"].to_numpy()
     if "dt" in line:
         total = sum(line["y"]) * width / 8e9
@@ -62,7 +65,7 @@ def test_a_stall_says_what_was_owed_and_shows_its_packets(stalls: list[Stall]) -
 def test_the_data_is_compact_and_has_the_packets_around_stalls(
     run: Run, stalls: list[Stall], data: dict[str, Any]
 ) -> None:
-    assert len(as_script(data)) < 900_000
+    assert len(packed(data)) < 25_000
     assert data["bins"] == list(BINS_NS)
     assert [(one["start_ns"], one["end_ns"]) for one in data["stalls"]["rows"]] == [
         (stall.start_ns, stall.end_ns) for stall in stalls
@@ -74,8 +77,8 @@ def test_the_data_is_compact_and_has_the_packets_around_stalls(
     windows = [one for one in data["figures"]["seq"] if one["from"] <= before[0] and before[-1] < one["to"]]
     nearest = min(windows, key=lambda one: one["to"] - one["from"])
     assert nearest["data"]["bucket_ns"] == 0
-    lines = {line["name"]: line for line in nearest["data"]["lines"]}
-    assert set(before) <= {t + nearest["from"] for t in lines["data"]["t"]}
+    found = {line["name"]: line for line in lines(nearest["data"])}
+    assert set(before) <= {t + nearest["from"] for t in found["data"]["t"]}
     assert data["distribution"]["y"][-1] == 1
 
 

@@ -17,6 +17,7 @@ from testctl.report import paper_figures, write_report
 from testctl.report.embedded import embedded
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
 
+from controller.tests.report.reading import drawn_points, point_of
 from controller.tests.support.synthetic import write_point as write_captures
 from controller.tests.support.synthetic_recovery import MSS, Sender
 
@@ -100,4 +101,6 @@ def test_figures_are_written(recovered: Run, tmp_path: Path) -> None:
     assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png"]
     assert all(path.stat().st_size > 8_000 for path in written)
     page = write_report(recovered.path).read_text(encoding="utf-8")
-    assert '"recoveries":{"rows":[{"lane":"bulk/0","fast":true' in page
+    (point,) = drawn_points(page)
+    recovery = point_of(page, point)["recoveries"]["rows"][0]
+    assert (recovery["lane"], recovery["fast"]) == ("bulk/0", True)

@@ -14,6 +14,7 @@ from testctl.metrics.recovery import flow_recoveries
 from testctl.metrics.recovery.measure import Recovery
 from testctl.records import Records
 from testctl.report.fates import Fates, read_fates
+from testctl.report.packed import drawn
 from testctl.report.stalls import Stall, read_stalls
 from testctl.report.style import show_time, time_unit
 from testctl.results import RunPoint
@@ -24,8 +25,9 @@ BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)
 MAX_LANES = 8
 """Connections that can be chosen."""
 
-MAX = 3000
-"""Values of one line, shared by the connections."""
+COLUMNS = 1000
+"""Columns of a whole point's figure, each with at most 4 values of a line; connections after the first share as many
+again."""
 
 PROVEN = 20
 """Stalls, the longest ones, around which every packet is there."""
@@ -61,7 +63,7 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
         "lanes": [_text(lane) for lane in chosen],
         "left_out": max(len(lanes(records)) - MAX_LANES, 0),
         "figures": _figures(records, chosen, end_ns, [*_moments(records, stalls), *_first(spans)]),
-        "bins": [width for width in BINS_NS if width * 2 <= end_ns or width == BINS_NS[-1]],
+        "bins": _bins(end_ns),
         "stalls": {"rows": [stall.to_json() for stall in stalls], "in_all": len(stalls)},
         "recoveries": {
             "rows": [_row(one, span) for one, (_, span) in list(zip(recoveries, spans, strict=True))[:MAX_LISTED]],
@@ -75,21 +77,36 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
 def _figures(
     records: Records, chosen: Sequence[Lane], end_ns: int, near: Sequence[tuple[Lane, tuple[int, int]]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """{name: [{"lane", "bin", "from", "to", "data"}]}: the whole point, and windows in which each packet is."""
-    whole = Window(0, end_ns, (MAX // max(len(chosen), 1) + 200) // 4)
+    """{name: [{"lane", "bin", "from", "to", "data"}]}: the whole point, and windows in which each packet is.
+
+    data: as drawn() of packed.py has it.
+    """
+    first, others = (Window(0, end_ns, COLUMNS // count) for count in (1, max(len(chosen) - 1, 1)))
     found: dict[str, list[dict[str, Any]]] = {}
     for name in figures(records):
         spec = curves()[name].spec
-        asked = [(lane, width, whole) for lane in (chosen if spec.each == "connection" else chosen[:1])
-                 for width in (BINS_NS if spec.shape == "rate" else (0,))]  # fmt: skip
+        asked = [(lane, width, others if n else first)
+                 for n, lane in enumerate(chosen if spec.each == "connection" else chosen[:1])
+                 for width in (_bins(end_ns) if spec.shape == "rate" else (0,))]  # fmt: skip
         if spec.shape == "packets":
-            asked += [(lane, 0, Window(low, high, 150)) for lane, (low, high) in near if lane in chosen and low < high]
+            asked += [
+                (lane, 0, Window(low, high, 150, alone=True))
+                for lane, (low, high) in near
+                if lane in chosen and low < high
+            ]
         found[name] = [
             {"lane": _text(lane) if spec.each == "connection" else "", "bin": width, "from": window.from_ns,
-             "to": window.to_ns, "data": figure(records, name, lane, window, width)}
+             "to": window.to_ns, "data": drawn(figure(records, name, lane, window, width), spec.kind,
+                                               window.span if window in (first, others) else 0)}
             for lane, width, window in asked
         ]  # fmt: skip
     return found
+
+
+def _bins(end_ns: int) -> list[int]:
+    """Bin widths that can be chosen: two bins at least, and none finer than the first that has COLUMNS bins."""
+    fine = next((width for width in BINS_NS if width * COLUMNS <= end_ns), BINS_NS[-1])
+    return [width for width in BINS_NS if width == fine or (width > fine and width * 2 <= end_ns)]
 
 
 def _moments(records: Records, stalls: Sequence[Stall]) -> list[tuple[Lane, tuple[int, int]]]:

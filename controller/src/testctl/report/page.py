@@ -14,11 +14,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from testctl.report.claims import claim_rows, claims_of
-from testctl.report.embedded import as_script, embedded
+from testctl.report.embedded import COLUMNS, as_script, embedded
 from testctl.report.factors import Factor, describe, factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.looks import looks, script, styles
 from testctl.report.metrics import Column, columns, metric_table
+from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.report.style import VERDICT_LOOKS, show_time
@@ -63,7 +64,8 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         ),
         css=Markup(styles()),
         script=Markup(script()),
-        plotly=Markup(_plotly()),
+        plotly=_plotly(),
+        width=COLUMNS,
     )
 
 
@@ -79,9 +81,9 @@ def environment() -> Environment:
 
 
 def point_data(point: RunPoint) -> str | None:
-    """The text of the script element with a point's data; None without records."""
+    """The text of the script element with a point's figures and lists, which report.js reads; None without records."""
     data = embedded(point)
-    return None if data is None else as_script(data)
+    return None if data is None else packed(data)
 
 
 def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path | None = None) -> Path:
@@ -124,16 +126,23 @@ def _point(point: RunPoint, varying: Sequence[Factor], table: Sequence[Column], 
         "name": describe(point, varying),
         "verdict": point.verdict,
         "reason": point.reason,
+        "values": [factor.of[point.id] for factor in varying],
+        "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
+        "data": data,
+        "details": packed(_details(point)),
+        "recorded": point.has_records,
+    }
+
+
+def _details(point: RunPoint) -> dict[str, Any]:
+    """What a point's section has besides figures and lists."""
+    return {
+        "metrics": metric_table(point),
+        "tuples": [[entity, parameter, str(value)] for entity, parameter, value in point.tuples],
+        "captures": sorted(point.captures()),
         "digest": point.digest,
         "wall": show_time(point.wall_s * 1e9),
         "virtual": show_time(point.virtual_s * 1e9),
-        "tuples": point.tuples,
-        "values": [factor.of[point.id] for factor in varying],
-        "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
-        "metrics": metric_table(point),
-        "captures": sorted(point.captures()),
-        "data": None if data is None else Markup(data),
-        "recorded": point.has_records,
     }
 
 
@@ -165,6 +174,5 @@ def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 def _plotly() -> str:
-    """plotly.js as the plotly package carries it (MIT licence), safe inside a script element."""
-    text = resources.files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    """plotly.js as the plotly package carries it (MIT licence), which the page reads when a figure is drawn."""
+    return deflated(resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes())

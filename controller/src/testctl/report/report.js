@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a run: matrix, sorting, and a point's figures once it is opened, drawn by serve's own modules.
-import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, showTime } from "./dom.js";
+import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, showTime, table, troubled, wrapped } from "./dom.js";
 import { Board, toolbar } from "./board.js";
 import { stallList } from "./stalls.js";
 import { sweepFigure } from "./sweep.js";
 
-const read = (id) => JSON.parse(byId(id).textContent);
-const index = read("index");
+const index = JSON.parse(byId("index").textContent);
 const { looks } = index;
 const dark = (colour) => (isDark() && looks.dark[colour]) || colour;
 const lane = (i) => dark(looks.lanes[i % looks.lanes.length]);
+
+// ---- what is embedded, as testctl/report/packed.py writes it; each is read when it is first needed
+const inflated = async (id) => {
+  const bytes = Uint8Array.from(atob(byId(id).textContent), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+};
+const read = async (id) => JSON.parse(await inflated(id));
+const kept = (reading) => { const found = new Map(); return (key) => { if (!found.has(key)) found.set(key, reading(key)); return found.get(key); }; };
+const plotly = kept(async () => document.head.append(make("script", {}, await inflated("plotly"))));
+const numbers = ([unit, ...steps]) => { let sum = 0; return steps.map((step) => (sum += step) * unit); };
+const COLUMNS = ["t", "y", "least", "most", "length", "flags", "ecn"];
+const line = (packed) => Object.fromEntries(Object.entries(packed).map(([name, value]) => [name, COLUMNS.includes(name) ? numbers(value) : value]));
+const unread = (into) => (error) => into.append(troubled(`This browser can't read what is embedded here (${error.message}); testctl serve shows it, too.`));
 
 // ---- light and dark
 const restyles = []; // what draws again in other colours
@@ -97,10 +109,11 @@ index.sweeps.forEach((one) => {
   figure.draw();
 });
 // Window against loss rate, both logarithmic, and Reno's line.
-index.responses.forEach((one) => chart(byId("responses"), one.title, [
+const responses = () => index.responses.forEach((one) => chart(byId("responses"), one.title, [
   ...one.curves.map((curve, i) => ({ name: curve.name, mode: "lines+markers", x: curve.rates, y: curve.windows, marker: { symbol: i, color: lane(i) }, hovertemplate: "%{y:.3~g} segments at %{x:.1~g}<extra>%{fullData.name}</extra>" })),
   { name: one.reno.name, x: one.reno.rates, y: one.reno.windows, line: { dash: "dash", color: css("--soft") }, hoverinfo: "name" }],
 { xaxis: { type: "log", title: { text: "rate of random loss" }, exponentformat: "power" }, yaxis: { type: "log", title: { text: "window (segments)" }, dtick: "D2" } }));
+if (index.responses.length) plotly().then(responses).catch(unread(byId("responses")));
 const distribution = (into, { unit, y, lines }) => chart(into, "Distribution of latency",
   lines.map(({ name, x }) => ({ name, x, y, hovertemplate: `%{y:.3%} within %{x} ${unit}<extra></extra>` })),
   { xaxis: { title: { text: `one-way latency (${unit})` }, rangemode: "tozero" }, yaxis: { title: { text: "share of packets" }, range: [0, 1.01], tickformat: ".0%" } });
@@ -135,23 +148,32 @@ const fateList = (fates) => {
 };
 
 // ---- a point
-const pages = new Map();
-const pageOf = (id) => { if (!pages.has(id)) pages.set(id, read(`d-${id}`)); return pages.get(id); };
+const pageOf = kept(async (id) => {
+  const page = await read(`d-${id}`);
+  for (const one of Object.values(page.figures).flat()) one.data.lines = one.data.lines.map(line);
+  return page;
+});
 // Of what is embedded of a figure, the shortest time that holds what is asked for.
-answerFrom(([, , , point, , name], { from, to, lane: chosen, bin }) => {
-  const found = pageOf(point).figures[name].filter((one) => (!one.lane || one.lane === chosen) && (!one.bin || one.bin === bin));
+answerFrom(async ([, , , point, , name], { from, to, lane: chosen, bin }) => {
+  const found = (await pageOf(point)).figures[name].filter((one) => (!one.lane || one.lane === chosen) && (!one.bin || one.bin === bin));
   const whole = found.find((one) => !found.some((other) => other.to - other.from > one.to - one.from));
   const best = found.filter((one) => one.from <= from && one.to >= to).sort((a, b) => a.to - a.from - (b.to - b.from))[0] || whole;
   if (!best) return { lines: [], bucket_ns: 1 };
   const later = best.from - from;
-  return { ...best.data, lines: best.data.lines.map((line) => (line.t ? { ...line, t: line.t.map((t) => t + later) } : { ...line, t0: line.t0 + later })) };
+  return { ...best.data, lines: best.data.lines.map((one) => (one.t ? { ...one, t: one.t.map((t) => t + later) } : { ...one, t0: one.t0 + later })) };
 });
 
-const open = (details) => {
-  const into = details.querySelector(".figures");
-  if (!into || into.childElementCount) return;
-  const id = details.dataset.point;
-  const page = { ...pageOf(id), figures: Object.keys(pageOf(id).figures) };
+const small = (title, ...inside) => make("details", { class: "small" }, make("summary", {}, title), ...inside);
+const metrics = ({ flows, rows }) => small("Metrics", make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Metrics" },
+  table(["metric", ...flows.map((flow) => make("th", { class: "number" }, flow))], rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name),
+    ...cells.map((cell) => make("td", { class: cell.text ? "text" : "number" }, cell.text ? wrapped(cell.shown) : cell.shown)))), { class: "plain" })));
+const tuples = (id, { tuples: rows, captures, digest, virtual, wall }) => small("Tuples, files and digest",
+  make("table", { class: "plain" }, make("tbody", {}, ...rows.map(([entity, parameter, value]) => make("tr", {}, make("th", { scope: "row" }, entity), make("td", {}, parameter), make("td", {}, value))))),
+  make("p", {}, "Files: ", make("code", {}, `points/${id}/`), captures.length ? `, captures of ${captures.join(", ")}` : "", ". Digest ", make("code", {}, digest || "–"), `. ${virtual} of traffic took ${wall}.`));
+
+const figures = async (id, into) => {
+  const [found] = await Promise.all([pageOf(id), plotly()]);
+  const page = { ...found, figures: Object.keys(found.figures) };
   const column = { run: "", point: id, page, lane: page.lanes[0], bin: page.bins[Math.min(1, page.bins.length - 1)], label: "" };
   const board = new Board([column], null, looks, () => { bar.tell(); stalls.tell(board.chosen); });
   const redraw = (key, value) => { column[key] = value; board.show(); };
@@ -169,6 +191,16 @@ const open = (details) => {
   restyles.push(() => board.restyle());
   board.show();
 };
+const open = kept(async (details) => {
+  const [into, more, id] = [details.querySelector(".figures"), details.querySelector(".more"), details.dataset.point];
+  try {
+    const found = await read(`m-${id}`);
+    more.append(metrics(found.metrics), tuples(id, found));
+    if (into) await figures(id, into);
+  } catch (error) {
+    unread(more)(error);
+  }
+});
 const points = [...document.querySelectorAll("details.point")];
 points.forEach((details) => details.addEventListener("toggle", () => details.open && open(details)));
 const follow = () => {

@@ -183,7 +183,7 @@ def _rate(line: Line, window: Window, grid: tuple[int, int, int, int]) -> dict[s
     found: dict[str, Any] = {"name": line.name, "rows": int(np.diff(_inside(line, base, bins * width))[0])}
     if fine == width and bins > EXACT:
         start = base + width * np.arange(bins)
-        kept = m4(start, mean, base, -(-bins * width // (EXACT // 4)))
+        kept = m4(start, mean, base, -(-bins * width // max(EXACT // 4, window.buckets)))
         return found | {"t": (start[kept] - window.from_ns).tolist(), "y": _numbers(mean[kept])}
     found |= {"t0": base - window.from_ns, "dt": width, "y": _numbers(mean)}
     if fine < width:

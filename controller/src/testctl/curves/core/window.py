@@ -22,11 +22,13 @@ class Window:
     """What of a point is on the screen, [from_ns, to_ns), in so many buckets.
 
     low, high: what is fetched: half a window more at each side, so that a little panning has something to show.
+    alone: no more than the window itself.
     """
 
     from_ns: int
     to_ns: int
     buckets: int
+    alone: bool = False
 
     @classmethod
     def parse(cls, start: str, end: str, buckets: str) -> Window:
@@ -45,11 +47,11 @@ class Window:
 
     @property
     def low(self) -> int:
-        return self.from_ns - self.span // 2
+        return self.from_ns - (0 if self.alone else self.span // 2)
 
     @property
     def high(self) -> int:
-        return self.to_ns + self.span // 2
+        return self.to_ns + (0 if self.alone else self.span // 2)
 
     @property
     def bucket(self) -> int:

@@ -85,6 +85,10 @@ export const choose = (label, options, chosen, onchange) => {
     ...options.map(([value, text]) => make("option", { value, selected: value === chosen }, text)));
   return make("label", {}, label, select);
 };
+// A text of many lines shows how it begins, and all of it when asked for.
+const LONG = 300;
+export const wrapped = (text) => (text.length <= LONG ? text :
+  make("details", {}, make("summary", {}, `${text.slice(0, LONG)}… (${text.length} characters)`), text));
 export const troubled = (text) => make("p", { class: "error", role: "alert" }, text);
 
 // Addresses: #/run/NAME/point/ID?from=…  Every view can be shared.

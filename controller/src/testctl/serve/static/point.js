@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One point: figures, stalls, packets, metrics.
-import { ask, at, badge, choose, drawn, facts, here, looks, make, route, showTime, table, troubled } from "./dom.js";
+import { ask, at, badge, choose, drawn, facts, here, looks, make, route, showTime, table, troubled, wrapped } from "./dom.js";
 import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
 import { stallList } from "./stalls.js";
@@ -57,11 +57,6 @@ const metrics = (page) => make("details", { class: "small" }, make("summary", {}
     page.metrics.rows.map(([metric, ...values]) => make("tr", {},
       make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
       ...values.map((value) => make("td", { class: value.text ? "text" : "number" }, value.text ? wrapped(value.shown) : value.shown)))))));
-
-// A text of many lines shows how it begins, and all of it when asked for.
-const LONG = 300;
-const wrapped = (text) => (text.length <= LONG ? text :
-  make("details", {}, make("summary", {}, `${text.slice(0, LONG)}… (${text.length} characters)`), text));
 
 // The packets of the window in words, when it is short enough.
 const packetList = (column, board) => {
