@@ -21,6 +21,7 @@ from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
+from testctl.records.parquet import read_parquet
 from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, Ints, codes_of, names_column, numbers_of
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
@@ -211,7 +212,7 @@ def _named_again(table: pa.Table) -> pa.Table:
 
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
     try:
-        table = cleaned(pq.read_table(path))
+        table = cleaned(read_parquet(path))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
     if table.schema.names != schema.names:

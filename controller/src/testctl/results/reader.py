@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import Shape, misfit
 
 from testctl.plan import Measured, Point
 from testctl.records import Records
+from testctl.records.parquet import read_parquet
 from testctl.records.texts import cleaned
 from testctl.results import layout, shapes
 from testctl.results.verdict_file import VerdictFile
@@ -261,6 +261,6 @@ def _table(path: Path, columns: Sequence[str] | None) -> pa.Table | None:
     if not path.exists():
         return None
     try:
-        return cleaned(pq.read_table(path, columns=list(columns) if columns is not None else None))
+        return cleaned(read_parquet(path, columns))
     except (OSError, pa.ArrowException) as error:
         raise PlanError(f"{path}: can't read the records: {error}") from error

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.curves import Window
 from testctl.report.looks import looks
+from testctl.serve.answers import answer, compressed
 from testctl.serve.listing import Unknown
 from testctl.serve.point import Points
 from testctl.serve.runs import Runs
@@ -74,17 +75,17 @@ def make_app(root: Path) -> Starlette:
         "/api/trends/{point}": trend,
     }
     files = _files()
-    routes = [Route(path, _json(answer)) for path, answer in answers.items()]
+    routes = [Route(path, _json(make)) for path, make in answers.items()]
     routes += [Route(path, _file(body, kind)) for path, (body, kind) in files.items()]
     return Starlette(routes=routes)
 
 
-def _json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
+def _json(make: Callable[[Request], Any]) -> Callable[[Request], Response]:
     """An endpoint; it is no coroutine, so that Starlette runs each request in a thread of its own."""
 
     def endpoint(request: Request) -> Response:
         try:
-            body, status = _encoded(answer(request)), 200
+            return answer(request, _encoded(make(request)), "application/json")
         except Unknown as error:
             body, status = _encoded({"error": str(error)}), 404
         except PlanError as error:
@@ -133,12 +134,9 @@ def _files() -> dict[str, tuple[bytes, str]]:
 
 
 def _file(body: bytes, kind: str) -> Callable[[Request], Response]:
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    smaller = cache(partial(compressed, body, 9))
 
     def endpoint(request: Request) -> Response:
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return Response(body, 200, headers, kind)
+        return answer(request, body, kind, smaller)
 
     return endpoint

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from testctl_agent.spec.types import shown
 
 from testctl.curves import Lane, Window, figure
+from testctl.records import read_parquet
 from testctl.records.schema import FATES
 from testctl.report.metrics import metric_table
 from testctl.report.stalls import FLAGS, read_stalls
@@ -106,7 +106,7 @@ class Points:
 def _stalls(source: Source) -> dict[str, Any]:
     """The longest in order of time; rows that are not shown are not converted."""
     path = source.files.get(layout.STALLS)
-    table = pq.read_table(path) if path is not None else None
+    table = read_parquet(path) if path is not None else None
     rows = [stall.to_json() for stall in read_stalls(table, None, MAX_STALLS)]
     return {"rows": rows, "in_all": 0 if table is None else table.num_rows}
 

@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.curves import Lane, figures, lanes, shown_ns
-from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records
+from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records, read_parquet
 from testctl.records.schema import Array, Ints
 from testctl.results import layout
 from testctl.serve import listing
@@ -104,7 +104,7 @@ def read_source(path: Path) -> Source:
         return Source(path, asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
-        name: pq.read_table(files[name], columns=schema.names).cast(schema).combine_chunks()
+        name: read_parquet(files[name], schema.names).cast(schema).combine_chunks()
         for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS))
         if name in files
     }
