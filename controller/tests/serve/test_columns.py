@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from testctl.curves import Window, figure
+from testctl.metrics.core.view import view
 from testctl.records.schema import SACK_EDGES
 from testctl.serve import source
 from testctl.serve.source import Source, read_source
 
+FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 POINT = "20260101T120000Z-two/points/loss"
 
 
@@ -54,6 +58,34 @@ def test_a_point_read_in_parts_shows_the_same(results: Path, monkeypatch: pytest
     assert found.records is not None
     assert found.records.in_parts
     assert every_figure(found) == whole
+
+
+def test_of_a_point_read_in_parts_no_whole_column_stays(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "IN_PARTS", 10)
+    found = read_source(results / POINT)
+    assert found.records is not None
+    flow = view(found.records, "bulk")
+    assert flow.out.index.dtype == np.int32
+    assert not [key for key in found.records.memo if key[0] in ("packets", "codes")]
+    every_figure(found)
+    assert {key[0].__name__ for key in found.records.memo} <= {"flows_drawn", "lanes", "figures", "_lines", "_last_ns"}
+
+
+def test_serve_does_not_import_pandas() -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from testctl.serve.point import Points
+points = Points(Path({str(FIXTURES)!r}))
+from testctl.records import read_parquet
+import pyarrow as pa, pyarrow.parquet as pq, tempfile
+with tempfile.TemporaryDirectory() as place:
+    pq.write_table(pa.table({{"a": [1], "b": [2]}}), Path(place) / "x.parquet")
+    assert read_parquet(Path(place) / "x.parquet", ["b", "a"]).schema.names == ["b", "a"]
+assert not {{"pandas", "pyarrow.dataset"}} & set(sys.modules), "pandas"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_curve_of_a_point_read_in_parts_is_made_once(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,12 @@ class Records:
         found: tuple[Array, list[str]] = self._memo(("codes", name), lambda: codes_of(self.packets, name))
         return found
 
+    def release(self) -> None:
+        """Forget the columns that were read whole, if packets are read in parts; what was computed of them stays."""
+        if self.in_parts:
+            for key in [key for key in self.memo if key[0] in ("packets", "codes")]:
+                del self.memo[key]
+
     def _memo(self, key: Any, make: Any) -> Any:
         if key not in self.memo:
             self.memo[key] = make()

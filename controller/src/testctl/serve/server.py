@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import socket
@@ -25,6 +26,7 @@ MIN_TOKEN = 16
 def serve(results: Path, host: str, port: int, token_file: Path | None, names: Sequence[str] = ()) -> None:
     """Serve until interrupted.  Raises PlanError before listening, TestbedError when the port can't be had."""
     root = check_results(results)
+    return_memory()
     own = is_loopback(host)
     token = read_token(token_file) if token_file is not None else None if own else secrets.token_urlsafe(32)
     known = [*names, *([] if own else {socket.gethostname(), socket.getfqdn(), host})]
@@ -43,6 +45,15 @@ def serve(results: Path, host: str, port: int, token_file: Path | None, names: S
                                 proxy_headers=False)  # fmt: skip
         with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
             uvicorn.Server(config).run(sockets=[listening])
+
+
+def return_memory() -> None:
+    """From now on an array of a megabyte goes back to the system when it is freed: mallopt(3), M_MMAP_THRESHOLD.
+
+    glibc would otherwise keep what large points took.  Other C libraries have no such function, and no need of it.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(-3, 1 << 20)
 
 
 def read_token(path: Path) -> str:

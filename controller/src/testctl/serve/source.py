@@ -31,11 +31,19 @@ IN_PARTS = 4_000_000
 """Packets of a point above which a column is read in parts, and dropped when its curve is made."""
 
 
+_TOGETHER = (
+    "time_ns", "flow", "where", "conn", "direction", "out", "length", "wire_bytes", "flags", "ordinal", "seq", "ack",
+    "segs", "tsval", "retrans",
+)  # fmt: skip
+"""Columns that the figures of every point read: at once they are decoded on all processors."""
+
+
 class Columns:
-    """A Parquet file as the table of packets of Records: columns alone, each read when it is asked for."""
+    """A Parquet file as the table of packets of Records: columns alone, read when they are asked for."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._file, self.schema = pq.ParquetFile(path), schema
+        self._read: dict[str, pa.ChunkedArray] = {}
         groups = self._file.metadata
         self.num_rows = groups.num_rows
         self.in_parts = self.num_rows > IN_PARTS
@@ -45,7 +53,12 @@ class Columns:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name."""
-        return self._typed(self._file.read(columns=[name]), name)
+        if name not in _TOGETHER or self.in_parts:
+            return self._typed(self._file.read(columns=[name]), name)
+        if name not in self._read:
+            table = self._file.read(list(_TOGETHER))
+            self._read = {one: self._typed(table, one) for one in table.schema.names}
+        return self._read.pop(name)
 
     def values(self, name: str, index: Ints) -> Array:
         """Numbers of a column at these rows, ascending; one row group at a time is in memory."""

@@ -10,6 +10,7 @@ that take the same arrival of one byte the latest keeps it, and the others were 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import Array, Bools, Ints
 
 _PAIRS_AT_ONCE = 5_000_000
+_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,24 @@ def wire(flow: FlowView) -> Wire:
     if flow.records.in_parts:
         arrived = Rows(flow.records, arrived.index)  # its columns are of no use later
     row, start, end = _split(sent)
+    sent.release()
     once = _disjoint(start, end)
     if once is None:
         once = _covering(start, end, end - 1) == 1
     if not len(arrived):
         return Wire(row, start, end, np.full(len(row), -1, np.int64), once)
-    time_ns, tsval = sent["time_ns"][row], sent["tsval"][row]
-    arrival = match((start, end, time_ns, tsval), (arrived.start, arrived.end, _latest(flow), arrived["tsval"]))
+    single = len(row) == len(sent)
+    time_ns, tsval = (sent[name] if single else sent[name][row] for name in ("time_ns", "tsval"))
+    into_start, into_end = arrived.start, arrived.end
+    arrived.release()
+    arrival = match((start, end, time_ns, tsval), (into_start, into_end, _latest(flow, arrived), arrived["tsval"]))
+    sent.release()
     return Wire(row, start, end, arrival, once)
 
 
-def _latest(flow: FlowView) -> Ints:
+def _latest(flow: FlowView, arrived: Rows) -> Ints:
     """The arrivals by the sender's clock, as late as they can have been: none may be before its departure."""
-    clocks, time_ns = apart(flow), flow.arrived["time_ns"]
+    clocks, time_ns = apart(flow), arrived["time_ns"]
     if clocks is None or clocks.error_ns == float("inf"):
         return np.asarray(time_ns)
     return np.asarray(time_ns - clocks.offset_ns + int(clocks.error_ns))
@@ -66,7 +73,7 @@ def _split(sent: Rows) -> tuple[Ints, Ints, Ints]:
     """(row, start, end) of every packet on the wire; the last of a merged record may be shorter."""
     segs, start, end = sent["segs"], sent.start, sent.end
     if not len(sent) or int(segs.max()) == 1:
-        return np.arange(len(sent)), start, end
+        return np.arange(len(sent), dtype=np.int32), start, end
     row = np.repeat(np.arange(len(sent)), segs)
     first = np.cumsum(segs) - segs
     ordinal = np.arange(len(row)) - first[row]
@@ -80,11 +87,19 @@ def _disjoint(start: Ints, end: Ints) -> Bools | None:
     return np.ones(len(start), np.bool_) if len(start) < 2 or bool((start[1:] >= end[:-1]).all()) else None
 
 
-def _covering(start: Ints, end: Ints, byte: Ints) -> Ints:
+def _covering(start: Ints, end: Ints, byte: Ints) -> Array:
     """How many intervals cover each byte.  They are nearly in order: a stable sort is the quick one."""
-    begun = np.searchsorted(np.sort(start, kind="stable"), byte, side="right")
-    over = np.searchsorted(np.sort(end, kind="stable"), byte, side="right")
-    return np.asarray(begun - over)
+    count = np.empty(len(byte), np.int32)
+    begins, ends = np.sort(start, kind="stable"), np.sort(end, kind="stable")
+    for part in _parts(len(byte)):
+        some = byte[part]
+        count[part] = np.searchsorted(begins, some, side="right") - np.searchsorted(ends, some, side="right")
+    return count
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Slices of so many entries: what is computed between two arrays of a large point takes little memory."""
+    return (slice(low, low + _AT_ONCE) for low in range(0, count, _AT_ONCE))
 
 
 Columns = tuple[Ints, Ints, Ints, Array]
@@ -100,17 +115,20 @@ def match(sent: Columns, arrived: Columns) -> Ints:
     if not len(into_end):
         return result
     ordered = _disjoint(into_start, into_end) is not None
-    by_end = np.arange(len(into_end)) if ordered else np.argsort(into_end, kind="stable")
-    at = np.searchsorted(into_end if ordered else into_end[by_end], byte, side="right")
-    inside = at < len(by_end)
-    candidate = by_end[np.where(inside, at, 0)]
-    single = inside & (into_start[candidate] <= byte) & (into_time[candidate] >= time_ns)
+    by_end = None if ordered else np.argsort(into_end, kind="stable")
+    ends = into_end if by_end is None else into_end[by_end]
+    for part in _parts(len(byte)):
+        at = np.searchsorted(ends, byte[part], side="right")
+        inside = at < len(ends)
+        candidate = np.where(inside, at, 0) if by_end is None else by_end[np.where(inside, at, 0)]
+        good = inside & (into_start[candidate] <= byte[part]) & (into_time[candidate] >= time_ns[part])
+        result[part] = np.where(good, candidate, -1)
+    del ends, by_end
     if _disjoint(start, end) is None:
-        single &= _covering(start, end, byte) == 1
+        result[_covering(start, end, byte) != 1] = -1
     if not ordered:
-        single &= _covering(into_start, into_end, byte) == 1
-    result[single] = candidate[single]
-    rest = np.flatnonzero(~single)
+        result[_covering(into_start, into_end, byte) != 1] = -1
+    rest = np.flatnonzero(result < 0)
     if len(rest):
         rest = rest[_covering(into_start, into_end, byte[rest]) > 0]
     if len(rest):

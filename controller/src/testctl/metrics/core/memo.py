@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+import pyarrow as pa
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -34,3 +36,4 @@ def forget(records: Any, kept: Collection[Callable[..., Any]]) -> None:
     makes = [getattr(function, "__wrapped__", function) for function in kept]
     for key in [key for key in records.memo if key[0] not in makes]:
         del records.memo[key]
+    pa.default_memory_pool().release_unused()

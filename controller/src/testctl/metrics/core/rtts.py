@@ -33,19 +33,24 @@ def round_trips(flow: FlowView) -> Samples:
     none = np.empty(0, np.int64)
     if not len(highest) or not len(sent):
         return Samples(none, none, none)
+    flow.acks_in.release()
     at = np.searchsorted(highest, departures.end)
     conn = departures.start >> CONN_BITS
-    inside = np.minimum(at, len(highest) - 1)
-    good = (at < len(highest)) & departures.once & ((highest[inside] + 1) >> CONN_BITS == conn)
+    good = (at < len(highest)) & departures.once
+    np.minimum(at, len(highest) - 1, out=at)
+    good &= (highest[at] + 1) >> CONN_BITS == conn
+    conn, position = conn[good], position[at[good]]
+    del at
     left = sent["time_ns"][departures.row[good]]
-    back = flow.acks_in["time_ns"][position[inside[good]]]
-    conn = conn[good]
+    back = flow.acks_in["time_ns"][position]
     keep = back >= left
     again = sent["retrans"]
     if again.any():
         when = (sent["conn"][again].astype(np.int64), sent["time_ns"][again])
         keep &= _count_before(when, conn, back) == _count_before(when, conn, left)
-    return Samples(back[keep], (back - left)[keep], conn[keep])
+    if not keep.all():
+        back, left, conn = back[keep], left[keep], conn[keep]
+    return Samples(back, back - left, conn)
 
 
 @once

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,8 @@ from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import NAN
 from testctl.records import Records
 from testctl.records.schema import ACK, SYN, Array, Ints, codes_of, numbers_of
+
+_FEW = 32
 
 CONN_BITS = 42  # a connection's number above its sequence numbers: one axis for a whole flow
 
@@ -44,6 +47,11 @@ class Rows:
         """Those of a time, [low, high)."""
         low, high = np.searchsorted(self["time_ns"], [low_ns, high_ns])
         return Rows(self.records, self.index[low:high])
+
+    def release(self) -> None:
+        """Forget the columns, if they are of a point whose columns are read in parts."""
+        if self.records.in_parts:
+            self.memo.clear()
 
     @cached_property
     def start(self) -> Ints:
@@ -202,15 +210,24 @@ def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
     where, wheres = records.codes("where")
     found: dict[tuple[str, str, int, bool], Ints] = {}
     if len(flow):
-        key = (flow.astype(np.int64) * len(wheres) + where) * 4
-        key += records.column("direction") * 2 + records.column("out")
-        small = key.astype(np.uint16) if int(key.max()) < 1 << 16 else key  # 16 bits sort by radix
-        order = np.argsort(small, kind="stable")
-        sorted_key = small[order]
-        cuts = np.flatnonzero(np.diff(sorted_key)) + 1
-        for rows in np.split(order, cuts):
-            number = int(key[rows[0]])
+        key: Any = flow.astype(np.uint16 if len(flows) * len(wheres) * 4 < 1 << 16 else np.int64)
+        for factor, column in ((len(wheres), where), (2, records.column("direction")), (2, records.column("out"))):
+            key *= key.dtype.type(factor)
+            key += column.astype(key.dtype)
+        for number, rows in _rows_by(key):
             place = number >> 2
             name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))
-            found[name] = rows
+            found[name] = rows.astype(np.int32) if records.in_parts else rows
+    records.release()
     return found
+
+
+def _rows_by(key: Array) -> Iterator[tuple[int, Ints]]:
+    """(value, where it is) of each value of a column: a few values one by one, which takes less memory than sorting."""
+    values = np.flatnonzero(np.bincount(key)) if key.dtype == np.uint16 else np.empty(0, np.int64)
+    if 0 < len(values) <= _FEW:
+        yield from ((value, np.flatnonzero(key == value)) for value in values.tolist())
+        return
+    order = np.argsort(key, kind="stable")  # 16 bits sort by radix
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    yield from ((int(key[rows[0]]), rows) for rows in np.split(order, cuts))
