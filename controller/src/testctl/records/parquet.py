@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Parquet files.  pyarrow.parquet.read_table would import pandas first, which takes longer than most files."""
+"""Reads Parquet files.  pyarrow.parquet.read_table would first import pyarrow.dataset, which takes longer than most."""
 
 from __future__ import annotations
 

@@ -100,6 +100,7 @@ class Records:
     def _switches(self) -> list[str]:
         codes, names = self.codes("where")
         there = np.unique(codes[self.column("ordinal") >= 0])
+        self.release()
         return sorted(names[code] for code in there)
 
     def recorded(self, entity: str, collector: str) -> bool:

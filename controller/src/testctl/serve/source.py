@@ -121,7 +121,7 @@ def read_source(path: Path) -> Source:
         for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS))
         if name in files
     }
-    sampled = tables.get(layout.TCP_INFO, TCP_INFO.empty_table())
+    sampled = tables[layout.TCP_INFO] if layout.TCP_INFO in tables else TCP_INFO.empty_table()
     packets = Columns(files[layout.PACKETS], PACKETS)
     try:
         point, became = PointSpec.from_json(asked), Outcome.from_json(outcome)
