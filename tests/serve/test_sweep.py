@@ -41,6 +41,7 @@ def page(browser: Any) -> Iterator[Any]:
 
 def plots_fit(page: Any) -> int:
     """How many figures are drawn, each as wide as its place."""
+    page.locator(".sweep .plot .main-svg").nth(5).wait_for()
     widths = page.locator(".sweep .plot").evaluate_all(
         "all => all.map((one) => [one.clientWidth, one.querySelector('.main-svg')?.clientWidth])"
     )

@@ -102,12 +102,11 @@ const chart = (into, title, lines, layout) => {
   restyles.push(again);
   again();
 };
-index.sweeps.forEach((one) => {
-  const figure = sweepFigure(one, looks);
-  byId("sweeps").append(figure.element);
-  restyles.push(figure.draw);
-  figure.draw();
-});
+// Metrics over the swept parameters: captions and tables at once, plots when plotly.js is there.
+const sweeps = index.sweeps.map((one) => sweepFigure(one, looks));
+byId("sweeps")?.append(...sweeps.map((figure) => figure.element));
+const sweepsDrawn = () => sweeps.forEach((figure) => { restyles.push(figure.draw); figure.draw(); });
+if (sweeps.length) plotly().then(sweepsDrawn).catch(unread(byId("sweeps")));
 // Window against loss rate, both logarithmic, and Reno's line.
 const responses = () => index.responses.forEach((one) => chart(byId("responses"), one.title, [
   ...one.curves.map((curve, i) => ({ name: curve.name, mode: "lines+markers", x: curve.rates, y: curve.windows, marker: { symbol: i, color: lane(i) }, hovertemplate: "%{y:.3~g} segments at %{x:.1~g}<extra>%{fullData.name}</extra>" })),
