@@ -16,6 +16,7 @@ from rich.console import Console
 from testctl.cli.last_failed import newest_run, of_failed
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.execution import run as running
 from testctl.execution.first_failure import FirstFailure
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
@@ -23,8 +24,10 @@ from testctl.execution.pool import Finished
 from testctl.execution.run import run_plan
 from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
-from testctl.report import Progress, print_place, print_summary
-from testctl.results import Run, load_run
+from testctl.report import Progress, prepared, print_place, print_summary, write_report
+from testctl.report import write as writing
+from testctl.results import Run, layout, load_run
+from testctl.results.work import WORK
 from testctl.serve.runs import Runs
 from testctl.testbeds.bed import Bed
 from testctl_agent.spec.errors import PlanError
@@ -87,6 +90,35 @@ def test_a_point_that_fails_by_itself_is_said_to_fail_at_once(tmp_path: Path) ->
     assert said == [point.verdict for point in run.points] == ["fail", "fail"]
     said, run = go(tmp_path, "two", ALONE % "1")
     assert said == [point.verdict for point in run.points] == ["pass", "pass"]
+
+
+def test_points_are_drawn_when_they_end_and_the_report_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "point_data", lambda point: drawn.append(point.id))
+        _, run = go(tmp_path, "one", ALONE % "1")
+    assert drawn == []
+    page = (run.path / layout.REPORT).read_bytes()
+    assert all(f'id="d-{point.id}"'.encode() in page for point in run.points)
+    assert write_report(run.path).read_bytes() == page
+    assert not (run.path / WORK).exists()
+
+
+def test_a_point_that_can_not_be_prepared_is_drawn_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "point_data", lambda point: 1 // 0)
+    said, run = go(tmp_path, "one", ALONE % "1")
+    assert said == ["pass", "pass"]
+    assert f'id="d-{run.points[0].id}"' in (run.path / layout.REPORT).read_text(encoding="utf-8")
+
+
+def test_of_many_points_none_is_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(running, "DRAWN", 1)
+    monkeypatch.setattr(prepared, "point_data", lambda point: made.append(point.id))
+    go(tmp_path, "one", ALONE % "1")
+    assert made == []
 
 
 def test_a_point_that_is_compared_with_another_is_not_judged_until_both_are_there(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from testctl.execution.options import Options
 from testctl.plan import Claim, ExpectationVerdict, Plan, evaluate, evaluate_claims
 from testctl.report import write_report
+from testctl.report.prepared import prepared
 from testctl.results import Run, RunPoint, RunWriter, layout
 from testctl.results.point import set_verdict
 from testctl.results.provenance import Provenance
@@ -61,10 +62,11 @@ def complete(
         provenance=Provenance.of(plan, options.results_dir, options.jobs, versions).to_json(),
     )
     summary |= more or {}
+    drawn = prepared(writer.path)
     clear_work(writer.path / WORK)
     run = Run(writer.path, summary, tuple(there))
     tell = judged(run) if judged is not None else None
-    write_report(run, specs=plan.figures, jobs=max(options.jobs, options.report_jobs), tell=tell)
+    write_report(run, specs=plan.figures, jobs=max(options.jobs, options.report_jobs), tell=tell, data=drawn)
     final = writer.finish(summary)
     return Run(final, summary, tuple(replace(point, path=layout.point_dir(final, point.id)) for point in there))
 

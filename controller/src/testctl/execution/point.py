@@ -14,6 +14,7 @@ from testctl_agent.spec.untrusted import cleaned, words
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
+from testctl.report.prepared import prepare
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.testbeds.bed import Bed
@@ -27,7 +28,8 @@ def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple
     """Run, analyse and write one point; (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
-    keep(run, point, result)
+    place = keep(run, point, result)
+    prepare(place)
     shutil.rmtree(workdir, ignore_errors=True)
     return result.verdict, result.wall_s
 

@@ -18,6 +18,8 @@ from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
 from testctl.plan import Plan, Point, PointVerdict, compared_with, verdict_alone
+from testctl.report.prepared import begin_drawing
+from testctl.report.write import DRAWN
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.reader import load_point
 from testctl.results.work import WORK, begin_work, clear_work
@@ -88,6 +90,8 @@ def run_plan(
     begin_work(writer.path)
     try:
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]}, plan.topology_text)
+        if len(plan.points) <= DRAWN:
+            begin_drawing(writer.path)
         resume = Resume(options.results_dir, writer.path, options.runs, progress.note) if options.resume else None
         going = _Going(plan, testbed, writer.path, progress, policy, resume)
         with progress:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from testctl.plan import FigureSpec
@@ -26,6 +26,7 @@ def write_report(
     figures: bool = True,
     jobs: int = 1,
     tell: Callable[[str], None] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> Path:
     """Write report.html (and the plan's figures/*.png) into a run's directory; returns the page's path.
 
@@ -33,6 +34,7 @@ def write_report(
     specs  the plan's figures, by default as the kept plan declares them
     jobs   processes that draw
     tell   called with the id of each point when it is drawn
+    data   point_data of points that are drawn already, by id
     Of a run with more than DRAWN points only the most telling are drawn; all are in the tables.
     Records are read one point at a time.  Raises TestbedError, PlanError.
     """
@@ -43,14 +45,17 @@ def write_report(
             out.mkdir(exist_ok=True)
         check_plain(out)
     work = most_telling(run.points, DRAWN)
-    data: dict[str, str | None] = {}
-    for point, text in zip(work, _drawn(work, jobs), strict=True):
-        data[point.id] = text
-        if tell is not None:
-            tell(point.id)
+    found: dict[str, str | None] = {point.id: data[point.id] for point in work if data and point.id in data}
+    missing = [point for point in work if point.id not in found]
+    tell = tell or (lambda _: None)
+    for name in found:
+        tell(name)
+    for point, text in zip(missing, _drawn(missing, jobs), strict=True):
+        found[point.id] = text
+        tell(point.id)
     if figures:
         paper_figures(run, out, specs)
-    return write_page(run, data)
+    return write_page(run, found)
 
 
 def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:
