@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -15,12 +14,12 @@ from testctl_agent.params.flow.pattern import base_units
 from testctl_agent.params.flow.traffic import MAX_TOGETHER
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value, shown
+from testctl_agent.system import tgen_program
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tgen"
-BINARY = "tgen"
+BINARY = tgen_program.NAME
 Side = Literal["server", "client"]
-_BUILT = Path(__file__).parents[3] / "tgen" / "tgen"
 _COPIED = (
     "server_port", "client_port", "parallel", "start_ns", "limit_ns", "seed", "bytes", "send_buffer", "receive_buffer",
     "rate", "burst", "write_size", "nodelay", "keepalive", "user_timeout", "blocking", "cc", "reverse", "verify",
@@ -29,10 +28,8 @@ _COPIED = (
 
 
 def binary() -> str:
-    """$TESTCTL_TGEN, the one built in this tree, or the one in PATH; "" when there is none."""
-    if given := os.environ.get("TESTCTL_TGEN"):
-        return given
-    return str(_BUILT) if _BUILT.exists() else shutil.which(BINARY) or ""
+    """The program's path; "" when it is not built."""
+    return tgen_program.found()
 
 
 def unavailable() -> str:

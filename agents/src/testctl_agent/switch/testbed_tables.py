@@ -14,16 +14,18 @@ from testctl_agent.spec import fate, flows
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Driver, Entry
+from testctl_agent.system.own_files import agents_file
 
-_BUILD = Path(__file__).parents[4] / "p4" / "build"
+_BUILD = "p4/build"
 _JSON, _P4INFO = "testbed.json", "testbed.p4info.txtpb"
 
 
 def built() -> tuple[Path, Path]:
-    """The testbed program's BMv2 JSON and its P4Info, of this checkout.  Raises TestbedError."""
-    files = (_BUILD / _JSON, _BUILD / _P4INFO)
+    """The testbed program's BMv2 JSON and its P4Info, as compiled.  Raises TestbedError."""
+    home = agents_file(_BUILD) or Path(_BUILD)
+    files = (home / _JSON, home / _P4INFO)
     if absent := [path.name for path in files if not path.exists()]:
-        raise TestbedError(f"{_BUILD}: want {', '.join(absent)} (make p4); got none")
+        raise TestbedError(f"{home}: want {', '.join(absent)} (make p4); got none")
     return files
 
 

@@ -18,8 +18,9 @@ def new(name: Name) -> None:
     from testctl.lab import cc
 
     source, test = cc.create(name)
-    print(f"{source}\n{test}")
-    print(f"test it:       python -m pytest {test}")
+    print(source)
+    if test:
+        print(f"{test}\ntest it:       python -m pytest {test}")
     print(f"check it:      testctl cc check {name}")
     print(f"in the lab:    testctl lab build 6.12, then [hosts, cc, {name}] in a plan")
 

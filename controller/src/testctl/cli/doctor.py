@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.system import tgen_program
 from testctl_agent.system.toolchain import KERNEL_TYPES
 
 from testctl.lab.source import DEBIAN_SOURCES
@@ -112,10 +113,10 @@ def _kernels() -> list[Diagnosis]:
 
 
 def _tgen() -> list[Diagnosis]:
-    binary = checkout.root() / "agents" / "tgen" / "tgen"
-    return [
-        Diagnosis("tgen", binary.is_file(), str(binary) if binary.is_file() else "not built", "make -C agents/tgen")
-    ]
+    found = tgen_program.found()
+    compilers = all(map(_where, ("gcc", "make")))
+    got = found or ("compiled before the first point" if compilers else "not built, and no compiler for it")
+    return [Diagnosis("tgen", bool(found or compilers), got, _install("build-essential"))]
 
 
 def _netns() -> list[Diagnosis]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl doctor."""
+"""testctl doctor, testctl files."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,5 +32,20 @@ def doctor(as_json: AsJson = False) -> None:
     sys.exit(0 if all(f.ok or f.optional for f in found) else 3)
 
 
+def files(
+    place: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="copy them there")] = None,
+) -> None:
+    """Print where testctl's own files lie (lab/, plans/), or copy them, to be changed."""
+    from testctl.system import checkout
+
+    if place is None:
+        print(checkout.root())
+        return
+    checkout.copy_to(place)
+    print(f"{place}: {' and '.join(f'{name}/' for name in checkout.COPIED)}; {checkout.GIVEN}={place.resolve()} "
+          "in the environment makes testctl use them")  # fmt: skip
+
+
 def add_to(app: typer.Typer) -> None:
     app.command(rich_help_panel=panels.SET_UP)(doctor)
+    app.command(rich_help_panel=panels.SET_UP)(files)

@@ -32,19 +32,24 @@ def source_of(name: str) -> Path:
     return path
 
 
-def create(name: str) -> tuple[Path, Path]:
-    """Write lab/cc/tcp_NAME.c and its test from lab/cc/new; returns their paths.
+def create(name: str) -> tuple[Path, Path | None]:
+    """Write lab/cc/tcp_NAME.c from lab/cc/new and, in a checkout, its test; returns their paths.
 
     Raises PlanError for a name that is invalid or in use; no file is overwritten.
     """
     source = source_of(name)
-    test = checkout.root() / "agents" / "tests" / "cc" / f"test_{name}.py"
+    if checkout.packaged():
+        raise PlanError(f"cc {name}: {source.parent} is of an installed package; copy testctl's files with: testctl "
+                        f"files DIR, and set {checkout.GIVEN}=DIR")  # fmt: skip
+    tests = checkout.root() / "agents" / "tests" / "cc"
+    test = tests / f"test_{name}.py" if tests.is_dir() else None
+    made = {source: "tcp_NAME.c"} | ({test: "test_NAME.py"} if test else {})
     if name in IN_KERNELS:
         raise PlanError(f"cc {name}: Linux has a congestion control of that name; choose another")
-    for path in (source, test):
+    for path in made:
         if path.exists():
             raise PlanError(f"cc {name}: {path} is there already; choose another name")
-    for path, template in ((source, "tcp_NAME.c"), (test, "test_NAME.py")):
+    for path, template in made.items():
         text = (checkout.lab() / "cc" / "new" / template).read_text(encoding="utf-8")
         path.write_text(text.replace("NAME", name), encoding="utf-8")
     return source, test

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system import tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
@@ -164,6 +165,7 @@ def _command(
         "testctl_random.seed=1",
         "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=0",
         f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={checkout.root()}", "PYTHONHASHSEED=0",
+        f"{tgen_program.GIVEN}={tgen_program.ready()}",
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
     ]  # fmt: skip
 

@@ -8,21 +8,18 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.system import checkout
+
 
 def topology_dir() -> Path:
-    """Where the topology files are: $TESTCTL_LAB/topologies, or lab/topologies of this repository."""
+    """Where the topology files are: $TESTCTL_LAB/topologies, or lab/topologies."""
     lab = os.environ.get("TESTCTL_LAB")
     if lab:
         found = Path(lab) / "topologies"
         if not found.is_dir():
             raise PlanError(f"TESTCTL_LAB: want a directory with topologies/ in it; got {lab}")
         return found
-    for parent in Path(__file__).resolve().parents:
-        if (parent / "lab" / "topologies").is_dir():
-            return parent / "lab" / "topologies"
-    raise PlanError(
-        "no lab/topologies above the installed testctl: set TESTCTL_LAB to the lab directory of the source tree"
-    )
+    return checkout.lab() / "topologies"
 
 
 def topology_names(directory: Path | None = None) -> tuple[str, ...]:

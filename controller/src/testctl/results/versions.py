@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from testctl.system import checkout
+
 _TOOLS = ("numpy", "pyarrow", "duckdb", "matplotlib", "plotly", "grpcio", "pyyaml", "allpairspy")
 
 
@@ -17,12 +19,17 @@ def collect_versions(**more: Any) -> dict[str, Any]:
     return {
         "testctl": _version("testctl"),
         "testctl_agent": _version("testctl-agent"),
-        "commit": git_commit(Path(__file__)) or "unknown",
+        "commit": _commit() or "unknown",
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libraries": {name: _version(name) for name in _TOOLS},
         **{key: dict(value) if isinstance(value, Mapping) else value for key, value in more.items()},
     }
+
+
+def _commit() -> str | None:
+    """The checkout's; an installed package has none, although its environment may lie in another repository."""
+    return None if checkout.installed() else git_commit(Path(__file__))
 
 
 def git_commit(inside: Path) -> str | None:

@@ -1,28 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the project's own files and its cache lie."""
+"""Where the project's own files and its cache lie.
+
+The files are lab/ and plans/, below one directory, the root: $TESTCTL_ROOT; else the package's _data/, if testctl is
+installed from a wheel; else the checkout.  `testctl files DIR` makes a root of one's own.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system.own_files import DATA, home_of
 from testctl_agent.system.toolchain import cache_dir
 
-__all__ = ["cache_dir", "lab", "root"]
+__all__ = ["GIVEN", "cache_dir", "copy_to", "installed", "lab", "packaged", "root"]
+
+GIVEN = "TESTCTL_ROOT"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_HAS = "lab/kernel"
+COPIED = ("lab", "plans")
 
 
 @cache
 def root() -> Path:
-    """The checkout: $TESTCTL_ROOT, or the first directory above this file that has lab/."""
-    named = os.environ.get("TESTCTL_ROOT")
-    for place in [Path(named)] if named else list(Path(__file__).resolve().parents):
-        if (place / "lab" / "kernel").is_dir():
-            return place
-    raise TestbedError("the checkout of testctl was not found: set TESTCTL_ROOT to the directory that has lab/")
+    """The directory that has lab/ and plans/.  Raises TestbedError if there is none."""
+    if named := os.environ.get(GIVEN):
+        if not (Path(named) / _HAS).is_dir():
+            raise TestbedError(f"{GIVEN}: want a directory with {_HAS}/ in it; got {named}")
+        return Path(named).resolve()
+    found = home_of(_PACKAGE, _HAS)
+    if found is None:
+        raise TestbedError(
+            f"{_PACKAGE}: want the files of lab/ in {DATA}/ or in a checkout; set {GIVEN} to a directory"
+        )
+    return found
 
 
 def lab() -> Path:
-    """lab/ of the checkout."""
+    """lab/ of the root."""
     return root() / "lab"
+
+
+def installed() -> bool:
+    """Whether testctl is installed from a wheel, not from a checkout."""
+    return (_PACKAGE / DATA).is_dir()
+
+
+def packaged() -> bool:
+    """Whether the root is that of an installed package, which is not to be changed."""
+    return root() == _PACKAGE / DATA
+
+
+def copy_to(place: Path) -> None:
+    """Copy lab/ and plans/ to a directory, which is then a root.  Raises PlanError if it has one of them already."""
+    for name in COPIED:
+        if (place / name).exists():
+            raise PlanError(f"{place / name}: want a directory without {' and '.join(COPIED)}; it is there already")
+    for name in COPIED:
+        shutil.copytree(root() / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch import testbed_object
+from testctl_agent.system import own_files, tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
@@ -20,7 +21,7 @@ from testctl.lab import machine, memory
 from testctl.lab.built import built, kernel_for
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, temporary
-from testctl.system.code_hash import closure, imports
+from testctl.system.code_hash import closure, file_of, imports
 from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, spec_of
@@ -109,27 +110,36 @@ def code_hash() -> str:
     digest = hashlib.sha256()
     for name, path in sorted(code_files().items()):
         if not path.is_file():
-            raise TestbedError(f"{path}: not there; build it with: make -C {path.parent}")
+            raise TestbedError(f"{path}: there is no such file; it runs in the lab")
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
 def code_files() -> dict[str, Path]:
     """What code_hash covers: the agents, tgen, the lab's first process and whatever it imports of the controller."""
-    root = checkout.root()
-    boot = sorted((root / "lab" / "boot").glob("*.py"))
-    agents = [path for path in (root / "agents" / "src" / "testctl_agent").rglob("*") if path.is_file()]
-    agents = [path for path in agents if "__pycache__" not in path.parts]
-    plain = [*agents, *boot, root / "agents" / "tgen" / "tgen"]
+    boot = sorted((checkout.lab() / "boot").glob("*.py"))
+    home = _agents()
+    agents = [path for path in home.rglob("*") if path.is_file()]
+    agents = [path for path in agents if not {"__pycache__", own_files.DATA} & set(path.relative_to(home).parts)]
+    plain = {f"agents/src/{path.relative_to(home.parent)}": path for path in agents}
+    plain |= {f"lab/boot/{path.name}": path for path in boot}
+    plain["agents/tgen/tgen"] = Path(tgen_program.ready())
     loaded = closure(name for path in boot for name in imports(path))
     mine = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
     starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec)}
-    return {str(path.relative_to(root)): path for path in plain} | mine | starts
+    return plain | mine | starts
+
+
+def _agents() -> Path:
+    """The agents' package."""
+    init = file_of("testctl_agent")
+    assert init is not None
+    return init.parent
 
 
 def _compile() -> None:
     """Python's bytecode of what runs in the lab, where it can't be kept: a lab would compile it anew each time."""
-    compileall.compile_dir(checkout.root() / "agents" / "src", quiet=2)
+    compileall.compile_dir(_agents(), quiet=2)
 
 
 def ccs_of(points: Iterable[Point]) -> set[str]:

@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 from testctl_agent.params import others
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.switch import testbed_object
-from testctl_agent.system import durable
+from testctl_agent.system import durable, tgen_program
 from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
 
 from testctl.system import checkout
@@ -98,9 +98,9 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
     """Fill `place` atomically; returns False if it is already current.  Raises TestctlError."""
     root = checkout.root()
     program = testbed_object.compiled()
-    tgen = root / "agents" / "tgen" / "tgen"
-    if not tgen.exists():
-        raise TestbedError(f"{tgen}: missing; make -C agents/tgen builds it")
+    if not (root / "agents" / "src").is_dir():
+        raise TestbedError(f"{root}: agents' wheels are made of a checkout; set TESTCTL_ROOT to one, or work in it")
+    tgen = Path(tgen_program.ready())
     names = {need for one in wanted for need in needs(one.name, one.extras)} - {normal(one.name) for one in wanted}
     pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), names)
     installed = [one.requirement for one in wanted]
