@@ -63,6 +63,8 @@ class Project:
         below = self.directory / "src" if (self.directory / "src").is_dir() else self.directory
         found = [*self.directory.iterdir(), *below.rglob("*")]
         names = {str(path.relative_to(self.directory)): path for path in found if path.is_file()}
+        if self.name == AGENT:  # its setup.py adds files that a deployed agent gets beside its wheel
+            names.pop("setup.py", None)
         return {name: names[name] for name in sorted(names) if not _GENERATED.search(name)}
 
 
