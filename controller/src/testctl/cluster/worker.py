@@ -21,6 +21,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 import testctl
 from testctl.execution.point import run_one
+from testctl.metrics import key_of_others
 from testctl.plan import Point
 from testctl.results import layout, shapes
 from testctl.results.reader import read_json
@@ -90,8 +91,8 @@ def from_bytes(kind: type[Said], data: object) -> Said:
 
 @cache
 def code_of() -> str:
-    """Hash of the code of both packages on this machine."""
-    digest = hashlib.sha256()
+    """Hash of the code of both packages on this machine, and of other distributions' metrics."""
+    digest = hashlib.sha256(key_of_others().encode())
     for package in (testctl, testctl_agent):
         root = Path(str(package.__file__)).parent
         for path in sorted(root.rglob("*.py")):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from testctl.metrics import Number, analyse, instruments_agree
+from testctl.metrics import Number, analyse, instruments_agree, key_of_others
 from testctl.packet_actions import check_fates
 from testctl.records import Records
 from testctl.system.code_hash import hash_of, modules_below
@@ -50,11 +50,10 @@ def analysis_keys() -> dict[str, str]:
     """Hashes of the code that makes records from raw files, and of the code that computes metrics from records.
 
     Raw files are not kept, records are: with other code of the first a point is run again, with other code of the
-    second it is computed again.
+    second it is computed again.  Metrics of other distributions count.
     """
+    own = ["testctl.execution.assess", *modules_below("testctl.metrics"), *modules_below("testctl.packet_actions")]
     return {
         "records": hash_of(["testctl.records.store"]),
-        "metrics": hash_of(
-            ["testctl.execution.assess", *modules_below("testctl.metrics"), *modules_below("testctl.packet_actions")]
-        ),
+        "metrics": "-".join(filter(None, [hash_of(own), key_of_others()])),
     }

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the curves: every module beside `core` is one, under its file's name."""
+"""Finds the curves: every module beside `core` is one, under its file's name.
+
+Installed distributions add others by entry points of the group `testctl.curves` (docs/extensions.md).
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system.entry_points import Group
 
 import testctl.curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.view import FlowView
 
+OTHERS = Group("testctl.curves", "curve", "compute")
 Lines = Callable[[FlowView, int], list[Line]]
 Beside = Callable[[FlowView, int, int, int], list[Line]]
 
@@ -52,7 +58,22 @@ def member(name: str, module: object) -> Curve:
 
 @cache
 def curves() -> dict[str, Curve]:
-    """All curves by file name, in the order of their figures; raises CurveError on an incomplete one."""
+    """All curves by name, in the order of their figures.
+
+    Raises CurveError on an incomplete one, TestbedError when it is another distribution's.
+    """
     names = [info.name for info in pkgutil.iter_modules(testctl.curves.__path__) if info.name != "core"]
     found = [member(name, importlib.import_module(f"testctl.curves.{name}")) for name in names]
+    found += [_other(name, names) for name in OTHERS.names()]
     return {curve.spec.name: curve for curve in sorted(found, key=lambda one: (one.spec.place, one.spec.name))}
+
+
+def _other(name: str, own: Collection[str]) -> Curve:
+    """A curve of another distribution.  Raises TestbedError that names it."""
+    module, distribution = OTHERS.module(name), OTHERS.distribution(name)
+    if name in own:
+        raise TestbedError(f"curve {name!r} of the distribution {distribution}: testctl has one of that name")
+    try:
+        return member(name, module)
+    except CurveError as error:
+        raise TestbedError(f"the distribution {distribution}: {error}") from error

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the metrics: every module beside `core` is one, under its file's name; not those that begin with _."""
+"""Finds the metrics: every module beside `core` is one, under its file's name; not those that begin with _.
+
+Installed distributions add others by entry points of the group `testctl.metrics` (docs/extensions.md): the name is the
+metric's, the value a module with SPEC and compute.  Nothing else adds one: neither a plan nor a run's directory.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system.entry_points import Group
 
 import testctl.metrics
 from testctl.metrics.core.available import of_flow, of_point
@@ -17,10 +26,16 @@ from testctl.records import Records
 Compute = Callable[[Records, str], dict[str, Number]]
 
 
+OTHERS = Group("testctl.metrics", "metric", "compute")
+
+
 @dataclass(frozen=True)
 class Metric:
+    """distribution: the one that adds it; "" for testctl's own."""
+
     spec: MetricSpec
     compute: Compute
+    distribution: str = ""
 
 
 class MetricError(Exception):
@@ -48,7 +63,10 @@ def member(name: str, module: object) -> Metric:
 
 @cache
 def metrics() -> dict[str, Metric]:
-    """All metrics by file name, sorted; raises MetricError on an incomplete or a duplicate one."""
+    """All metrics by name, sorted, other distributions' last.
+
+    Raises MetricError on an incomplete or a duplicate one, TestbedError when it is another distribution's.
+    """
     found: dict[str, Metric] = {}
     owner: dict[str, str] = {}
     for info in sorted(pkgutil.iter_modules(testctl.metrics.__path__), key=lambda m: m.name):
@@ -60,7 +78,38 @@ def metrics() -> dict[str, Metric]:
                 raise MetricError(f"metrics/{info.name}: {value.name} is already a value of {owner[value.name]}")
             owner[value.name] = info.name
         found[info.name] = metric
+    for name in OTHERS.names():
+        metric = _other(name)
+        both = [one for one in (value.name for value in metric.spec.values) if one in owner]
+        both += [name] if name in found else []
+        if both:
+            raise TestbedError(f"metric {name!r} of the distribution {metric.distribution}: {both[0]} exists already")
+        owner |= {value.name: name for value in metric.spec.values}
+        found[name] = metric
     return found
+
+
+def _other(name: str) -> Metric:
+    """A metric of another distribution.  Raises TestbedError that names it."""
+    module, distribution = OTHERS.module(name), OTHERS.distribution(name)
+    try:
+        made = member(name, module)
+    except MetricError as error:
+        raise TestbedError(f"the distribution {distribution}: {error}") from error
+    return Metric(made.spec, made.compute, distribution)
+
+
+@cache
+def key_of_others() -> str:
+    """Hash of the Python files of the packages that add metrics; "" where none does."""
+    digest = hashlib.sha256()
+    names = OTHERS.names()
+    for name in names:
+        path = Path(str(OTHERS.module(name).__file__))
+        files = sorted(path.parent.rglob("*.py")) if "." in OTHERS.module(name).__name__ else [path]
+        for file in files:
+            digest.update(f"{name} {file.name}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16] if names else ""
 
 
 @cache
@@ -72,8 +121,19 @@ def metric_names() -> dict[str, MetricInfo]:
 def checked(metric: Metric, records: Records, flow: str) -> dict[str, Number]:
     """The values of a metric, NaN for what no instrument of the flow measured.
 
-    Raises MetricError unless they are just the declared ones.
+    Raises MetricError unless they are just the declared ones; TestbedError for whatever a metric of another
+    distribution raises.
     """
+    if not metric.distribution:
+        return _checked(metric, records, flow)
+    try:
+        return _checked(metric, records, flow)
+    except Exception as error:
+        who = f"metric {metric.spec.name!r} of the distribution {metric.distribution}"
+        raise TestbedError(f"{who}: {type(error).__name__}: {error}") from error
+
+
+def _checked(metric: Metric, records: Records, flow: str) -> dict[str, Number]:
     values = metric.compute(records, flow)
     wanted = {value.name for value in metric.spec.values}
     if set(values) != wanted:
