@@ -88,15 +88,38 @@ def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: P
 
 
 @needs_ansible
-def test_a_deployment_to_nobody_fails() -> None:
-    """Ansible alone would skip every play and end with 0."""
+@pytest.mark.parametrize("where", [".", "playbooks"])
+@pytest.mark.parametrize("inventory", ["localhost,", "{}\n"])
+def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path) -> None:
+    """Ansible alone would skip every play and end with 0.  The settings are found in the working directory."""
     found = ansible("ansible-playbook")
     assert found is not None
-    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
-    argv = [str(found), "-i", "localhost,", str(ROOT / "playbooks" / "deploy.yml")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == 2, done.stdout
+    env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
+    if inventory == "{}\n":
+        (tmp_path / "hosts.yaml").write_text(inventory)
+        inventory = str(tmp_path / "hosts.yaml")
+    argv = [str(found), "-i", inventory, os.path.relpath(ROOT / "playbooks" / "deploy.yml", ROOT / where)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT / where)
+    assert done.returncode != 0, done.stdout
     assert "want hosts in group testctl_hosts; got none: give an inventory, -i inventory/NAME" in done.stdout
+
+
+@needs_ansible
+def test_a_dry_run_of_the_example_needs_no_settings_in_the_environment() -> None:
+    found = ansible("ansible-playbook")
+    assert found is not None
+    env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
+    argv = [str(found), "-i", "inventory/rack-example", "playbooks/deploy.yml", "--list-tasks"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "host_agent" in done.stdout
+
+
+def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
+    texts = [(ROOT / name / "ansible.cfg").read_text(encoding="utf-8") for name in (".", "playbooks")]
+    root, playbooks = ([line for line in text.splitlines() if not line.startswith("#")] for text in texts)
+    assert [line for line in root if line not in playbooks] == ["roles_path = playbooks/roles", "home = build/ansible"]
+    assert len(root) == len(playbooks)
 
 
 def test_what_differs_is_named_with_its_sign() -> None:
