@@ -20,7 +20,7 @@ import testctl.curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.view import FlowView
 
-OTHERS = Group("testctl.curves", "curve", "compute")
+OTHERS = Group("testctl.curves", "curve", "compute", {})
 Lines = Callable[[FlowView, int], list[Line]]
 Beside = Callable[[FlowView, int, int, int], list[Line]]
 

@@ -26,7 +26,7 @@ from testctl.records import Records
 Compute = Callable[[Records, str], dict[str, Number]]
 
 
-OTHERS = Group("testctl.metrics", "metric", "compute")
+OTHERS = Group("testctl.metrics", "metric", "compute", {})
 
 
 @dataclass(frozen=True)
