@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from testctl.cli.parameter_page import in_lines
-from testctl.metrics import metric_names, metrics
-from testctl.metrics.core.spec import INSTRUMENTS, PLAN, MetricInfo
+from testctl.metrics import INSTRUMENTS, PLAN, MetricInfo, metric_names, metrics
 
 BETTER = {"higher": "a higher value is better", "lower": "a lower value is better", "none": "neither"}
 

@@ -4,13 +4,15 @@
 from testctl.metrics._analyse import POINT, Analysis, analyse
 from testctl.metrics._instruments import instruments_agree
 from testctl.metrics.core.registry import Metric, key_of_others, metric_names, metrics
-from testctl.metrics.core.spec import WIDTHS, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.spec import INSTRUMENTS, PLAN, WIDTHS, MetricInfo, MetricSpec, Number
 from testctl.metrics.recovery import RECOVERIES, recoveries_table, tcp_events
 from testctl.metrics.stalls.table import CAUSES, ENDS, STALLS, stalls_table
 
 __all__ = [
     "CAUSES",
     "ENDS",
+    "INSTRUMENTS",
+    "PLAN",
     "POINT",
     "RECOVERIES",
     "STALLS",
