@@ -228,7 +228,7 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 def masked(line: str) -> str:
     """A line without its numbers, ids and paddings."""
-    line = re.sub(r"\b[0-9a-f]{4,64}\b(?<=[0-9a-f])", "#", line)
+    line = re.sub(r"\b(?=[a-f]*[0-9])[0-9a-f]{4,64}\b", "#", line)
     return " ".join(re.sub(r"[0-9][0-9.,:]*", "#", line).split())
 
 
@@ -239,6 +239,21 @@ def missing(expected: list[str], output: str) -> str:
         if masked(line) not in ("", "…") and masked(line) not in lines:
             return line
     return ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "first_missing"),
+    [
+        (["1 of 4 points fail"], "12 of 48 points  fail", ""),
+        (["a", "…", "c"], "a\nb\nc", ""),
+        (["c", "a"], "a\nb\nc", "a"),
+        (["digest 0a1b2c3d"], "digest ffffffff00", ""),
+        (["pass"], "fail", "pass"),
+        (["added"], "faded", "added"),
+    ],
+)
+def test_what_counts_as_printed(shown: list[str], printed: str, first_missing: str) -> None:
+    assert missing(shown, printed) == first_missing
 
 
 @dataclass(frozen=True)
