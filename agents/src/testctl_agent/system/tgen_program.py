@@ -52,7 +52,7 @@ def ready() -> str:
         new = Path(directory) / "entry"
         shutil.copytree(source, new / "source", ignore=shutil.ignore_patterns(NAME, "build"))
         run(["make", "--silent", "-C", str(new / "source"), NAME], timeout_s=300.0)
-        (new / "source" / NAME).rename(new / NAME)
+        durable.rename(new / "source" / NAME, new / NAME)
         try:
             durable.publish(new, program.parent)
         except OSError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.system import durable
 
 from testctl.lab import kernel as kernels
 from testctl.lab.built import built, directory, names
@@ -103,5 +104,5 @@ def remove(kernel: Stored) -> None:
             kernels.name_file(kernel.name).unlink(missing_ok=True)
         gone = kernel.path.with_name(f"{kernel.path.name}.removed")
         shutil.rmtree(gone, ignore_errors=True)
-        kernel.path.rename(gone)
+        durable.rename(kernel.path, gone)
         shutil.rmtree(gone)
