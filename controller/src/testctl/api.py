@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from testctl.report.sweep import Sweep
+    from testctl.report.sweep_data import Sweep
 
 SHOWN = 8
 """Names listed in an error, at most."""
@@ -81,7 +81,8 @@ class Run:
         word); `y` the median of the points, `lo` and `hi` the least and the greatest, `n` how many, `missing` how many
         have no value.  flow: without one, of all flows together.  Raises PlanError, naming what there is.
         """
-        from testctl.report.sweep import asked_spec, sweep_of
+        from testctl.report.sweep import sweep_of
+        from testctl.report.sweep_choice import asked_spec
 
         spec = asked_spec(self.files.points, "metric", metric, x=x, by=by, facet=facet, flow=flow)
         return _as(_sweep_table(sweep_of(spec, self.files.points)), to_arrow)

@@ -11,7 +11,7 @@ from rich.console import Console
 from testctl.report import print_plots, print_summary
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.page import render_report
-from testctl.report.sweep import sweeps_of_run
+from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run
 
 from controller.tests.support.synthetic_sweep import make_sweep

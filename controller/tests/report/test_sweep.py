@@ -14,7 +14,10 @@ from testctl.report import paper_figures
 from testctl.report.draw import new_figure
 from testctl.report.draw_sweep import draw_sweep, facets
 from testctl.report.figure_spec import specs_of
-from testctl.report.sweep import Cell, Sweep, axis_of, sweep_of, sweeps_of, unit_of
+from testctl.report.style import unit_of
+from testctl.report.sweep import axis_of, sweep_of
+from testctl.report.sweep_choice import sweeps_of
+from testctl.report.sweep_data import Cell, Sweep
 from testctl.results import Run
 
 from controller.tests.support.synthetic_sweep import FIGURES, make_sweep

@@ -38,7 +38,7 @@ def show(
 ) -> None:
     """Print what a run found."""
     from testctl.report import print_plots, print_summary
-    from testctl.report.sweep import sweeps_of_run
+    from testctl.report.sweep_choice import sweeps_of_run
     from testctl.results import load_run
 
     found = load_run(run)

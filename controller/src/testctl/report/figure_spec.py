@@ -13,6 +13,8 @@ from testctl.plan import FigureSpec, figures_of
 from testctl.results import Run, RunPoint
 from testctl.results.layout import PLAN
 
+_SHORT_SYSCTL = "net.ipv4."
+
 
 def specs_of(run: Run) -> Sequence[FigureSpec]:
     """The figures that the plan of a run asks for.  Raises PlanError."""
@@ -40,13 +42,23 @@ def missing(spec: FigureSpec, points: Sequence[RunPoint]) -> str:
 
 
 def _meets(point: RunPoint, key: str, values: Sequence[str]) -> bool:
-    """By the tuples as written (a group's name too); for an entity that no tuple names, by its settings."""
+    given = written_value(point, key, "")
+    return bool(given) and any(same_value(given, _written(value)) for value in values)
+
+
+def written_value(point: RunPoint, key: str, absent: str) -> str:
+    """A point's value of "entity.parameter" as written; `absent` without one.
+
+    By the tuples (a group's name too); for an entity that no tuple names, by its settings.
+    """
     entity, _, parameter = key.partition(".")
-    given = [value for e, p, value in point.tuples if (e, p) == (entity, parameter)]
+    names = (parameter, _SHORT_SYSCTL + parameter, parameter.removeprefix(_SHORT_SYSCTL))
+    for name in names:
+        given = [value for e, p, value in point.tuples if (e, p) == (entity, name)]
+        if given:
+            return _written(given[-1])
     settings: Mapping[str, Any] = point.point.get("settings", {}).get(entity, {})
-    if not given and parameter in settings:
-        given = [settings[parameter]]
-    return bool(given) and any(same_value(_written(given[-1]), _written(value)) for value in values)
+    return next((_written(settings[name]) for name in names if name in settings), absent)
 
 
 def same_value(a: str, b: str) -> bool:

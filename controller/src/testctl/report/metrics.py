@@ -37,7 +37,7 @@ def one_number(point: RunPoint, metric: str) -> float | None:
     of_flows = [values for name, values in point.metrics.items() if name != POINT]
     wide = point.metrics.get(POINT, {})
     together = _TOGETHER.get(metric, metric)
-    if together in wide and len(of_flows) != 1:
+    if together in wide and (len(of_flows) != 1 or metric not in of_flows[0]):
         values = [wide[together]]
     else:
         values = [values.get(metric) for values in of_flows]
@@ -45,6 +45,14 @@ def one_number(point: RunPoint, metric: str) -> float | None:
     if not numbers or len(numbers) < len(values):
         return None
     return sum(numbers) if metric in _SUMMED else max(numbers)
+
+
+def number_of(point: RunPoint, metric: str, flow: str) -> float | None:
+    """A metric of a flow as a number; of all flows together where `flow` is ""."""
+    if not flow:
+        return one_number(point, metric)
+    value = point.metrics.get(flow, {}).get(metric)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def meaning(metric: str) -> str:

@@ -23,7 +23,7 @@ from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.report.style import VERDICT_LOOKS, show_time
-from testctl.report.sweep import sweeps_of_run
+from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS

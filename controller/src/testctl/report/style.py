@@ -103,6 +103,32 @@ def show_rate(bps: float) -> str:
     return f"{_digits(bps / unit.size)} {unit.name}"
 
 
+_MEASURED: dict[str, tuple[str, float]] = {
+    "_bps": ("rate", 1.0),
+    "_bytes": ("bytes", 1.0),
+    "_ns": ("time", 1.0),
+    "_us": ("time", 1e3),
+    "_ms": ("time", 1e6),
+    "_s": ("time", 1e9),
+}
+"""The suffix of a metric's name: what it measures, and what one of its unit is in bit/s, bytes or ns."""
+
+_UNITS = {"rate": rate_unit, "bytes": byte_unit, "time": time_unit}
+
+
+def _measured(metric: str) -> tuple[str, float]:
+    return next((found for suffix, found in _MEASURED.items() if metric.endswith(suffix)), ("", 1.0))
+
+
+def unit_of(metric: str, values: Sequence[float]) -> Unit:
+    """The unit in which these values of a metric read well, and what one of it is in the metric's own unit."""
+    kind, base = _measured(metric)
+    if not kind:
+        return Unit("", 1.0)
+    unit = _UNITS[kind](max((abs(value) for value in values), default=0.0) * base)
+    return Unit(unit.name, unit.size / base)
+
+
 def show_metric(name: str, value: float | str | None) -> str:
     """A metric's value for reading; the unit is the suffix of its name (_bps, _ns, _us, _ms, _s, _bytes)."""
     if value is None:
@@ -111,12 +137,12 @@ def show_metric(name: str, value: float | str | None) -> str:
         return value
     if value == 0:
         return "0"
-    if name.endswith("_bps"):
+    kind, base = _measured(name)
+    if kind == "rate":
         return show_rate(value)
-    for suffix, ns in (("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)):
-        if name.endswith(suffix):
-            return show_time(value * ns)
-    if name.endswith("_bytes"):
+    if kind == "time":
+        return show_time(value * base)
+    if kind == "bytes":
         unit = byte_unit(abs(value))
         return f"{value / unit.size:.3g} {unit.name}"
     if float(value).is_integer() and abs(value) < 1e9:

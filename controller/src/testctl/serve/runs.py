@@ -17,10 +17,11 @@ from testctl_agent.spec.untrusted import misfit
 from testctl.plan import figures_of
 from testctl.report.factors import describe, factors
 from testctl.report.failures import failure_lines
-from testctl.report.metrics import columns, one_number
+from testctl.report.metrics import columns, number_of
 from testctl.report.page import flat
 from testctl.report.style import show_metric
-from testctl.report.sweep import asked_spec, sweep_of, sweeps_of, swept_keys
+from testctl.report.sweep import sweep_of
+from testctl.report.sweep_choice import asked_spec, sweeps_of, swept_keys
 from testctl.results import RunPoint, layout, shapes
 from testctl.results.reader import load_point, read_json
 from testctl.results.verdict_file import VerdictFile
@@ -104,10 +105,7 @@ class Runs:
 
 def value_of(point: RunPoint, metric: str, flow: str) -> float | None:
     """A metric of a point as a number; of all its flows together where no flow is named."""
-    if flow == ALL_FLOWS:
-        return one_number(point, metric)
-    value = point.metrics.get(flow, {}).get(metric)
-    return float(value) if isinstance(value, int | float) else None
+    return number_of(point, metric, "" if flow == ALL_FLOWS else flow)
 
 
 def _version(run: Path) -> tuple[Any, ...]:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which figures of a sweep are drawn: those that a plan declares, one that is asked for, or a default one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.metrics import POINT
+from testctl.plan import FigureSpec
+from testctl.plan.diagnostics import suggest
+from testctl.plan.sweep_figures import MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, title_of
+from testctl.report.factors import ABSENT, Factor, factors
+from testctl.report.figure_spec import specs_of, written_value
+from testctl.report.sweep import counted_number, numbers_of, sweep_of
+from testctl.report.sweep_data import Sweep
+from testctl.results import Run, RunPoint
+from testctl.system.text import first_of
+
+_NAMED = 12
+"""Names in an error."""
+
+
+def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str) -> FigureSpec:
+    """A figure that no plan declares.  given: x, by, facet ("entity.parameter"; "" for none) and flow.
+
+    Raises PlanError for what these points have not, naming what they have.
+    """
+    if kind not in SWEEP_KINDS:
+        raise PlanError(f"kind: want one of {', '.join(SWEEP_KINDS)}; got {kind!r}")
+    named = {name: given.get(name, "") for name in ("x", "by", "facet")}
+    if not named["x"] and kind != "cdf":
+        raise PlanError(f"x: want a parameter that is swept, of {_some(swept_keys(points))}; got none")
+    if not any(_has(point, metric) for point in points):
+        names = sorted({name for point in points for values in point.metrics.values() for name in values})
+        raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
+    flow = given.get("flow", "")
+    flows = dict.fromkeys(name for point in points for name in point.metrics if name != POINT)
+    if flow and flow not in flows:
+        raise PlanError(f"flow: want one of {_some(list(flows))}; got {flow!r}")
+    for name, key in named.items():
+        count = len({written_value(point, key, ABSENT) for point in points}) if key else 0
+        if key and count < 2:
+            raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got {key!r}")
+        if count > MOST_VALUES[name]:
+            raise PlanError(f"{name}: want a parameter of at most {MOST_VALUES[name]} values; got {key} with {count}")
+        if same := next((other for other in named if other != name and key and named[other] == key), ""):
+            raise PlanError(f"{name}: want another parameter than {same}; got {key!r}")
+    x, by, facet = named.values()
+    return FigureSpec(title_of({"metric": metric, **named}), kind, flow=flow, metric=metric, x=x, by=by, facet=facet)
+
+
+def swept_keys(points: Sequence[RunPoint]) -> list[str]:
+    """The parameters that differ between points, as a figure names them."""
+    return [factor.key for factor in factors(points) if factor.key != "repeat"]
+
+
+def _has(point: RunPoint, metric: str) -> bool:
+    return any(isinstance(values.get(metric), int | float) for values in point.metrics.values())
+
+
+def _some(names: Sequence[str]) -> str:
+    return first_of(names, _NAMED) or "none"
+
+
+def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> FigureSpec | None:
+    """For a plan without a figure of these kinds: what it expects something of, else throughput, over what is swept.
+
+    None without a parameter that is swept or without a number.
+    """
+    expected = [str(item.get("metric", "")) for item in summary.get("expectations") or () if isinstance(item, Mapping)]
+    metrics = dict.fromkeys([*expected, "throughput_bps", "total_throughput_bps"])
+    metric = next(
+        (name for name in metrics if any(counted_number(point, name, "") is not None for point in points)), ""
+    )
+    swept = sorted((one for one in factors(points) if one.key != "repeat"), key=_rank)
+    xs = [factor for factor in swept if len(factor.values) <= MAX_X]
+    if not metric or not xs:
+        return None
+    by = next((factor.key for factor in swept if factor is not xs[0] and len(factor.values) <= MAX_BY), "")
+    title = title_of({"metric": metric, "x": xs[0].key, "by": by, "facet": ""})
+    return FigureSpec(title, "metric", metric=metric, x=xs[0].key, by=by)
+
+
+def _rank(factor: Factor) -> tuple[int, bool]:
+    """Most values first; of as many, numbers first."""
+    return -len(factor.values), not numbers_of(factor.values)
+
+
+def sweeps_of_run(run: Run) -> list[Sweep]:
+    """Those that the plan of a run declares, or the default one.  Raises PlanError."""
+    return sweeps_of(run.points, specs_of(run), run.summary)
+
+
+def sweeps_of(points: Sequence[RunPoint], specs: Sequence[FigureSpec], summary: Mapping[str, Any]) -> list[Sweep]:
+    """Those that a plan declares; of a plan without, the default one."""
+    declared = [spec for spec in specs if spec.kind in SWEEP_KINDS]
+    default = None if declared else default_spec(points, summary)
+    return [sweep_of(spec, points) for spec in (declared or ([default] if default else []))]

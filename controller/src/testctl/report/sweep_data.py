@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a figure of a sweep shows: axes, and the values of the points that are one place of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from testctl.report.style import Unit
+
+MAX_LABELS = 9
+"""About as many values of x have a label."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A swept parameter.
+
+    key      "entity.parameter"
+    values   as written; ascending where they are numbers, else in the order of the points
+    numbers  the same in the base unit (ns, bit/s or bytes); empty where they are no numbers
+    log      whether the values are spaced for a logarithmic axis
+    """
+
+    key: str
+    values: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    log: bool = False
+
+    @property
+    def labelled(self) -> list[int]:
+        """Which values get a label: of many those that are apart by at least a part of the axis."""
+        at = np.log(self.numbers) if self.log else np.asarray(self.numbers or range(len(self.values)), dtype=float)
+        least = 0.75 * float(at[-1] - at[0]) / MAX_LABELS if len(at) else 0.0
+        kept: list[int] = []
+        for index, place in enumerate(at):
+            if not kept or place - at[kept[-1]] >= least:
+                kept.append(index)
+        return kept
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The points that have the same value of every parameter that is shown.
+
+    values   the metric of each that has one, ascending
+    missing  how many have none
+    """
+
+    values: tuple[float, ...] = ()
+    missing: int = 0
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def y(self) -> float | None:
+        """The median; None without values."""
+        return float(np.median(self.values)) if self.values else None
+
+    @property
+    def lo(self) -> float | None:
+        return self.values[0] if self.values else None
+
+    @property
+    def hi(self) -> float | None:
+        return self.values[-1] if self.values else None
+
+    @property
+    def quartiles(self) -> tuple[float, float] | None:
+        if not self.values:
+            return None
+        low, high = np.quantile(self.values, (0.25, 0.75))
+        return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One value of `by`.  cells: one for each value of x; one alone in a figure of kind cdf."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One value of `facet`; the only panel has the name ""."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a figure shows.
+
+    unit    the metric's values are divided by its size
+    log     whether the metric's axis is logarithmic
+    points  how many the figure is about
+    missing why points have no value -> how many
+    over    other parameters, and "repeat", that differ between points of a cell
+    of      what a value is where the point has several flows
+    """
+
+    title: str
+    kind: str
+    metric: str
+    unit: Unit
+    x: Axis
+    by: Axis
+    facet: Axis
+    panels: tuple[Panel, ...]
+    log: bool = False
+    points: int = 0
+    missing: Mapping[str, int] = field(default_factory=dict)
+    over: tuple[str, ...] = ()
+    of: str = ""
+
+    @cached_property
+    def values(self) -> list[float]:
+        """All values."""
+        return [value for panel in self.panels for line in panel.lines for cell in line.cells for value in cell.values]
+
+    @property
+    def intervals(self) -> bool:
+        """Whether a value is of several points."""
+        return any(cell.n > 1 for panel in self.panels for line in panel.lines for cell in line.cells)
+
+    @property
+    def bars(self) -> bool:
+        """Whether x has no order, so that a line over it has no meaning."""
+        return self.kind == "metric" and not self.x.numbers
+
+    @property
+    def label(self) -> str:
+        """The metric with the unit of the axis."""
+        return f"{self.metric} ({self.unit.name})" if self.unit.name else self.metric
+
+    @property
+    def caption(self) -> str:
+        """What one value stands for, what intervals are, and what is missing."""
+        most = max((cell.n for panel in self.panels for line in panel.lines for cell in line.cells), default=0)
+        parts = [f"values: {self.of}"] if self.of else []
+        several = f"{'up to ' if self._uneven else ''}{most} points each" + self._over
+        if self.kind == "cdf":
+            parts.append(f"{len(self.values)} points")
+        elif most > 1:
+            what = {"box": "median, quartiles, least and greatest"}.get(self.kind, "median, from least to greatest")
+            parts.append(f"{what} of {several}")
+        elif most:
+            parts.append("one point each")
+        if self.missing:
+            count = sum(self.missing.values())
+            why = ", ".join(f"{many} {reason}" for reason, many in self.missing.items())
+            parts.append(f"{count} of {self.points} points {'has' if count == 1 else 'have'} no value: {why}")
+        return "; ".join(parts)
+
+    @property
+    def _uneven(self) -> bool:
+        return len({cell.n for panel in self.panels for line in panel.lines for cell in line.cells if cell.n}) > 1
+
+    @property
+    def _over(self) -> str:
+        return f" ({', '.join(self.over)})" if self.over else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the scripts of report and serve."""
+        return {
+            "title": self.title,
+            "kind": self.kind,
+            "metric": self.metric,
+            "label": self.label,
+            "unit": [self.unit.size, self.unit.name],
+            "log": self.log,
+            "bars": self.bars,
+            "caption": self.caption,
+            **{name: _axis_json(getattr(self, name)) for name in ("x", "by", "facet")},
+            "panels": [
+                {"name": panel.name, "lines": [{"name": one.name, "cells": [_cell(c) for c in one.cells]}
+                                               for one in panel.lines]}
+                for panel in self.panels
+            ],
+        }  # fmt: skip
+
+
+def _axis_json(axis: Axis) -> dict[str, Any]:
+    return {"key": axis.key, "values": list(axis.values), "numbers": list(axis.numbers), "log": axis.log,
+            "labelled": axis.labelled}  # fmt: skip
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    found: dict[str, Any] = {"n": cell.n, "missing": cell.missing, "middle": cell.y, "values": list(cell.values)}
+    return found | ({"quartiles": list(cell.quartiles)} if cell.quartiles else {})
