@@ -8,6 +8,7 @@ import io
 import json
 from typing import Literal
 
+import pytest
 from rich.console import Console
 from testctl.report import Progress, print_summary
 from testctl.report.metrics import one_number
@@ -15,11 +16,21 @@ from testctl.report.page import render_report
 from testctl.report.terminal import MANY
 from testctl.results import Run
 
+Colours = Literal["standard"] | None
 
-def shown(run: Run, *, terminal: bool, as_json: bool = False, every: bool = False) -> str:
+
+def shown(
+    run: Run,
+    *,
+    terminal: bool,
+    as_json: bool = False,
+    every: bool = False,
+    width: int = 120,
+    colours: Colours = "standard",
+) -> str:
     out = io.StringIO()
-    colours: Literal["standard"] | None = "standard" if terminal else None
-    console = Console(file=out, force_terminal=terminal, width=120 if terminal else 80, color_system=colours)
+    colours = colours if terminal else None
+    console = Console(file=out, force_terminal=terminal, width=width if terminal else 80, color_system=colours)
     print_summary(run, console, as_json=as_json, every=every)
     return out.getvalue()
 
@@ -36,6 +47,48 @@ def test_plain_output_has_no_escapes_and_no_folded_rows(run: Run) -> None:
     assert "11 pass  1 fail  1 skip  1 broken  of 14 in 61.5 s" in lines
     assert f"digest  {run.digest}" in lines
     assert lines[-1] == f"results  {run.path}"
+
+
+EXPECTED = (
+    "stall_ack_owed_count", "stall_ack_owed_longest_ms", "timeout_length_median_ms", "retransmission_timeouts",
+    "packets_lost", "saturation", "rtt_p99_us", "goodput_bps", "oscillation_period_ms",
+)  # fmt: skip
+
+
+def expecting(run: Run) -> Run:
+    """The run, of a plan that expects something of many metrics."""
+    points = tuple(
+        dataclasses.replace(
+            point, metrics={flow: {**of, **dict.fromkeys(EXPECTED, 1.25)} for flow, of in point.metrics.items()}
+        )
+        for point in run.points
+    )
+    entries = [{"metric": metric, "verdict": "pass", "name": metric} for metric in EXPECTED]
+    return dataclasses.replace(run, points=points, summary={**run.summary, "expectations": entries})
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_of_columns_that_do_not_fit_none_is_cut(run: Run, width: int) -> None:
+    many = expecting(run)
+    lines = shown(many, terminal=True, width=width, colours=None).splitlines()
+    rows = {line.split()[0]: line.split() for line in lines if line[:8] in {p.id[:8] for p in run.points}}
+    assert all("…" not in line for line in lines[: len(run.points) + 1])
+    assert max(len(line) for line in lines[: len(run.points) + 1]) <= width
+    first = run.points[0]
+    assert rows[first.id[:8]][:6] == [first.id[:8], "dctcp_bug", "data", "10kB", "✗", "fail"]
+    (left_out,) = [line for line in lines if line.startswith("not shown")]
+    assert "oscillation_period_ms" in left_out
+    heads = lines[0].split()
+    assert all((name in heads) != (name in left_out) for name in EXPECTED)
+
+
+def test_plain_output_has_every_column(run: Run) -> None:
+    text = shown(expecting(run), terminal=False)
+    head = text.splitlines()[0].split()
+    assert head[:5] == ["point", "cc", "htb_mark", "htb_ecn_threshold", "verdict"]
+    assert all(name in head for name in EXPECTED)
+    assert "…" not in text
+    assert "not shown" not in text
 
 
 def test_of_many_points_those_that_passed_are_listed_when_asked_for(run: Run) -> None:

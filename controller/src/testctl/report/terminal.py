@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -28,7 +29,9 @@ _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_m
 MANY = 100
 """Points up to which all are listed."""
 _PLAIN_WIDTH = 160
-"""Columns of a table that is not for a terminal."""
+"""Characters of a line of a table with sentences that is not for a terminal."""
+_UNLIMITED = 10_000
+"""The same for the table of points, whose cells are never cut."""
 _LONGEST_CELL = 24
 
 
@@ -49,7 +52,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         point for point in failures_first(run.points) if every or len(run.points) <= MANY or point.verdict != "pass"
     ]
     if listed:
-        console.print(_points(run, listed))
+        _print_points(run, listed, console)
     if len(listed) < len(run.points):
         place = from_here(run.path.with_name(run.name))
         rest = f"{len(run.points) - len(listed)} points that passed are not listed: testctl show {place}"
@@ -93,25 +96,51 @@ def plain_console(console: Console) -> Console:
     return console if console.is_terminal else Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
 
 
-def _points(run: Run, listed: Sequence[RunPoint]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("point", no_wrap=True)
+def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> None:
+    """The table of points: in a terminal without the metrics that do not fit, which are named; elsewhere whole."""
     varying = factors(run.points)
-    for factor in varying:
-        table.add_column(factor.label, overflow="fold")
-    table.add_column("verdict", no_wrap=True)
+    names = [("point", [point.id[:8] for point in listed])]
+    names += [(factor.label, [factor.of[point.id] for point in listed]) for factor in varying]
     shown = columns(run.points, run.summary, [(name, heading) for name, heading in KEY_METRICS if name in _SHOWN])
-    for column in shown:
-        table.add_column(column.heading, justify="right", no_wrap=True)
-    for point in listed:
-        cells = [
-            Text(point.id[:8], style="dim"),
-            *(Text(factor.of[point.id]) for factor in varying),
-            _verdict(point.verdict),
-        ]
-        cells += [Text(_cut(column.cell(point)[1])) for column in shown]
-        table.add_row(*cells)
-    return table
+    numbers = [(column.heading, [_cut(column.cell(point)[1]) for point in listed]) for column in shown]
+    left_out: list[str] = []
+    if console.is_terminal:
+        free = console.width - sum(_width(*column) for column in [*names, ("verdict", ["✗ verdict"])])
+        numbers, left_out = _that_fit(numbers, free)
+    else:
+        console = Console(file=console.file, width=_UNLIMITED, color_system=None)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading, _ in names:
+        table.add_column(heading, overflow="fold", style="dim" if heading == "point" else "")
+    table.add_column("verdict", no_wrap=True)
+    for heading, _ in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row, point in enumerate(listed):
+        of_name, of_number = ([Text(texts[row]) for _, texts in some] for some in (names, numbers))
+        table.add_row(*of_name, _verdict(point.verdict), *of_number)
+    console.print(table)
+    if left_out:
+        console.print(
+            Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), soft_wrap=True
+        )
+
+
+def _that_fit(found: Sequence[tuple[str, list[str]]], free: int) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """(the columns that fit side by side into so many characters, the headings of the others)."""
+    fit, others = [], []
+    for heading, texts in found:
+        width = _width(heading, texts)
+        if width <= free:
+            free -= width
+            fit.append((heading, texts))
+        else:
+            others.append(heading)
+    return fit, others
+
+
+def _width(heading: str, texts: Sequence[str]) -> int:
+    """Characters of a column with the space beside it."""
+    return max(map(cell_len, (heading, *texts))) + 2
 
 
 def _cut(text: str) -> str:
