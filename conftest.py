@@ -25,6 +25,9 @@ settings.register_profile("seeded", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seeded"))
 
+# Commands print the same in every place.
+os.environ.pop("GITHUB_ACTIONS", None)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Root tests are skipped, with the reason, for those who aren't root; several processes begin with long ones."""

@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 
 from testctl.cli import complete, panels
-from testctl.cli.shows import AsJson, Junit, Markdown, Sarif
+from testctl.cli.shows import AsJson
+from testctl.cli.verdict_files import Junit, Markdown, Sarif
 
 if TYPE_CHECKING:
     from testctl.compare import Comparison, Statistical

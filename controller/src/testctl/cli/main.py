@@ -31,6 +31,7 @@ from testctl.cli import (
     serve,
     shows,
     shrink,
+    verdict_files,
     vocabulary,
 )
 from testctl.cli.extensions import Commands
@@ -74,6 +75,7 @@ def main() -> None:
         app()
     except TestctlError as error:
         print(error, file=sys.stderr)
+        verdict_files.print_problems(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of the output (head, less) has closed the pipe.

@@ -13,8 +13,9 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete, panels, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, load_plan
 from testctl.testbeds.choose import check_kernels, check_name, choose, interrupted, places
@@ -136,9 +137,15 @@ def run(
         float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
     ] = None,
     max_points: MaxPoints = 10_000,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    markdown: Markdown = None,
+    github: Github = None,
     as_json: AsJson = False,
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
+    files = {"junit": junit, "sarif": sarif, "markdown": markdown}
+    verdict_files.check(files)
     chosen = load(file, testbed, sets, kernel, max_points, without)
     check_kernels(chosen)
     if cluster and not kind_of(testbed).everywhere:
@@ -175,6 +182,8 @@ def run(
             print(json.dumps(done.summary, indent=1))
         else:
             print_place(done, Console())
+        on_github = verdict_files.on_github() if github is None else github
+        verdict_files.write(done, file, files, on_github, sys.stderr if as_json else sys.stdout)
         code = exit_code(done)
         if code == SKIPPED:
             print(_nothing_measured(chosen, done), file=sys.stderr)

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from testctl.cli import complete, panels
+from testctl.cli import complete, panels, verdict_files
+from testctl.cli.verdict_files import Junit, Markdown, Sarif
 
 RunDir = Annotated[
     Path,
@@ -23,9 +24,6 @@ PointId = Annotated[
     typer.Argument(metavar="POINT", help="the point's id, or how it starts", autocompletion=complete.points),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="write verdicts as JUnit XML")]
-Sarif = Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="write verdicts as SARIF 2.1.0")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="write verdicts as Markdown")]
 
 
 def show(
@@ -42,10 +40,7 @@ def show(
     from testctl.results import load_run
 
     found = load_run(run)
-    if junit or sarif or markdown:
-        from testctl.compare import of_run, uri_of, write_verdicts
-
-        write_verdicts(of_run(found, uri_of(run)), {"junit": junit, "sarif": sarif, "markdown": markdown})
+    verdict_files.write(found, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(found.summary, indent=1))
     elif plot:

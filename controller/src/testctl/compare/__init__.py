@@ -4,10 +4,11 @@
 from testctl.compare.comparability import check_alike, deterministic, open_run
 from testctl.compare.exact import Comparison, Difference, compare_runs
 from testctl.compare.files import uri_of, write_verdicts
+from testctl.compare.run_verdicts import of_run
 from testctl.compare.statistical import Statistical, judge_runs
 from testctl.compare.stats.change_points import change_points
 from testctl.compare.terminal import print_comparison, print_statistical
-from testctl.compare.verdicts import of_run, verdicts_of
+from testctl.compare.verdicts import verdicts_of
 
 __all__ = [
     "Comparison",

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 from testctl_agent.spec.errors import PlanError
 
 from testctl.compare.junit import junit
 from testctl.compare.markdown import markdown
-from testctl.compare.sarif import sarif
+from testctl.compare.sarif import sarif, uri_of_file
 from testctl.compare.verdicts import Verdicts
 from testctl.results import layout
 
@@ -20,8 +19,7 @@ FORMS: Mapping[str, Callable[[Verdicts], str]] = {"junit": junit, "sarif": sarif
 
 def uri_of(run: Path) -> str:
     """URI of a run's copy of its plan, the location of findings."""
-    plan = run / layout.PLAN
-    return plan.as_uri() if plan.is_absolute() else quote(plan.as_posix())
+    return uri_of_file(str(run / layout.PLAN))
 
 
 def write_verdicts(judged: Verdicts, wanted: Mapping[str, Path | None]) -> None:

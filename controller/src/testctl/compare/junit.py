@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from testctl.compare.verdicts import JudgedCase, Verdicts
+from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 
 _UNFIT = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
@@ -25,17 +25,25 @@ def junit(judged: Verdicts) -> str:
         "time": f"{sum(case.wall_s for case in cases):.3f}",
     }
     root = ET.Element("testsuites", {"name": _fit(judged.title)} | counts)
-    suite = ET.SubElement(root, "testsuite", {"name": _fit(judged.title)} | counts)
+    name = judged.suite or judged.title
+    suite = ET.SubElement(root, "testsuite", {"name": _fit(name)} | counts)
     for case in cases:
-        _case(suite, case, judged.title)
+        # An id changes with every value of a point; the history of a test is kept by its name.
+        _case(suite, case, name, case.name if judged.suite else f"{case.id} {case.name}")
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, case: JudgedCase, title: str) -> None:
-    name = _fit(f"{case.id} {case.name}")
-    one = ET.SubElement(suite, "testcase", {"classname": _fit(title), "name": name, "time": f"{case.wall_s:.3f}"})
-    lines = _fit("\n".join(f"{finding.direction}: {finding.text}" for finding in case.findings))
+def _case(suite: ET.Element, case: JudgedCase, classname: str, name: str) -> None:
+    place = next((finding.place for finding in case.findings if finding.place), None)
+    at = {"file": _fit(place.file), "line": str(place.line)} if place else {}
+    attributes = {"classname": _fit(classname), "name": _fit(name), "time": f"{case.wall_s:.3f}"} | at
+    one = ET.SubElement(suite, "testcase", attributes)
+    if case.properties:
+        properties = ET.SubElement(one, "properties")
+        for key, value in case.properties:
+            ET.SubElement(properties, "property", {"name": _fit(key), "value": _fit(value)})
+    lines = _fit("\n".join(_line(finding) for finding in case.findings))
     if case.status == "pass":
         if lines:
             ET.SubElement(one, "system-out").text = lines
@@ -44,6 +52,11 @@ def _case(suite: ET.Element, case: JudgedCase, title: str) -> None:
     message = _fit(worst[0].text) if worst else case.status
     attributes = {"message": message} | ({} if case.status == "skip" else {"type": worst[0].rule if worst else "point"})
     ET.SubElement(one, _TAGS[case.status], attributes).text = lines
+
+
+def _line(finding: Change) -> str:
+    """A finding with its place, as compilers write theirs."""
+    return f"{finding.place}: {finding.text}" if finding.place else f"{finding.direction}: {finding.text}"
 
 
 def _fit(text: str) -> str:

@@ -7,35 +7,40 @@ from testctl.compare.verdicts import JudgedCase, Verdicts
 
 MAX = 200
 """Findings that are listed: such pages are limited in size."""
+LONGEST = 500
+"""Characters of a table's cell."""
 _ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
 def markdown(judged: Verdicts) -> str:
-    """The file's text: a verdict, counts, and the findings, worst first."""
+    """The file's text: a verdict, counts, details, and the findings, worst first."""
     bad = judged.count("fail", "error")
     lines = [
-        f"# {_cell(judged.title)}",
+        f"# {cell(judged.title)}",
         "",
-        f"**{'worse' if bad else 'nothing is worse'}**: {_cell(judged.summary)}",
+        f"**{judged.judgement[0 if bad else 1]}**: {cell(judged.summary)}",
         "",
     ]
+    for paragraph in judged.details:
+        lines += [*paragraph, ""]
     found = [(case, finding) for case in judged.cases for finding in case.findings]
     found.sort(key=lambda one: _ORDER[one[1].direction])
     if found:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
-        lines += [f"| {f.direction} | `{case.id}` | {_tuples(case)} | {_cell(f.text)} |" for case, f in found[:MAX]]
+        lines += [f"| {f.direction} | {_point(case)} | {cell(case.name)} | {cell(f.text)} |" for case, f in found[:MAX]]
     if len(found) > MAX:
         lines += ["", f"… and {len(found) - MAX} more"]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _tuples(case: JudgedCase) -> str:
-    return _cell(case.name)
+def _point(case: JudgedCase) -> str:
+    return f"`{case.id}`" if case.id else ""
 
 
-def _cell(text: str) -> str:
-    """Text escaped for a table's cell."""
+def cell(text: str) -> str:
+    """Text escaped for a table's cell, shortened where it is very long."""
     flat = " ".join(text.split())
+    flat = flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
     for char in "\\|`*_<>[]":
         flat = flat.replace(char, f"\\{char}")
     return flat

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts as SARIF 2.1.0 (OASIS): a result for each finding, pinned to the plan's file."""
+"""Verdicts as SARIF 2.1.0 (OASIS): a result for each finding, at the expectation or the plan that it is about."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 from testctl.metrics import metric_names
@@ -36,6 +38,12 @@ def sarif(judged: Verdicts) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
+def uri_of_file(name: str) -> str:
+    """URI of a file: relative to the directory of the command, unless the path is absolute."""
+    path = Path(name)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
 def _rule(name: str) -> dict[str, Any]:
     info = metric_names().get(name)
     text = _HELP.get(name) or (info.help if info and info.help else name)
@@ -44,7 +52,8 @@ def _rule(name: str) -> dict[str, Any]:
 
 def _result(judged: Verdicts, case: JudgedCase, finding: Change, rule: int) -> dict[str, Any]:
     point = "/".join(part for part in (case.id, finding.flow) if part)
-    place = f"{case.id} {finding.flow} {finding.rule}"
+    fingerprint = f"{case.id} {finding.flow} {finding.rule}"
+    file, line = (uri_of_file(finding.place.file), finding.place.line or 1) if finding.place else (judged.plan, 1)
     return {
         "ruleId": finding.rule,
         "ruleIndex": rule,
@@ -52,10 +61,10 @@ def _result(judged: Verdicts, case: JudgedCase, finding: Change, rule: int) -> d
         "message": {"text": f"{case.name}: {finding.text}"},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": judged.plan}, "region": {"startLine": 1}},
+                "physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": line}},
                 "logicalLocations": [{"fullyQualifiedName": point, "kind": "object"}],
             }
         ],
-        "partialFingerprints": {"testctl/v1": hashlib.sha256(place.encode()).hexdigest()},
+        "partialFingerprints": {"testctl/v1": hashlib.sha256(fingerprint.encode()).hexdigest()},
         "properties": {"direction": finding.direction},
     }

@@ -11,45 +11,58 @@ from testctl.compare.deltas import Direction, Move, change_words, value_words, v
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import SAID, JudgedCell, Judgement, Statistical
 from testctl.compare.terminal import tuple_words
-from testctl.results import Run, RunPoint
+from testctl.plan.diagnostics import Place
+from testctl.results import RunPoint
 
 Status = Literal["pass", "fail", "error", "skip"]
-_STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "invalid": "error", "broken": "error"}
 
 
 @dataclass(frozen=True)
 class Change:
     """One line of a report.
 
-    rule  a metric's name, or "verdict", "digest", "missing", "new"
+    rule   a metric's name, or "verdict", "digest", "missing", "new"
+    place  what in a plan states it
     """
 
     rule: str
     direction: Direction
     text: str
     flow: str = ""
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """A point: its verdict and its findings."""
+    """A point: its verdict and its findings; `properties` are its tuples and its most important metrics."""
 
     id: str
     name: str
     status: Status
     findings: tuple[Change, ...] = ()
     wall_s: float = 0.0
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """title: what was compared; plan: URI of the plan's file, the location of findings; summary: one line."""
+    """What was compared or run.
+
+    plan      URI of the plan's file, the location of findings that have none of their own
+    summary   one line
+    suite     a name that is the same in every run; "": the title
+    judgement what a page says where something is wrong, and where nothing is
+    details   paragraphs and tables of a page, each [line], in Markdown
+    """
 
     title: str
     plan: str
     summary: str
     cases: tuple[JudgedCase, ...]
     same: int = 0
+    suite: str = ""
+    judgement: tuple[str, str] = ("worse", "nothing is worse")
+    details: tuple[tuple[str, ...], ...] = ()
 
     def count(self, *status: Status) -> int:
         return sum(case.status in status for case in self.cases)
@@ -77,17 +90,6 @@ def of_statistical(found: Statistical, plan: str) -> Verdicts:
     """A case for each cell; a cell without a metric that could be judged is skipped."""
     words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
     return Verdicts(_title(found.runs), plan, words, tuple(map(_of_cell, found.cells)))
-
-
-def of_run(run: Run, plan: str) -> Verdicts:
-    """A case for each point of one run."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
-    cases = []
-    for point in run.points:
-        bad = point.verdict != "pass"
-        finding = Change("verdict", "worse", f"{point.verdict}: {point.reason}")
-        cases.append(_case(point, _STATUS[point.verdict], *([finding] if bad else [])))
-    return Verdicts(f"testctl run {run.name}", plan, counts, tuple(cases))
 
 
 def _title(runs: tuple[str, str]) -> str:

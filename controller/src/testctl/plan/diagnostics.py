@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -24,6 +25,12 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+    @classmethod
+    def of(cls, text: str) -> Place:
+        """The place that str() gave; of any other text the file."""
+        found = re.fullmatch(r"(.+):([1-9][0-9]{0,8}):([0-9]{1,9})", text, re.DOTALL)
+        return cls(found[1], int(found[2]), int(found[3])) if found else cls(text)
 
 
 @dataclass

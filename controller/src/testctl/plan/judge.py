@@ -63,13 +63,14 @@ class PointVerdict(Judgement):
 
 @dataclass(frozen=True)
 class ExpectationVerdict:
-    """What becomes of an expectation; `points` are those that the verdict rests on."""
+    """What becomes of an expectation; `points` are those that the verdict rests on, `at` is its place in the plan."""
 
     name: str
     verdict: Verdict
     detail: str
     points: tuple[str, ...]
     metric: str = ""
+    at: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -78,6 +79,7 @@ class ExpectationVerdict:
             "detail": self.detail,
             "points": list(self.points),
             "metric": self.metric,
+            **({"at": self.at} if self.at else {}),
         }
 
 
@@ -179,9 +181,8 @@ def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Findi
         detail = f"{len(basis)} of {len(found)} points {_VERBS[verdict]}"
     else:
         detail = _detail(plan, verdict, basis, found)
-    return ExpectationVerdict(
-        expectation.name, verdict, detail, tuple(finding.point for finding in basis), expectation.metric
-    )
+    ids, at = tuple(finding.point for finding in basis), str(expectation.place)
+    return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at)
 
 
 _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": "were skipped"}

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from testctl_agent.spec.errors import TestctlError
 
+from testctl.compare.run_verdicts import metric_properties
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.metrics import metric_names
@@ -198,6 +199,9 @@ class PointItem(PlanItem):
         if outcome.verdict == "skip":
             pytest.skip(outcome.reason)
         self.user_properties.append(("verdict", outcome.verdict))
+        if outcome.verdict != "broken":
+            expected = (expectation.metric for expectation in self.run.plan.expectations)
+            self.user_properties += metric_properties(self.run.result(self.point), expected)
         if outcome.verdict in ("broken", "invalid"):
             pytest.fail(f"{outcome.verdict}: {outcome.reason}", pytrace=False)
         self._reason = outcome.reason
@@ -211,6 +215,9 @@ class ClaimItem(PlanItem):
     """An expectation that some of several points have to meet: judged once, when all of them were run."""
 
     expectation: Expectation
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, max(0, self.expectation.place.line - 1), self.name
 
     def setup(self) -> None:
         try:

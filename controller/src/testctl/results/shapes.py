@@ -39,7 +39,7 @@ HEAD = {
     "testbed?": TEXT,
     "wall_s?": NUMBER,
     "counts?": (Named(int), None),
-    "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str]}], None),
+    "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str], "at?": str}], None),
     "claims?": ([Named(object)], None),
     "overrides?": [str],
     "left_out?": [[object]],

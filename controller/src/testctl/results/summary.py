@@ -31,7 +31,7 @@ def build_summary(
 
     points        in the order of the plan; None: as they lie on disk, in that of `order`
     order         ids of the points as the plan expands them (else sorted by id)
-    expectations  [{"name", "verdict", "detail", "points": [ids]}]
+    expectations  [{"name", "verdict", "detail", "points": [ids], "at": "file:line:column"}]
     claims        published values of a paper, compared with the points (testctl.plan.Claim)
     provenance    further entries (testctl.results.provenance)
     """

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of one run for CI: a case for each point, and one for each expectation that no point answers for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.spec.types import shown
+
+from testctl.compare.markdown import cell
+from testctl.compare.terminal import tuple_words
+from testctl.compare.verdicts import Change, JudgedCase, Status, Verdicts
+from testctl.plan.diagnostics import Place
+from testctl.report.factors import ABSENT, Factor, factors
+from testctl.report.failures import failure_lines, failures_first
+from testctl.report.metrics import KEY_METRICS, columns
+from testctl.results import Run, RunPoint
+
+_STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "invalid": "error", "broken": "error"}
+_WRONG = ("fail", "invalid", "broken")
+MOST_POINTS = 100
+"""Points in the table of a page."""
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """An entry of summary.json's `expectations`; place: None in runs of an older testctl."""
+
+    name: str
+    metric: str
+    verdict: str
+    detail: str
+    points: frozenset[str]
+    place: Place | None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> _Expected:
+        at = str(entry.get("at") or "")
+        name, metric, verdict, detail = (str(entry.get(key) or "") for key in ("name", "metric", "verdict", "detail"))
+        points = frozenset(map(str, entry.get("points") or ()))
+        return cls(name, metric, verdict, detail, points, Place.of(at) if at else None)
+
+
+def of_run(run: Run, plan: str) -> Verdicts:
+    """A case for each point of one run; plan: the URI of the plan's file."""
+    expected = [_Expected.of(entry) for entry in run.summary.get("expectations") or ()]
+    varying = factors(run.points)
+    cases = [_of_point(point, expected, varying) for point in run.points]
+    wrong = {point.id for point in run.points if point.verdict in _WRONG}
+    cases += [_of_expectation(one) for one in expected if one.verdict in _WRONG and not one.points & wrong]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
+    nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
+    return Verdicts(
+        title=f"testctl run {run.name}",
+        plan=plan,
+        summary=counts,
+        cases=tuple(cases),
+        suite=str(run.summary.get("plan") or run.name),
+        judgement=("failed", "nothing was measured" if nothing else "passed"),
+        details=tuple(_details(run, expected, varying)),
+    )
+
+
+def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The metrics of the tables of points, and those that are expected, of each flow, as far as they were measured."""
+    wanted = dict.fromkeys([*(name for name, _ in KEY_METRICS), *expected])
+    for flow, values in point.metrics.items():
+        yield from ((f"{flow}.{metric}", str(values[metric])) for metric in wanted if values.get(metric) is not None)
+
+
+def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
+    findings: list[Change] = []
+    if point.verdict != "pass":
+        mine = [one for one in expected if one.verdict == point.verdict and point.id in one.points]
+        text = f"{point.verdict}: {point.reason}"
+        findings += [Change(one.metric or "verdict", "worse", text, place=one.place) for one in mine[:1]]
+        findings += [Change(one.metric, "worse", f"also: {one.name}", place=one.place) for one in mine[1:]]
+        findings = findings or [Change("verdict", "worse", text)]
+    tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
+    properties = (("point", point.id), *tuples, *metric_properties(point, (one.metric for one in expected)))
+    name = _swept(point, varying) or tuple_words(point.tuples)
+    return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
+
+
+def _of_expectation(one: _Expected) -> JudgedCase:
+    """Of the quantifier `some`: each of its points passes."""
+    found = Change(one.metric, "worse", f"{one.name}: {one.detail}", place=one.place)
+    return JudgedCase("", f"expect {one.name}", _STATUS[one.verdict], (found,))
+
+
+def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
+    """What distinguishes a point from the others of its run, the same in every run of the plan."""
+    found = [(factor.label, factor.of.get(point.id, ABSENT)) for factor in varying]
+    return " ".join(f"{label}={value}" for label, value in found if value != ABSENT)
+
+
+def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
+    """What a page has beside the findings: the expectations, what failures share, the points."""
+    if expected:
+        rows = [f"| {one.verdict} | {cell(one.name)} | {cell(one.detail)} | {_place(one)} |" for one in expected]
+        yield ("| | expectation | found | where |", "| --- | --- | --- | --- |", *rows)
+    if shared := [f"- {cell(sentence)}" for _, sentence in failure_lines(run.points)]:
+        yield tuple(shared)
+    metrics = columns(run.points, run.summary)
+    heads = [*(factor.label for factor in varying), *(column.heading for column in metrics)]
+    rows = []
+    for point in failures_first(run.points)[:MOST_POINTS]:
+        values = [factor.of.get(point.id, ABSENT) for factor in varying] + [one.cell(point)[1] for one in metrics]
+        rows.append(" | ".join([f"| {point.verdict} | `{point.id}`", *map(cell, values)]) + " |")
+    if rows:
+        head = " | ".join(["| | point", *map(cell, heads)]) + " |"
+        yield (head, "|" + " --- |" * (2 + len(heads)), *rows)
+    if len(run.points) > MOST_POINTS:
+        yield (f"… and {len(run.points) - MOST_POINTS} more points",)
+
+
+def _place(one: _Expected) -> str:
+    return f"`{one.place.file}:{one.place.line}`" if one.place and one.place.line else ""
