@@ -67,6 +67,7 @@ def places(tell_tale: str) -> set[str]:
         ("which rows are ACKs", r"acks_in if len\(\w+\.acks_in\) else", {"metrics/core/view.py"}),
         ("what a throughput is drawn of", r"into if len\(\w+\.into\) else", {"metrics/core/view.py"}),
         ("where the axis of a point ends", r"_A_LITTLE =|ends_by_itself\(one\)", {"curves/core/window.py"}),
+        ("when a flow ends", r"or OTHERWISE|_ESTIMATE_BPS|\.startswith\(.schedule", set()),
         ("how a line is thinned", r"maximum\.reduceat\(value|extreme\.reduceat|arg_min", {"curves/core/thin.py"}),
         ("a logarithmic axis", r"OUTLYING \*", {"curves/core/figure.py"}),
         ("how many lines a figure has", r"\[:MAX_LINES\]", {"curves/core/figure.py"}),

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a run of many points reads what each point wrote once, and point.json and outcome.json not at all."""
+"""The end of a run of many points reads what each point wrote once, and point.json and outcome.json not at all.
+
+TESTCTL_OPENS_POINTS says of how many points (300; a multiple of 10).
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -23,13 +27,16 @@ from testctl.report import Progress
 from testctl.results import PointResult, RunWriter, write_point
 from testctl.testbeds.bed import Bed
 
+COUNT = int(os.environ.get("TESTCTL_OPENS_POINTS", "300"))
+FAILING = len(range(0, COUNT, 3))
+"""Every third is slow."""
 PLAN = """
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
   - [hosts, cc, [cubic, reno]]
   - [bulk, duration, [100ms, 200ms, 300ms, 400ms, 500ms]]
-repeat: 30
+repeat: REPEAT
 expect:
   - {name: fast, metric: throughput_bps, min: 1gbit}
   - {name: as reno, metric: throughput_bps, at_least: 0.1, than: {hosts.cc: reno}, when: {hosts.cc: cubic}}
@@ -84,8 +91,8 @@ class Written:
 
 
 def plan() -> Plan:
-    found = load_plan(PLAN, metrics=metric_names())
-    assert len(found.points) == 300
+    found = load_plan(PLAN.replace("REPEAT", str(COUNT // 10)), metrics=metric_names())
+    assert len(found.points) == COUNT
     return found
 
 
@@ -96,11 +103,11 @@ def of_points(count: Counter[str]) -> tuple[set[str], set[int], int]:
 
 
 def test_a_run_reads_no_file_of_a_point_twice(tmp_path: Path) -> None:
-    progress = Progress(300, Console(quiet=True))
+    progress = Progress(COUNT, Console(quiet=True))
     with counted() as count:
         run = run_plan(plan(), Nowhere(), Options(tmp_path, tmp_path / "run"), progress, pool=Written())
-    assert of_points(count) == ({"verdict.json", "metrics.json"}, {1}, 600)
-    assert run.summary["counts"]["fail"] == 100
+    assert of_points(count) == ({"verdict.json", "metrics.json"}, {1}, 2 * COUNT)
+    assert run.summary["counts"]["fail"] == FAILING
     assert {point.path.parent for point in run.points} == {tmp_path / "run" / "points"}
     assert run.points[0].point["id"] == run.points[0].id, "read when it is asked for, from the complete run"
 
@@ -108,20 +115,20 @@ def test_a_run_reads_no_file_of_a_point_twice(tmp_path: Path) -> None:
 def test_the_end_of_a_run_that_others_began_reads_each_file_once(tmp_path: Path) -> None:
     """As pytest's plugin and replay end one."""
     writer = RunWriter.create_at(tmp_path / "run", need=0)
-    assert sum(1 for _ in Written().work(Nowhere(), iter(plan().points), writer.path, keep_captures=False)) == 300
+    assert sum(1 for _ in Written().work(Nowhere(), iter(plan().points), writer.path, keep_captures=False)) == COUNT
     with counted() as count:
         run = complete(plan(), writer, Options(tmp_path), datetime.now(UTC), 1.0)
-    assert of_points(count) == ({"verdict.json", "metrics.json", "point.json"}, {1}, 900)
-    assert run.summary["counts"]["fail"] == 100
+    assert of_points(count) == ({"verdict.json", "metrics.json", "point.json"}, {1}, 3 * COUNT)
+    assert run.summary["counts"]["fail"] == FAILING
 
 
 def test_a_resumed_run_reads_what_it_takes_once(tmp_path: Path) -> None:
     """Beside the check of every file of a point by its sha256, before it is in the run."""
     writer = RunWriter.create_at(tmp_path / "one", need=0)
-    assert sum(1 for _ in Written().work(Nowhere(), iter(plan().points), writer.path, keep_captures=False)) == 300
-    progress = Progress(300, Console(quiet=True))
+    assert sum(1 for _ in Written().work(Nowhere(), iter(plan().points), writer.path, keep_captures=False)) == COUNT
+    progress = Progress(COUNT, Console(quiet=True))
     with counted() as count:
         run = run_plan(plan(), Nowhere(), Options(tmp_path, tmp_path / "two", resume=True), progress, pool=Written())
-    assert run.summary["resumed"]["reused"] == {"one": 300}
+    assert run.summary["resumed"]["reused"] == {"one": COUNT}
     mine = Counter({path: times for path, times in count.items() if "/two.in-progress/points/." not in path})
-    assert of_points(mine) == ({"verdict.json", "metrics.json"}, {1}, 900)
+    assert of_points(mine) == ({"verdict.json", "metrics.json"}, {1}, 3 * COUNT)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testctl_agent.params import registry
-from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 
@@ -31,19 +30,3 @@ def asked(options: Mapping[str, Value], name: str) -> bool:
     """Whether an option is given and differs from its default."""
     value = options.get(name)
     return value not in (None, "", "off", "none", "auto", defaults().get(name))
-
-
-def duration_ns(options: Mapping[str, Value]) -> int:
-    """How long the flow may send; 0: until its bytes, or its schedule, are done."""
-    start_ns = int(options.get("start_ns", 0))
-    if end := int(options.get("end_ns") or 0):
-        return end - start_ns
-    if options.get("duration"):
-        return int(options["duration"])
-    return 0 if ends_by_itself(options) else int(OTHERWISE)
-
-
-def end_ns(options: Mapping[str, Value]) -> int:
-    """The absolute time at which the sender stops; 0: when all is sent."""
-    length_ns = duration_ns(options)
-    return int(options.get("start_ns", 0)) + length_ns if length_ns else 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from testctl_agent.params.flow.pattern import schedule_of
-from testctl_agent.params.flow.traffic import OTHERWISE
+from testctl_agent.params.flow_end import estimated_end_ns
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
@@ -23,10 +22,6 @@ MAX_POINTS = 10_000
 SERVER_PORT = 5001
 CLIENT_PORT = 40000
 PORTS_PER_FLOW = 64
-LONGEST_ESTIMATE_NS = 60 * 10**9
-"""What a flow that ends with its bytes is assumed to take at most."""
-_ESTIMATE_BPS = 10**8
-_ESTIMATE_EXTRA_NS = 10**9
 
 
 def space_of(plan: WrittenPlan) -> Space:
@@ -120,23 +115,8 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
         settings=settings,
         flows=tuple(flows),
         topology=plan.topology,
-        duration_ns=max((_ends_ns(flow.options) for flow in flows), default=0),
+        duration_ns=max((estimated_end_ns(flow.options) for flow in flows), default=0),
         seed=plan.seed,
         repeat=repeat,
         levels=levels,
     )
-
-
-def _ends_ns(options: Mapping[str, Value]) -> int:
-    """When a flow should be over.
-
-    One that ends with its bytes is taken to run at 100 Mb/s, and a second more, but never longer
-    than LONGEST_ESTIMATE_NS; one with a schedule likewise, from its last write on.
-    """
-    start_ns = int(options.get("start") or 0)
-    written, from_ns = schedule_of(str(options.get("pattern", ""))) or (int(options.get("bytes") or 0), 0)
-    count = written * int(options.get("parallel") or 1)
-    limits = [int(options["duration"])] if options.get("duration") else []
-    if count:
-        limits.append(from_ns + min(count * 8 * 10**9 // _ESTIMATE_BPS + _ESTIMATE_EXTRA_NS, LONGEST_ESTIMATE_NS))
-    return start_ns + min(limits, default=int(OTHERWISE))

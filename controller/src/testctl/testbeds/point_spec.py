@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from testctl_agent.params import others, registry
-from testctl_agent.params.flow.traffic import OTHERWISE, ends_by_itself
+from testctl_agent.params.flow_end import duration_ns
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value
@@ -127,5 +127,5 @@ def _timed(flow: PointFlow) -> TimedFlow:
     return TimedFlow(
         **(vars(flow) | {"options": options}),
         start_ns=int(flow.options.get("start", 0)),
-        duration_ns=int(options.get("duration", 0 if ends_by_itself(options) else OTHERWISE)),
+        duration_ns=duration_ns(options),
     )

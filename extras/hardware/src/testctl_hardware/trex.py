@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.generators._options import asked, need
-from testctl_agent.params.flow.traffic import OTHERWISE
+from testctl_agent.params.flow_end import OTHERWISE, duration_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Result
@@ -66,7 +66,7 @@ def load(options: Mapping[str, Value]) -> Load:
     payload = int(options["write_size"]) if asked(options, "write_size") else Load.packet_bytes - _HEADERS
     found = Load(
         rate=int(options["rate"]),
-        duration_s=int(options.get("duration") or OTHERWISE) / 1e9,
+        duration_s=(duration_ns(options) or int(OTHERWISE)) / 1e9,
         source=str(need(options, "bind", NAME)),
         sink=str(need(options, "address", NAME)),
         source_port=int(options.get("client_port", 1024)),

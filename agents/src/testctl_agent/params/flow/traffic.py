@@ -3,28 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from testctl_agent.params.flow_end import OTHERWISE
 from testctl_agent.params.words import GeneratorWord
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Int, Switch
 from testctl_agent.spec.units import Bytes, Duration, Rate
 
-OTHERWISE = Duration(10 * 10**9)
-"""The duration of a flow that has neither bytes nor a schedule nor a duration."""
 MAX_TOGETHER = 2**30
 """Bytes that all connections of a flow write from together: each has its own buffer, in memory from the start."""
 _GENERATORS = {path.stem for path in (Path(__file__).parents[2] / "generators").glob("[!_]*.py")}
 _NO_FLOW = {"probe"}
 """What tries a path and carries no flow."""
-
-
-def ends_by_itself(options: Mapping[str, Any]) -> bool:
-    """Whether a flow with these options ends when its bytes or its schedule are done."""
-    return bool(options.get("bytes")) or str(options.get("pattern", "")).startswith("schedule")
 
 
 _spec = partial(ParamSpec, kind="flow", role="flow")
