@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from controller.tests.cluster.dask import dask
+from extras.cluster.tests.dask import dask
 
 PLAN = """
 about: short points for workers

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl.cluster import ClusterPool
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.pool import LocalPool, Pool
@@ -23,6 +22,7 @@ from testctl.plan import Point, load_plan
 from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import spec_of
+from testctl_cluster import ClusterPool
 
 SHORT = """
 about: a point that is mostly booting and writing

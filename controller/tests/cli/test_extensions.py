@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from testctl.cli.extensions import GROUP, KNOWN
+from testctl.execution.pool import POOLS
 from testctl.system import checkout
 
 COMMANDS = """
@@ -43,12 +44,13 @@ number = 7
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where installed packages are: those of this Python without the commands of other distributions."""
+    """Where installed packages are: those of this Python without the commands and pools of other distributions."""
     place = tmp_path / "site-packages"
     place.mkdir()
     for found in Path(sysconfig.get_path("purelib")).iterdir():
         entries = found / "entry_points.txt"
-        if found.suffix != ".pth" and not (entries.is_file() and f"[{GROUP}]" in entries.read_text(encoding="utf-8")):
+        declared = entries.read_text(encoding="utf-8") if entries.is_file() else ""
+        if found.suffix != ".pth" and not any(f"[{group}]" in declared for group in (GROUP, POOLS.name)):
             (place / found.name).symlink_to(found)
     return place
 
@@ -138,3 +140,14 @@ def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
         assert f"the distribution {name} has this command, and it is not installed" in sentence
     assert call(path, "nonsense").returncode == 2
     assert word not in call(path, "--help").stdout.split()
+
+
+def test_a_cluster_that_is_not_installed(path: Path) -> None:
+    plan = str(checkout.root() / "plans" / "one_flow.yaml")
+    done = call(path, "run", plan, "--cluster", "127.0.0.1:8786", "--out", str(path / "run"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "--cluster: want the pool 'cluster', which comes with the distribution testctl-cluster: it is not installed "
+        "(make setup installs extras/cluster)\n"
+    )
+    assert not (path / "run").exists()

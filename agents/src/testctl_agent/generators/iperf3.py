@@ -17,7 +17,7 @@ from typing import Any
 from testctl_agent.generators import tgen
 from testctl_agent.generators._options import asked, need, with_defaults
 from testctl_agent.generators.tgen import Side
-from testctl_agent.params.flow_end import duration_ns
+from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.subprocesses import Process

@@ -11,8 +11,7 @@ from typing import Literal
 
 from testctl_agent.generators._options import need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
-from testctl_agent.params.flow.traffic import MAX_TOGETHER
-from testctl_agent.params.flow_end import end_ns
+from testctl_agent.params.flow.traffic import MAX_TOGETHER, end_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value, shown
 from testctl_agent.system import tgen_program

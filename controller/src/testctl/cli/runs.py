@@ -235,9 +235,14 @@ def _no_room(chosen: Plan, jobs: int) -> str:
 
 
 def _cluster(address: str, insecure: bool) -> Pool:
-    from testctl.cluster import ClusterPool
+    from testctl.execution.pool import POOLS
 
-    return ClusterPool(address, insecure=insecure)
+    if "cluster" not in POOLS.names():
+        raise PlanError(
+            f"--cluster: want the pool 'cluster'{POOLS.hint('cluster')} (make setup installs extras/cluster)"
+        )
+    pool: Pool = POOLS.module("cluster").open_pool(address, insecure=insecure)
+    return pool
 
 
 def add_to(app: typer.Typer) -> None:

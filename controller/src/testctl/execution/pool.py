@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system.entry_points import Group
 
 from testctl.execution.point import run_one
 from testctl.plan import Point
@@ -33,6 +34,10 @@ class Pool(Protocol):
         Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
         """
         ...
+
+
+POOLS = Group("testctl.pools", "pool", "open_pool", {"cluster": "testctl-cluster"})
+"""Pools of other distributions: each module has open_pool(address: str, *, insecure: bool) -> Pool."""
 
 
 @dataclass(frozen=True)

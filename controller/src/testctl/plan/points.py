@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from testctl_agent.params.flow_end import estimated_end_ns
+from testctl_agent.params.flow.traffic import estimated_end_ns
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 

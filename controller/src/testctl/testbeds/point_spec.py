@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from testctl_agent.params import others, registry
-from testctl_agent.params.flow_end import duration_ns
+from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.types import Value

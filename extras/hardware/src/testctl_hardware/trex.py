@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.generators._options import asked, need
-from testctl_agent.params.flow_end import OTHERWISE, duration_ns
+from testctl_agent.params.flow.traffic import OTHERWISE, duration_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Result

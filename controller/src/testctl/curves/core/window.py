@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from testctl_agent.params.flow_end import duration_ns, ends_by_itself
+from testctl_agent.params.flow.traffic import duration_ns, ends_by_itself
 from testctl_agent.spec.errors import PlanError
 
 LONGEST_NS = 1 << 52

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.cluster import ClusterPool, pool
-from testctl.cluster.worker import Parcel
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.run import run_plan
@@ -20,9 +18,11 @@ from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import Run
 from testctl_agent.spec.errors import TestbedError
+from testctl_cluster import ClusterPool, pool
+from testctl_cluster.worker import Parcel
 
-from controller.tests.cluster.beds import Hashing
-from controller.tests.cluster.dask import ROOT, Dask, dask
+from controller.tests.execution.testbeds import Hashing
+from extras.cluster.tests.dask import ROOT, Dask, dask
 
 PLAN = """
 topology: pair

@@ -8,16 +8,13 @@ import json
 import pickle
 import platform
 import shutil
+import sys
 import tempfile
 import zipfile
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
-
-import testctl_agent
-from testctl_agent.spec import untrusted
-from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 import testctl
 from testctl.execution.point import run_one
@@ -26,6 +23,8 @@ from testctl.plan import Point
 from testctl.results import layout, shapes
 from testctl.results.reader import read_json
 from testctl.testbeds.bed import Bed
+from testctl_agent.spec import untrusted
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -91,12 +90,12 @@ def from_bytes(kind: type[Said], data: object) -> Said:
 
 @cache
 def code_of() -> str:
-    """Hash of the code of both packages on this machine, and of other distributions' metrics."""
+    """Hash of the three packages' code on this machine, and of other distributions' metrics."""
     digest = hashlib.sha256(key_of_others().encode())
-    for package in (testctl, testctl_agent):
-        root = Path(str(package.__file__)).parent
+    for name in ("testctl", "testctl_agent", "testctl_cluster"):
+        root = Path(str(sys.modules[name].__file__)).parent
         for path in sorted(root.rglob("*.py")):
-            digest.update(f"{package.__name__}/{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
+            digest.update(f"{name}/{path.relative_to(root)}".encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

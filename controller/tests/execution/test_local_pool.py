@@ -12,7 +12,7 @@ from testctl.execution.pool import LocalPool
 from testctl.plan import Point, load_plan
 from testctl_agent.spec.errors import TestbedError
 
-from controller.tests.cluster.beds import Hashing
+from controller.tests.execution.testbeds import Hashing
 
 PLAN = """
 topology: pair

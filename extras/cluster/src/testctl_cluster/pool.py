@@ -20,11 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from testctl.execution.pool import Done, Finished
+from testctl.plan import Point
+from testctl.results import PointResult, layout, write_point
+from testctl.results.atomic import check_room, naming_path
+from testctl.results.work import WORK
+from testctl.serve.auth import is_loopback
+from testctl.testbeds.bed import Bed
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.cluster.inert import inert_pickles
-from testctl.cluster.worker import (
+from testctl_cluster.inert import inert_pickles
+from testctl_cluster.worker import (
     Fitness,
     OddAnswer,
     Parcel,
@@ -37,13 +44,6 @@ from testctl.cluster.worker import (
     unpack,
     work,
 )
-from testctl.execution.pool import Done, Finished
-from testctl.plan import Point
-from testctl.results import PointResult, layout, write_point
-from testctl.results.atomic import check_room, naming_path
-from testctl.results.work import WORK
-from testctl.serve.auth import is_loopback
-from testctl.testbeds.bed import Bed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -230,6 +230,11 @@ class _Gathering:
         if parcel.worker not in self._client.nthreads():
             return None
         return _asked(self._client, what, *words, workers=[parcel.worker]).get(parcel.worker)
+
+
+def open_pool(address: str, *, insecure: bool) -> ClusterPool:
+    """The pool of `testctl run --cluster ADDRESS`."""
+    return ClusterPool(address, insecure=insecure)
 
 
 def _connected(address: str) -> Client:

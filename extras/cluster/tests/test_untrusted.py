@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from testctl.cluster import ClusterPool
-from testctl.cluster.inert import NotUnpickled, loads
-from testctl.cluster.worker import OddAnswer, Parcel, from_bytes, pack, to_bytes, unpack
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_cluster import ClusterPool
+from testctl_cluster.inert import NotUnpickled, loads
+from testctl_cluster.worker import OddAnswer, Parcel, from_bytes, pack, to_bytes, unpack
 
-from controller.tests.cluster.dask import dask
-from controller.tests.cluster.test_cluster import bed, files, go
+from extras.cluster.tests.dask import dask
+from extras.cluster.tests.test_cluster import bed, files, go
 
 
 @pytest.mark.parametrize("how", ["fitness", "fitness raises", "work", "work raises", "other point"])
@@ -23,7 +23,7 @@ def test_what_a_worker_answers_is_not_run(tmp_path: Path, how: str) -> None:
     mark = tmp_path / "unpickled"
     mark.mkdir()
     with dask(tmp_path, workers=0) as cluster:
-        preload = ("--preload", "controller.tests.cluster.hostile")
+        preload = ("--preload", "extras.cluster.tests.hostile")
         cluster.worker(*preload, TESTCTL_HOSTILE=how, TESTCTL_MARK=str(mark))
         try:
             run = go(1, bed(tmp_path), tmp_path, "run", ClusterPool(cluster.address))

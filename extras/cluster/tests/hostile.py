@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from testctl.cluster import worker
+from testctl_cluster import worker
 
 HOW = os.environ["TESTCTL_HOSTILE"]
 MARK = Path(os.environ["TESTCTL_MARK"])
