@@ -146,8 +146,6 @@ def test_a_cluster_that_is_not_installed(path: Path) -> None:
     plan = str(checkout.root() / "plans" / "one_flow.yaml")
     done = call(path, "run", plan, "--cluster", "127.0.0.1:8786", "--out", str(path / "run"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "--cluster: want the pool 'cluster', which comes with the distribution testctl-cluster: it is not installed "
-        "(make setup installs extras/cluster)\n"
-    )
+    what = "want the pool 'cluster', which comes with the distribution testctl-cluster: it is not installed"
+    assert done.stderr == f"--cluster: {what} (make setup installs extras/cluster)\n"
     assert not (path / "run").exists()

@@ -144,20 +144,21 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
+from testctl.execution.pool import LocalPool
+
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
     chosen = load(file, testbed, sets, kernel, max_points, without)
-    check_kernels(chosen)
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
-
+    pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
+    check_kernels(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
 
     from testctl.cli.exit_code import SKIPPED, exit_code
     from testctl.execution.first_failure import FirstFailure
     from testctl.execution.options import Options
-    from testctl.execution.pool import LocalPool
     from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
@@ -166,7 +167,6 @@ def run(
             print(f"warning: {why}", file=sys.stderr)
         bed = choose(testbed, chosen.points, wall_limit, jobs)
         progress = Progress(len(chosen.points), Console(stderr=True))
-        pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
         try:
             # On a rack points come one by one, and this machine has nothing else to do when they are done.
             report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
