@@ -144,7 +144,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run every point of a plan, judge it, and write results and a report."""
-from testctl.execution.pool import LocalPool
+    from testctl.execution.pool import LocalPool
 
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
