@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a run: matrix, sorting, and a point's figures once it is opened, drawn by serve's own modules.
-import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, showTime, table, troubled, wrapped } from "./dom.js";
+import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, scroll, showTime, table, troubled, wrapped } from "./dom.js";
 import { Board, toolbar } from "./board.js";
 import { stallList } from "./stalls.js";
 import { sweepFigure } from "./sweep.js";
@@ -59,8 +59,8 @@ const matrix = () => {
   const down = index.factors.length > 1 && y !== x ? index.factors[y] : none;
   const metric = show.value > 0 ? index.metrics[show.value - 1] : null;
   const head = make("tr", {}, make("th", {}, down.label ? `${down.label} ↓   ${across.label} →` : `${across.label} →`),
-    ...across.values.map((value) => make("th", { scope: "col" }, String(value ?? ""))));
-  const rows = down.values.map((low) => make("tr", {}, make("th", { scope: "row" }, String(low ?? "")),
+    ...across.values.map((value) => (value === undefined ? make("td") : make("th", { scope: "col" }, String(value)))));
+  const rows = down.values.map((low) => make("tr", {}, low === undefined ? make("td") : make("th", { scope: "row" }, String(low)),
     ...across.values.map((wide) => make("td", {}, make("div", {}, ...index.points
       .filter((p) => (across === none || p.at[x] === wide) && (down === none || p.at[y] === low))
       .map((p) => cell(p, metric)))))));
@@ -118,30 +118,30 @@ const distribution = (into, { unit, y, lines }) => chart(into, "Distribution of 
   { xaxis: { title: { text: `one-way latency (${unit})` }, rangemode: "tozero" }, yaxis: { title: { text: "share of packets" }, range: [0, 1.01], tickformat: ".0%" } });
 
 // ---- lists
-const list = (label, titles, rows, classes = []) => make("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": label },
+const list = (label, titles, rows, classes = []) => scroll(label,
   make("table", {}, make("thead", {}, make("tr", {}, ...titles.map((text, i) => make("th", { class: classes[i] || null }, text)))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((text, i) => make("td", { class: classes[i] || null }, text instanceof Node ? text : String(text))))))));
-const recoveryList = ({ rows, in_all: inAll }, jump) => {
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((text, i) => make("td", { class: classes[i] || null }, text instanceof Node ? text : String(text))))))), "tall");
+const recoveryList = ({ rows, in_all: inAll }, jump, id) => {
   const titles = ["at (s)", "flow", "entered by", "ended by", "time", "FlightSize", "sent on each ACK", "burst", "silence", "resent", "cwnd − ssthresh", "limit"];
   const kinds = ["number", "", "", "", "number", "number", "pattern", "number", "number", "number", "", ""];
   const cells = rows.map((one) => [make("button", { type: "button", onclick: () => jump(one) }, one.cells[0]), ...one.cells.slice(1)]);
-  return make("section", {}, make("h2", {}, `Recoveries (${rows.length}${inAll > rows.length ? `, the first of ${inAll}` : ""})`), list("Recoveries", titles, cells, kinds),
+  return make("section", {}, make("h2", {}, `Recoveries (${rows.length}${inAll > rows.length ? `, the first of ${inAll}` : ""})`), list(`Recoveries of ${id}`, titles, cells, kinds),
     make("p", { class: "note" }, "Sent: N a new segment, R a retransmission, a number before it for several, . nothing; from the first duplicate ACK on. FlightSize, burst and cwnd in segments. In the figure of time and sequence, the time from entry to end is shaded: yellow fast recovery, red after a timeout."));
 };
-const fateList = (fates) => {
+const fateList = (fates, id) => {
   const into = make("section", {}, make("h2", {}, "Fates that happened"));
   if (fates.asked.length) {
     const conns = fates.asked.some((one) => one[2] > 0);
     const rows = fates.asked.map(([at, rule, conn, asked, happened, which, note, fault]) =>
       [`${fault ? "✗" : "✓"} ${rule}`, at, ...(conns ? [conn] : []), asked, happened, which, note]);
-    into.append(list("Fates asked", ["asked", "switch", ...(conns ? ["connection"] : []), "packets", "happened", "which", "note"], rows, ["", "", ...(conns ? ["number"] : []), "number", "number"]));
+    into.append(list(`Fates asked of ${id}`, ["asked", "switch", ...(conns ? ["connection"] : []), "packets", "happened", "which", "note"], rows, ["", "", ...(conns ? ["number"] : []), "number", "number"]));
   }
   const counts = fates.counts.map(([at, flow, what, count]) => `${flow} at ${at}: ${count} ${what}`);
   if (counts.length) into.append(make("p", { class: "note" }, counts.join("; ")));
   if (fates.packets.length) {
     const more = fates.left_out ? `, the first of ${fates.packets.length + fates.left_out}` : "";
     into.append(make("details", { open: fates.packets.length <= 12 }, make("summary", {}, `${fates.packets.length} packets${more}`),
-      list("Packets with a fate", ["at (s)", "port", "flow", "packet", "what", "queue (bytes)"], fates.packets, ["number", "", "", "", "", "number"])));
+      list(`Packets of ${id} with a fate`, ["at (s)", "port", "flow", "packet", "what", "queue (bytes)"], fates.packets, ["number", "", "", "", "", "number"])));
   }
   return into;
 };
@@ -163,7 +163,7 @@ answerFrom(async ([, , , point, , name], { from, to, lane: chosen, bin }) => {
 });
 
 const small = (title, ...inside) => make("details", { class: "small" }, make("summary", {}, title), ...inside);
-const metrics = ({ flows, rows }) => small("Metrics", make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Metrics" },
+const metrics = ({ flows, rows }, id) => small("Metrics", scroll(`Metrics of ${id}`,
   table(["metric", ...flows.map((flow) => make("th", { class: "number" }, flow))], rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name),
     ...cells.map((cell) => make("td", { class: cell.text ? "text" : "number" }, cell.text ? wrapped(cell.shown) : cell.shown)))), { class: "plain" })));
 const tuples = (id, { tuples: rows, captures, digest, virtual, wall }) => small("Tuples, files and digest",
@@ -178,13 +178,13 @@ const figures = async (id, into) => {
   const redraw = (key, value) => { column[key] = value; board.show(); };
   const bar = toolbar(board, [choose("bins", page.bins.map((width) => [width, showTime(width)]), column.bin, (text) => redraw("bin", Number(text))),
     ...(page.lanes.length > 1 ? [choose("connection", page.lanes.map((text) => [text, text]), column.lane, (text) => redraw("lane", text))] : [])]);
-  const stalls = stallList(page, (stall) => board.jump(stall));
+  const stalls = stallList(page, (stall) => board.jump(stall), ` of ${id}`);
   into.append(bar.element, board.element);
   if (page.left_out) into.append(make("p", { class: "note" }, `${page.left_out} more connections are not drawn.`));
   if (page.recoveries.rows.length) into.append(recoveryList(page.recoveries, (one) => { if (page.lanes.includes(one.lane)) column.lane = one.lane;
     for (const select of bar.element.querySelectorAll("select")) if (page.lanes.includes(select.value)) select.value = column.lane;
-    board.set({ from: one.from, to: one.to }); }));
-  if (page.fates) into.append(fateList(page.fates));
+    board.set({ from: one.from, to: one.to }); }, id));
+  if (page.fates) into.append(fateList(page.fates, id));
   if (page.stalls.rows.length) into.append(stalls.element);
   if (page.distribution) distribution(into, page.distribution);
   restyles.push(() => board.restyle());
@@ -194,7 +194,7 @@ const open = kept(async (details) => {
   const [into, more, id] = [details.querySelector(".figures"), details.querySelector(".more"), details.dataset.point];
   try {
     const found = await read(`m-${id}`);
-    more.append(metrics(found.metrics), tuples(id, found));
+    more.append(metrics(found.metrics, id), tuples(id, found));
     if (into) await figures(id, into);
   } catch (error) {
     unread(more)(error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two points beside each other, with linked axes, and what is different.
-import { ask, badge, looks, make, route, table, troubled } from "./dom.js";
+import { ask, badge, looks, make, drawn, route, scroll, table, troubled } from "./dom.js";
 import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
 
 const split = (name) => { const cut = (name || "").lastIndexOf("/"); return [name.slice(0, cut), name.slice(cut + 1)]; };
@@ -9,6 +9,7 @@ export const showComparison = async (place, now, ready) => {
   const { a, b } = now.query;
   if (!a || !b) {
     place.append(make("h1", {}, "Comparison"), make("p", { class: "note" }, "Mark two points in lists of points (key m), and compare them from the bar above."));
+    queueMicrotask(() => drawn("compare"));
     return {};
   }
   const all = await looks();
@@ -23,7 +24,7 @@ export const showComparison = async (place, now, ready) => {
     bar.tell();
   });
   const bar = toolbar(board);
-  place.append(bar.element);
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element);
   if (!board.rows.length) place.append(troubled("Neither point has packets' records."));
   place.append(board.element, metrics(pages));
   ready();
@@ -37,7 +38,7 @@ const differing = (pages) => {
   const [first, second] = pages.map((page) => new Map(page.tuples.map(([entity, parameter, value]) => [`${entity}\n${parameter}`, value])));
   const keys = [...new Set([...first.keys(), ...second.keys()])].filter((key) => first.get(key) !== second.get(key));
   if (!keys.length) return make("p", { class: "note" }, "All their tuples are the same.");
-  return make("div", { class: "scroll" }, table(["entity", "parameter", "A", "B"], keys.map((key) => make("tr", {},
+  return scroll("Tuples that differ", table(["entity", "parameter", "A", "B"], keys.map((key) => make("tr", {},
     ...[...key.split("\n"), first.get(key) ?? "–", second.get(key) ?? "–"].map((text) => make("td", {}, text))))));
 };
 
@@ -46,8 +47,8 @@ const metrics = (pages) => {
   const keys = [...first.keys()].filter((key) => second.has(key) && first.get(key).shown !== "–" && first.get(key).value !== second.get(key).value);
   const change = (a, b) => (a.value && b.value !== null ? `${b.value >= a.value ? "+" : "−"}${Math.abs((b.value / a.value - 1) * 100).toPrecision(3)} %` : "");
   return make("details", { class: "small", open: true }, make("summary", {}, `Metrics that differ (${keys.length})`),
-    make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Metrics that differ" },
+    scroll("Metrics that differ",
       table(["flow", "metric", ...["A", "B", "B over A"].map((text) => make("th", { scope: "col", class: "number" }, text))], keys.map((key) => make("tr", {},
         ...key.split("\n").map((text) => make("td", {}, text)),
-        ...[first.get(key).shown, second.get(key).shown, change(first.get(key), second.get(key))].map((text) => make("td", { class: "number" }, text)))))));
+        ...[first.get(key).shown, second.get(key).shown, change(first.get(key), second.get(key))].map((text) => make("td", { class: "number" }, text))))), "tall"));
 };

@@ -80,6 +80,8 @@ export const facts = (rows) => make("dl", { class: "facts" }, ...rows.filter(([,
 export const table = (heads, rows, attributes = {}) => make("table", attributes,
   make("thead", {}, make("tr", {}, ...heads.map((head) => head instanceof Node ? head : make("th", { scope: "col" }, head)))),
   make("tbody", {}, ...rows));
+// What may be wider than the page scrolls by itself, with the keys too.  A page has each label once.
+export const scroll = (label, child = null, more = "") => make("div", { class: `scroll ${more}`.trim(), tabindex: "0", role: "region", "aria-label": label }, child);
 export const choose = (label, options, chosen, onchange) => {
   const select = make("select", { onchange: (event) => onchange(event.target.value) },
     ...options.map(([value, text]) => make("option", { value, selected: value === chosen }, text)));

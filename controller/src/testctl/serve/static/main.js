@@ -35,7 +35,7 @@ const show = async () => {
   const mine = ++turn;
   if (!found) {
     crumbs(pages[0][1]());
-    main.replaceChildren(troubled("There is no such page. The list of runs is at the top left."));
+    main.replaceChildren(make("h1", {}, "No such page"), troubled("There is no such page. The list of runs is at the top left."));
     return;
   }
   const [, trail, open] = found;
@@ -51,7 +51,7 @@ const show = async () => {
     scrollTo(0, 0);
   } catch (error) {
     if (mine !== turn || error.name === "AbortError") return;
-    main.replaceChildren(troubled(error.message));
+    main.replaceChildren(make("h1", {}, "Not shown"), troubled(error.message));
     say(error.message);
     drawn("error");
   }

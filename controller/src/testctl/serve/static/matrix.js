@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix of a run: any two of what varies; a cell is all points with these two values, taken together.
-import { ask, choose, here, make, route, say } from "./dom.js";
+import { ask, choose, here, make, route, say, scroll } from "./dom.js";
 
 // Viridis at seven places: told apart with any colour vision, and in grey ("Viridis", van der Walt and Smith, 2015).
 const SCALE = [[68, 1, 84], [68, 57, 131], [49, 104, 142], [33, 145, 140], [53, 183, 121], [144, 215, 67], [253, 231, 37]];
@@ -10,7 +10,9 @@ const colour = (share) => {
   const high = SCALE[Math.min(low + 1, SCALE.length - 1)];
   return SCALE[low].map((part, i) => Math.round(part + (high[i] - part) * rest));
 };
-const light = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
+// By relative luminance as WCAG 2 defines it: black has more contrast above this one.
+const linear = (part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.19;
 const WAYS = {
   mean: (values) => values.reduce((sum, value) => sum + value, 0) / values.length,
   least: (values) => Math.min(...values),
@@ -24,7 +26,7 @@ export const matrix = (run, looks, query, onCell) => {
   const place = (name, other) => { const found = labels.indexOf(name); return String(found >= 0 ? found : Math.min(other, labels.length - 1)); };
   const state = { x: place(query.x, 0), y: place(query.y, 1), metric: run.metrics.includes(query.metric) ? query.metric : "",
     flow: run.flows.includes(query.flow) ? query.flow : "", way: query.way in WAYS ? query.way : "mean" };
-  const grid = make("div", { class: "scroll matrix", tabindex: "0", role: "region", "aria-label": "Matrix" });
+  const grid = scroll("Matrix", null, "matrix");
   const scale = make("p", { class: "scale" });
   const form = make("div", { class: "choices" });
   let values = null;
@@ -74,7 +76,7 @@ export const matrix = (run, looks, query, onCell) => {
       const words = counted.map(([verdict, n]) => `${n} ${verdict}`).join(", ");
       const text = values ? (numbers.has(key) ? brief(numbers.get(key)) : "–") : counted.map(([verdict, n]) => `${looks.verdicts[verdict]?.[1] ?? "?"} ${n}`).join("  ");
       const button = make("button", { type: "button", "data-item": true, title: `${told}: ${words}`,
-        "aria-label": `${told}: ${values ? `${state.metric} ${text}, ` : ""}${words}`, "aria-pressed": shown === key,
+        "aria-label": `${text}: ${told}: ${values ? `${state.metric}, ` : ""}${words}`, "aria-pressed": shown === key,
         onclick: () => { shown = key; draw(); onCell({ text: told, ids: new Set(members.map((i) => run.points[i].id)) }); } }, text);
       if (values && numbers.has(key)) {
         const tint = colour(most > least ? (numbers.get(key) - least) / (most - least) : 0.5);
@@ -93,7 +95,7 @@ export const matrix = (run, looks, query, onCell) => {
     grid.replaceChildren(make("table", {},
       make("thead", {}, make("tr", {}, make("th", {}, down.label ? `${down.label} ↓  ${across.label} →` : `${across.label} →`),
         ...across.values.map((value) => make("th", { scope: "col" }, String(value))))),
-      make("tbody", {}, ...down.values.map((value, y) => make("tr", {}, make("th", { scope: "row" }, value === null ? "" : String(value)),
+      make("tbody", {}, ...down.values.map((value, y) => make("tr", {}, value === null ? make("td") : make("th", { scope: "row" }, String(value)),
         ...across.values.map((_, x) => cell(x, y)))))));
     if (values && numbers.size) {
       const bar = make("i");
@@ -115,6 +117,6 @@ export const matrix = (run, looks, query, onCell) => {
   };
   controls();
   const ready = fetchValues();
-  return { element: make("section", { "aria-labelledby": "matrix-title" }, make("h2", { id: "matrix-title" }, "Matrix"), form, grid, scale),
+  return { element: make("section", {}, make("h2", {}, "Matrix"), form, grid, scale),
     ready, draw, clear: () => { shown = null; draw(); } };
 };

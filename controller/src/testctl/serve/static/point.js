@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One point: figures, stalls, packets, metrics.
-import { ask, at, badge, choose, drawn, facts, here, looks, make, route, showTime, table, troubled, wrapped } from "./dom.js";
+import { ask, at, badge, choose, drawn, facts, here, looks, make, route, scroll, showTime, table, troubled, wrapped } from "./dom.js";
 import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
 import { stallList } from "./stalls.js";
@@ -36,7 +36,7 @@ export const showPoint = async (place, now, ready) => {
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
-  place.append(bar.element, board.element, stalls.element, packets.element, metrics(page));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, stalls.element, packets.element, metrics(page));
   ready(); // the figures need their width
   board.show();
   return {
@@ -49,18 +49,18 @@ export const showPoint = async (place, now, ready) => {
   };
 };
 
-export const tuples = (page) => make("div", { class: "scroll" }, table(["entity", "parameter", "value"],
+export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],
   page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
 
 const metrics = (page) => make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
-  make("div", { class: "scroll" }, table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
+  scroll("Metrics", table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
     page.metrics.rows.map(([metric, ...values]) => make("tr", {},
       make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
       ...values.map((value) => make("td", { class: value.text ? "text" : "number" }, value.text ? wrapped(value.shown) : value.shown)))))));
 
 // The packets of the window in words, when it is short enough.
 const packetList = (column, board) => {
-  const body = make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Packets" });
+  const body = scroll("Packets", null, "tall");
   const note = make("p", { class: "note" });
   const section = make("details", {}, make("summary", {}, "Packets in this time"), note, body);
   let turn = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: facts, matrix, points.
-import { ask, badge, counts, drawn, facts, here, looks, make, route, table, troubled, when } from "./dom.js";
+import { ask, badge, counts, drawn, facts, here, looks, make, route, scroll, table, troubled, when } from "./dom.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
 import { sweepSection } from "./sweeps.js";
@@ -24,7 +24,7 @@ export const showRun = async (place, now, attach) => {
   if (run.expectations.length) place.append(expectations(run, all));
 
   const state = { words: "", cell: null };
-  const points = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Points" });
+  const points = scroll("Points");
   const said = make("p", { class: "note" });
   const title = make("h2", { id: "points", tabindex: "-1" }, "Points");
   const rank = (point) => { const at = FIRST.indexOf(point.verdict); return at < 0 ? FIRST.length : at; };
@@ -70,7 +70,7 @@ const rows = (run, points, all) => table(
     ...run.columns.map(([, heading, meaning]) => make("th", { scope: "col", class: "number", title: meaning }, heading)), "compare"],
   points.map((point) => make("tr", {},
     make("td", {}, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
-      "aria-label": `point ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8)))),
+      "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8)))),
     make("td", { title: point.reason }, badge(point.verdict, all)),
     ...point.at.map((value) => make("td", {}, value)),
     ...point.cells.map((value) => make("td", { class: "number" }, value)),
@@ -78,5 +78,5 @@ const rows = (run, points, all) => table(
 
 const expectations = (run, all) => make("details", { class: "small" },
   make("summary", {}, `Expectations (${run.expectations.filter((item) => item.verdict === "pass").length} of ${run.expectations.length} pass)`),
-  make("div", { class: "scroll" }, table(["verdict", "expectation", "found"], run.expectations.map((item) => make("tr", {},
+  scroll("Expectations", table(["verdict", "expectation", "found"], run.expectations.map((item) => make("tr", {},
     make("td", {}, badge(item.verdict, all)), make("td", { class: "wide" }, item.name), make("td", { class: "wide" }, item.detail))))));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of runs.
-import { ask, badge, counts, drawn, looks, make, route, table, when } from "./dom.js";
+import { ask, badge, counts, drawn, looks, make, route, scroll, table, when } from "./dom.js";
 
 export const showRuns = async (place) => {
   const [{ runs }, all] = await Promise.all([ask(["runs"]), looks()]);
@@ -20,7 +20,7 @@ export const showRuns = async (place) => {
   const none = make("p", { class: "note", hidden: true }, "No run has these words.");
   place.append(make("h1", {}, "Runs"));
   if (!runs.length) place.append(make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."));
-  else place.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" },
+  else place.append(scroll("Runs",
     table(["plan", "started (UTC)", "points", "digest", "kernel", "directory"], rows)), none);
   queueMicrotask(() => drawn("runs"));
   return {

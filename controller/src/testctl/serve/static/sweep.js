@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric over a swept parameter, as testctl/report/sweep.py computes it: lines, bars, boxes or cumulative distributions.
-import { css, escaped, isDark, make } from "./dom.js";
+import { css, escaped, isDark, make, scroll } from "./dom.js";
 
 const SYMBOLS = [["circle", "●"], ["square", "■"], ["triangle-up", "▲"], ["diamond", "◆"], ["triangle-down", "▼"], ["star", "★"], ["cross", "✚"], ["x", "✖"]];
 const GROUP = 0.8; // the share of a step of x that bars or boxes take
@@ -105,7 +105,7 @@ export const sweepFigure = (sweep, looks) => {
     const rows = sweep.panels.flatMap((panel) => panel.lines.map((line) => make("tr", {},
       ...[[sweep.facet.key, panel.name], [sweep.by.key, line.name]].filter(([key]) => key).map(([, name]) => make("th", { scope: "row" }, name)),
       ...line.cells.map((cell) => make("td", { class: "number" }, cell.n ? ranged(cell) : cell.missing ? "no value" : "·")))));
-    return make("details", { class: "small" }, make("summary", {}, "As a table"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${sweep.title}, as a table` },
+    return make("details", { class: "small" }, make("summary", {}, "As a table"), scroll(`${sweep.title}, as a table`,
       make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name)), ...sweep.x.values.map((value, i) => make("th", { scope: "col", class: "number" }, i ? value : `${sweep.x.key} ${value}`)))),
         make("tbody", {}, ...rows))));
   }

@@ -51,7 +51,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
   controls();
   const another = make("details", { class: "small", open: Boolean(written), ontoggle: () => { if (another.open && !own) show(); } },
     make("summary", {}, "Another figure"), form, into);
-  const element = make("section", { "aria-label": "Over the swept parameters" }, make("h2", {}, "Over the swept parameters"),
+  const element = make("section", {}, make("h2", {}, "Over the swept parameters"),
     make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), another);
   return { element, draw: () => { figures.forEach((one) => one.draw()); own?.draw(); if (another.open && !own) show(); } };
 };

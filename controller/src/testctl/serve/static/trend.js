@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric of one point over the runs that have it, with the places where its level changed.
-import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, route, table, when } from "./dom.js";
+import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, route, scroll, table, when } from "./dom.js";
 
 export const showTrend = async (place, now, ready) => {
   const point = now.path[1];
@@ -9,7 +9,7 @@ export const showTrend = async (place, now, ready) => {
   let trend = await ask(["trends", point], state);
   const plot = make("div", { class: "plot large", role: "img", "data-figure": "trend" });
   const said = make("p", { class: "note" });
-  const list = make("div", { class: "scroll" });
+  const list = scroll("Runs that have the point");
   const change = (key) => async (value) => {
     state[key] = value;
     history.replaceState(null, "", route(["trend", point], state));
