@@ -2,8 +2,9 @@
 """The first process of a lab: namespaces, an agent in each, one point, power off.
 
 Started by the lab's kernel with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
-"t0_ns", "seed", "traffic" (a file touched just before the traffic), "mode": "point" or
-"shell", "writable" (directories), "point": …}.  The root is the machine's, read-only.  Agents are forked from this
+"t0_ns", "seed", "traffic" (a file touched just before the traffic), "mode": "point",
+"programs" or "shell", "writable" (directories), "point": …}, and for programs also "programs", "environment",
+"directory" and "ends" (a file).  The root is the machine's, read-only.  Agents are forked from this
 process, which has loaded everything, because starting Python is the slow part.
 """
 
@@ -21,22 +22,27 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.system.subprocesses import interact, run
+from testctl.lab.programs import HOME, Ended, Program, names_of
+from testctl.system.subprocesses import Process, interact, run, start_with, wait
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import Agents
 from testctl.testbeds.traffic_time import VirtualTime
 from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.forked import forked_agent
+from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system.namespace import check, enter, mount
 
 RUN = Path("/run/testctl")
 SEED = Path("/sys/module/testctl_random/parameters/seed")
+USER_SEED = SEED.with_name("user")
 FORGET = Path("/sys/module/testctl_sched/parameters/forget")
 RB_POWER_OFF = 0x4321FEDC
 SETTLE_NS = 2 * 10**7
@@ -47,6 +53,13 @@ DRAIN_NS = 2 * 10**8
 """How long no packet passes after the connections' ends, before anything else may run."""
 DRAIN_LIMIT_NS = 10**10
 """How long connections may take to end after their generators."""
+APART_NS = 10**8
+"""From the start of a program of the user to that of the next, which so finds the first one waiting."""
+ALONE_S, END_S = 1.0, 5.0
+"""How long the others may go on when the last program has ended, and after SIGTERM."""
+NO_PROGRAM = 127
+"""The exit code of a program that can't be started, as in shells."""
+MS_BIND = 4096
 KERNEL_LOG = "kernel.log"
 LOG_BYTES = 1 << 20
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
@@ -59,11 +72,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 def prepare() -> None:
     """File systems, the loopback, and every congestion control allowed in every namespace."""
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    os.environ["TMPDIR"] = "/run/tmp"
+    os.environ["TMPDIR"] = HOME
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("bpf", "/run/bpf")):
         mount(kind, where)
     RUN.mkdir()
-    Path("/run/tmp").mkdir()
+    Path(HOME).mkdir()
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii")
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
@@ -74,6 +87,14 @@ def make_writable(directories: list[str]) -> None:
     """Mount these again where they are: of the machine's files only what is below them can be changed."""
     for where in directories:
         check(libc.mount(b"none", where.encode(), b"hostfs", 0, where.encode()), f"mount {where}")
+
+
+def name_hosts(point: PointSpec) -> None:
+    """Programs find the hosts of the topology by their names."""
+    names, system = RUN / "hosts", Path("/etc/hosts")
+    names.write_text(names_of(point.topology.hosts), encoding="ascii")
+    if system.is_file():
+        check(libc.mount(bytes(names), bytes(system), None, MS_BIND, None), f"mount {names} at {system}")
 
 
 def agents(point: PointSpec, workdir: Path) -> tuple[dict[str, str], list[int]]:
@@ -103,13 +124,22 @@ class Controller:
     and lets them go on when the generators have ended.
     """
 
-    def __init__(self, spec: dict[str, Any], point: PointSpec, addresses: dict[str, str], agents: list[int]) -> None:
+    def __init__(
+        self,
+        spec: dict[str, Any],
+        point: PointSpec,
+        addresses: dict[str, str],
+        agents: list[int],
+        traffic: Callable[[dict[str, Any], PointSpec], Callable[[], None]],
+    ) -> None:
+        """traffic: given the lab's orders and the point just before the traffic, what lets it pass"""
         ask, asked = os.pipe()
         go, goes = os.pipe()
         self._agents = agents
         self._spec = spec
         self._point = point
         self._ask, self._goes = ask, goes
+        self._traffic = traffic
         self._pid = os.fork()
         if self._pid == 0:
             os.close(ask)
@@ -133,19 +163,14 @@ class Controller:
             os.write(self._goes, b"g")
 
     def _pass(self) -> None:
-        """Restart the kernel's random numbers and sleep until no generator is left, or the point's limit.
-
-        The generators are looked for before the traffic: each look at /proc reads the clock, how often
-        depends on how many processes there are, and moves what is on its way.
-        """
-        t0_ns = self._spec["t0_ns"]
-        sleep_until(t0_ns - SETTLE_NS)
-        running = [os.pidfd_open(pid) for pid in generators()]
-        SEED.write_text(str(self._spec["seed"]), encoding="ascii")
+        """Restart the kernel's random numbers, let the traffic pass, and wait for what is on its way."""
+        sleep_until(self._spec["t0_ns"] - SETTLE_NS)
+        traffic = self._traffic(self._spec, self._point)
+        for seed in (SEED, USER_SEED):
+            seed.write_text(str(self._spec["seed"]), encoding="ascii")
         FORGET.write_text("1", encoding="ascii")
         Path(self._spec["traffic"]).touch()
-        limit_ns = max(self._point.end_ns(flow) for flow in self._point.flows)
-        wait_for(running, t0_ns + limit_ns + point_runner.GRACE_NS)
+        traffic()
         self._drain(time.time_ns())
 
     def _drain(self, now_ns: int) -> None:
@@ -163,6 +188,95 @@ class Controller:
                 sleep_until(now_ns)
             now_ns += DRAIN_NS
             sleep_until(now_ns)
+
+
+def flows(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
+    """The traffic of a point: sleep until no generator is left, or the point's limit.
+
+    The generators are looked for before the traffic: each look at /proc reads the clock, how often
+    depends on how many processes there are, and moves what is on its way.
+    """
+    endless = {f"{flow.name}-server" for flow in point.flows if flow.generator == COMMAND}
+    running = {task: os.pidfd_open(pid) for task, pid in generators()}
+    limit_ns = spec["t0_ns"] + max(point.end_ns(flow) for flow in point.flows) + point_runner.GRACE_NS
+
+    def passes() -> None:
+        wait_for([fd for task, fd in running.items() if task not in endless], limit_ns)
+        stop([fd for task, fd in running.items() if task in endless])
+
+    return passes
+
+
+def stop(servers: list[int]) -> None:
+    """End the servers of commands, each a pidfd, that do not end by themselves after their clients."""
+    if servers:
+        wait_for([os.dup(fd) for fd in servers], time.time_ns() + int(ALONE_S * 1e9))
+        for fd in servers:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(fd, signal.SIGTERM)
+        wait_for(servers, time.time_ns() + int(END_S * 1e9))
+
+
+def programs(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
+    """The traffic of the user's programs: one after the other is started, and the end of the last one is waited for.
+
+    The others then get time to end by themselves, SIGTERM, time again, and SIGKILL.
+    """
+    wanted = [Program.from_json(one) for one in spec["programs"]]
+
+    def passes() -> None:
+        running: list[Process | None] = []
+        for number, one in enumerate(wanted):
+            sleep_until(spec["t0_ns"] + number * APART_NS)
+            running.append(started(one, spec))
+        if last := running[-1]:
+            last.wait()
+        ends = [ended(one, process) for one, process in zip(wanted, running, strict=True)]
+        for process in running:
+            if process is not None:
+                kill(process, signal.SIGKILL)  # what a program left behind
+        fresh = Path(spec["ends"])
+        fresh.write_text(json.dumps([asdict(one) for one in ends]), encoding="utf-8")
+
+    return passes
+
+
+def started(program: Program, spec: dict[str, Any]) -> Process | None:
+    """A program on its host; None, with a line in its output, when it can't be started.
+
+    What it writes is at once in its file on the machine, so that nothing is lost when the lab is ended.
+    """
+    outputs = [os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_DSYNC, 0o600)
+               for name in (program.stdout, program.stderr)]  # fmt: skip
+    try:
+        argv = ["ip", "netns", "exec", program.host, *program.argv]
+        return start_with(argv, (outputs[0], outputs[1]), spec["environment"], spec["directory"])
+    except OSError as error:
+        os.write(outputs[1], f"{program.words}: can't be started: {error.strerror}\n".encode())
+        return None
+    finally:
+        for output in outputs:
+            os.close(output)
+
+
+def ended(program: Program, process: Process | None) -> Ended:
+    """How a program ended; one that goes on is ended."""
+    if process is None:
+        return Ended(program.host, NO_PROGRAM)
+    stopped = not wait(process, ALONE_S)
+    if stopped:
+        kill(process, signal.SIGTERM)
+        if not wait(process, END_S):
+            kill(process, signal.SIGKILL)
+            process.wait()
+    code = process.returncode
+    return Ended(program.host, code if code >= 0 else 128 - code, stopped)
+
+
+def kill(process: Process, number: signal.Signals) -> None:
+    """Send a signal to a program and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def sleep_until(at_ns: int) -> None:
@@ -184,8 +298,8 @@ def wait_for(processes: list[int], limit_ns: int) -> None:
         os.close(fd)
 
 
-def generators() -> list[int]:
-    """The processes of generators that have not ended: those whose errors go to a flow's directory."""
+def generators() -> list[tuple[str, int]]:
+    """Tasks and processes of generators that have not ended: those whose errors go to a flow's directory."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -193,7 +307,7 @@ def generators() -> list[int]:
         except OSError:
             continue  # ended, or a kernel thread
         if task.endswith(("-client", "-server")):
-            found.append(int(path.name))
+            found.append((task, int(path.name)))
     return found
 
 
@@ -227,12 +341,14 @@ def main() -> None:
         LOG_TIMES.write_text("Y", encoding="ascii")
     network.build(point.topology, point.backend, lambda argv, text: run(argv, stdin=text))
     addresses, pids = agents(point, Path(spec["workdir"]))
+    if spec["mode"] != "point":
+        name_hosts(point)
     if spec["mode"] == "shell":
         print(banner(point, spec["writable"]), flush=True)
-        interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": "/run/tmp"})
+        interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": HOME})
         return
     PANIC_ON_OOM.write_text("2", encoding="ascii")
-    Controller(spec, point, addresses, pids).serve()
+    Controller(spec, point, addresses, pids, programs if spec["mode"] == "programs" else flows).serve()
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 

@@ -14,12 +14,16 @@
  *
  * Seed: testctl_random.seed=N on the command line, or written at run time to
  * /sys/module/testctl_random/parameters/seed, which restarts the stream.
+ *
+ * Programs have a stream of their own (getrandom(2), /dev/urandom; its seed is
+ * the parameter `user`): what they draw changes nothing in the kernel's.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#include <linux/uio.h>
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "testctl_random."
@@ -27,7 +31,10 @@
 static u64 state;
 static u64 host; /* what the kernel's own generator asks for, in its own time */
 
+static u64 user; /* what programs ask for */
+
 module_param_named(seed, state, ullong, 0600);
+module_param_named(user, user, ullong, 0600);
 
 static u64 next64_of(u64 *stream)
 {
@@ -106,4 +113,25 @@ ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags)
 {
 	fill(buf, len, &host);
 	return len;
+}
+
+ssize_t testctl_random_user(struct iov_iter *iter);
+
+/* In the place of drivers/char/random.c's function: fill a program's buffer; the bytes written. */
+ssize_t testctl_random_user(struct iov_iter *iter)
+{
+	size_t done = 0;
+	u8 block[64];
+
+	while (iov_iter_count(iter)) {
+		size_t len = min(iov_iter_count(iter), sizeof(block));
+		size_t copied;
+
+		fill(block, len, &user);
+		copied = copy_to_iter(block, len, iter);
+		done += copied;
+		if (copied != len)
+			break;
+	}
+	return done || !iov_iter_count(iter) ? done : -EFAULT;
 }

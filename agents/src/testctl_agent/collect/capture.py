@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capture of the headers of every TCP packet at a device, by tcpdump."""
+"""A capture of the headers of every TCP packet at a device, or of all packets, by tcpdump."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def unavailable() -> str:
 
 
 def argv(options: Mapping[str, Value]) -> list[str]:
-    """The command, which writes to its standard output.  options: device (eth0), snap_bytes, ring_kib.
+    """The command, which writes to its standard output.  options: device (eth0), snap_bytes, ring_kib, and
+    packets: "tcp", or "all"
 
     tcpdump changes the owner of a file that it opens itself to its own user.  In a lab the file system has the
     rights of the user who started it, who may not change a file's owner, not even to the lab's root.
@@ -46,7 +47,7 @@ def argv(options: Mapping[str, Value]) -> list[str]:
     snap_bytes, ring_kib = int(options.get("snap_bytes", SNAP_BYTES)), int(options.get("ring_kib", RING_KIB))
     return [
         "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(snap_bytes), "-B", str(ring_kib),
-        "--time-stamp-precision=nano", "-Z", "root", "-w", "-", "tcp",
+        "--time-stamp-precision=nano", "-Z", "root", "-w", "-", *([] if options.get("packets") == "all" else ["tcp"]),
     ]  # fmt: skip
 
 

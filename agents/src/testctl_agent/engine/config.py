@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.limits import MESSAGE_BYTES, Limits
-from testctl_agent.params.others import generator
+from testctl_agent.params.others import of_a_rack
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import backend as backends
 from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
@@ -172,7 +172,7 @@ def _generators(top: _Reader) -> tuple[str, ...]:
 
     found = tuple(top.get("generators", "a list of generators", texts, []))
     for one in found:
-        _known(top, "generators", generator().values, GENERATORS, one)
+        _known(top, "generators", of_a_rack().values, GENERATORS, one)
     return found
 
 

@@ -18,6 +18,7 @@ from testctl_agent.engine.journal import Journal
 from testctl_agent.engine.state import AgentState
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
+from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.others import packages
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.param import Kind
@@ -36,6 +37,7 @@ class AgentConfig:
     forwarding  switch: MAC address of a host → the device it lies behind
     notes       facts for the entities: "kernel" is the name it was booted under
     generators  those of other distributions that it may run; None: whichever is installed
+    commands    whether it runs the commands of a plan: never an agent that others can call
     """
 
     name: str
@@ -47,6 +49,7 @@ class AgentConfig:
     notes: Mapping[str, str] = field(default_factory=dict)
     forwarding: Mapping[str, str] = field(default_factory=dict)
     generators: tuple[str, ...] | None = None
+    commands: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
@@ -55,15 +58,25 @@ class AgentConfig:
 
 
 def new_task(
-    kind: str, name: str, options: Mapping[str, Value], workdir: Path, others: Collection[str] | None = None
+    kind: str,
+    name: str,
+    options: Mapping[str, Value],
+    workdir: Path,
+    others: Collection[str] | None = None,
+    commands: bool = False,
 ) -> Task:
     """A generator or a collector by the name of its file, or a generator of another distribution.
 
-    others  those of other distributions that may be; None: whichever is installed
+    others    those of other distributions that may be; None: whichever is installed
+    commands  whether the generator `command` may be, which runs any program
     """
     package = {"generator": generators, "collector": collect}.get(kind)
     found = pkgutil.iter_modules(package.__path__) if package else ()
     names = {module.name for module in found if not module.name.startswith("_")}
+    if package is generators and not commands:
+        names.discard(COMMAND)
+        if name == COMMAND:
+            raise TestbedError(f"generator {COMMAND!r}: this agent runs no commands; want the testbed lab or netns")
     module: Any
     if package is not None and name in names:
         module = importlib.import_module(f"{package.__name__}.{name}")
@@ -124,7 +137,7 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
         config.kind,
         engine,
         config.workdir,
-        partial(new_task, others=config.generators),
+        partial(new_task, others=config.generators, commands=config.commands),
         _parameters,
         notes,
         close,

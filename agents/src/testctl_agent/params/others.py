@@ -6,12 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from testctl_agent.params import registry
+from testctl_agent.params.flow.command import GENERATOR
 from testctl_agent.params.words import Word
 
 
 def generator() -> Word:
     """The type of a flow's `generator`."""
     return _type("flow", "generator")
+
+
+def of_a_rack() -> Word:
+    """As generator(), without what an agent on a rack never runs."""
+    word = generator()
+    return type(word)(tuple(name for name in word.values if name != GENERATOR))
 
 
 def backend() -> Word:

@@ -38,6 +38,7 @@ COUNTED = {"records?": int, "lost?": int, "clock_offset_ns?": int}
 SHAPES: dict[str, Shape] = {
     "tgen": FLOW,
     "iperf3": FLOW,
+    "command": FLOW,
     "probe": {"passes?": bool, "why?": str, "largest_forward?": int, "largest_backward?": int},
     "clock": {"state?": (STATE, None), "offset_ns?": int, "error_run_ns?": int},
     "capture": {"captured?": int, "received?": int, "dropped?": int},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl lab: build, list, rm, shell."""
+"""testctl lab: build, list, rm, shell, exec."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from testctl.cli import complete
+from testctl.cli.lab_exec import exec_
 
 if TYPE_CHECKING:
     from testctl.lab.kernel import Kernel
 
 app = typer.Typer(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
+app.command("exec", context_settings={"allow_interspersed_args": False})(exec_)
 
 
 @app.command()

@@ -30,6 +30,9 @@ def replay(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<time>-<plan>-<point>")
     ] = None,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
 ) -> None:
     """Run a point again with more instruments, and prove by its digest that it went the same way.
@@ -50,7 +53,7 @@ def replay(
             with progress.status(f"point {found.id} runs again"):
                 if not progress.is_terminal:
                     progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
-                done = again(given, found.id, instruments, out, Path("results") / "replay")
+                done = again(given, found.id, instruments, out, Path("results") / "replay", commands)
         except KeyboardInterrupt:
             print("interrupted; nothing was kept", file=sys.stderr)
             sys.exit(INTERRUPTED)

@@ -33,6 +33,9 @@ def shrink(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/shrink/<run>-<point>")
     ] = None,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
 ) -> None:
     """Find the smallest set of a point's tuples that still fails, what does not matter, and the ranges of values."""
@@ -41,7 +44,7 @@ def shrink(
     from testctl.shrink.command import run_search
     from testctl.shrink.write import print_found, to_json
 
-    case = open_case(load_run(run), point, expectation, holds)
+    case = open_case(load_run(run), point, expectation, holds, commands)
     directory = out or Path("results") / "shrink" / f"{case.run.name}-{case.point.id}"
     with interruptible():
         told = _Lines(Console(stderr=True), len(case.tuples))

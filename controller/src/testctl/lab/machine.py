@@ -9,10 +9,13 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import tgen_program
@@ -21,9 +24,10 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.lab import memory
 from testctl.lab.cpu_pinning import own_processor
+from testctl.lab.programs import Ended, Program, environment, search_path
 from testctl.system import checkout, temporary
 from testctl.system.process_groups import end, starting
-from testctl.system.subprocesses import interact, start, wait
+from testctl.system.subprocesses import Process, interact, start, wait
 
 BOOT_NS = 1_700_000_000 * 10**9
 """The virtual time at which every lab boots."""
@@ -36,12 +40,17 @@ fire a nanosecond earlier or later, depending on the setup."""
 CLIENT_S, AGENT_S, PROMPT_S = 0.2, 0.1, 15.0
 """Virtual setup time of each flow and of each agent; up to PROMPT_S in total, T0_NS is late enough."""
 
+OUTCOME, CONSOLE = "outcome.json", "console.log"
+"""Files in a lab's directory: its result, and what its kernel and first process print."""
+
 OUT_OF_MEMORY = "compulsory panic_on_oom is enabled"
 """The kernel's panic message when a lab's memory is full (init.py sets panic_on_oom)."""
 LAB_FILES = "/run/testctl/raw"
 """The directory of a shell's agents, in the lab's memory."""
 
 LAST_WORDS = 25  # lines
+LOOK_S = 0.1
+"""How often a lab's programs are asked for their output."""
 
 
 def run_point(
@@ -54,29 +63,86 @@ def run_point(
     runs for longer than wall_limit_s.
     """
     with _directory() as home, own_processor() as cpu:
-        outcome = home / "outcome.json"
-        memory_mb = memory.lab_mb(point)
-        spec = _spec(home, point, workdir.resolve(), outcome, "point", [home, workdir.resolve()])
-        argv = _command(home, kernel, spec, memory_mb, program, cpu)
-        log = home / "console.log"
-        with starting() as sessions:
-            process = start(argv, log=log, env=_environment(home, memory_mb))
-            sessions.add(process.pid)
+        spec = _spec(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
+        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu)
         try:
             ended = wait(process, wall_limit_s)
         finally:
             end(process)
         if not ended:
-            raise TestbedError(f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(log)}")
-        if not outcome.is_file() and OUT_OF_MEMORY in _text(log):
             raise TestbedError(
-                f"the lab's memory was full: {memory.contents(point)} need about {memory.needed_mb(point)} MB; "
-                f"it had {memory_mb} MB (set {memory.SET} to give it more)"
+                f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(home / CONSOLE)}"
             )
-        if not outcome.is_file():
-            raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
-        result = Outcome.from_json(json.loads(outcome.read_text(encoding="utf-8")))
-        return replace(result, wall=_wall(home))
+        return _outcome(home, point, process)
+
+
+def run_programs(
+    point: PointSpec,
+    kernel: Path,
+    workdir: Path,
+    programs: Sequence[Program],
+    wall_limit_s: float,
+    program: Path | None = None,
+    writable: Path | None = None,
+    printed: Callable[[], None] = lambda: None,
+) -> tuple[list[Ended], Outcome]:
+    """Boot a lab, run programs in it, and return how each ended and the outcome of the point around them.
+
+    writable: a directory of the machine that the programs may write to; printed: called while they run and at the
+    end.  Captures are written below `workdir`, where the programs' outputs lie too.  Raises TestbedError as run_point
+    does.
+    """
+    with _directory() as home, own_processor() as cpu:
+        may = [home, workdir.resolve(), *([writable.resolve()] if writable else [])]
+        more = {
+            "programs": [one.to_json() for one in programs],
+            "environment": environment(search_path()),
+            "directory": os.getcwd(),
+            "ends": str(home / "ends.json"),
+        }
+        spec = _spec(home, point, workdir.resolve(), "programs", may, more)
+        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu)
+        until = time.monotonic() + wall_limit_s
+        try:
+            while not (ended := wait(process, LOOK_S)) and time.monotonic() < until:
+                printed()
+        finally:
+            end(process)
+            printed()
+        if not ended:
+            last = programs[-1]
+            raise TestbedError(
+                f"{last.host}: {last.words}: did not end within {wall_limit_s:g} s of wall time"
+                " (--timeout gives it more)"
+            )
+        outcome = _outcome(home, point, process)
+        if not (home / "ends.json").is_file():
+            raise TestbedError(f"the lab ran no program: {outcome.error or outcome.skip or _words(home / CONSOLE)}")
+        ends = json.loads((home / "ends.json").read_text(encoding="utf-8"))
+        return [Ended(**one) for one in ends], outcome
+
+
+def _started(home: Path, kernel: Path, spec: Path, memory_mb: int, program: Path | None, cpu: int | None) -> Process:
+    """A lab's kernel, in a session of its own."""
+    argv = _command(home, kernel, spec, memory_mb, program, cpu)
+    with starting() as sessions:
+        process = start(argv, log=home / CONSOLE, env=_environment(home, memory_mb))
+        sessions.add(process.pid)
+    return process
+
+
+def _outcome(home: Path, point: PointSpec, process: Process) -> Outcome:
+    """What a lab that has ended left.  Raises TestbedError when it left nothing."""
+    outcome, log = home / OUTCOME, home / CONSOLE
+    if not outcome.is_file() and OUT_OF_MEMORY in _text(log):
+        raise TestbedError(
+            f"the lab's memory was full: {memory.contents(point)} need about {memory.needed_mb(point)} MB; "
+            f"it had {memory.lab_mb(point)} MB (set {memory.SET} to give it more)"
+        )
+    if not outcome.is_file():
+        raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
+    result = Outcome.from_json(json.loads(outcome.read_text(encoding="utf-8")))
+    return replace(result, wall=_wall(home))
 
 
 def t0_ns(point: PointSpec) -> int:
@@ -87,7 +153,7 @@ def t0_ns(point: PointSpec) -> int:
 
 def _wall(home: Path) -> dict[str, float]:
     """Wall-clock times at which the lab was started, its traffic began, and it ended."""
-    marks = {"started": "lab.json", "traffic": "traffic", "ended": "outcome.json"}
+    marks = {"started": "lab.json", "traffic": "traffic", "ended": OUTCOME}
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
@@ -98,21 +164,30 @@ def shell(point: PointSpec, kernel: Path, program: Path | None = None, writable:
     """
     with _directory() as home:
         may = [writable.resolve()] if writable else []
-        spec = _spec(home, point, Path(LAB_FILES), home / "outcome.json", "shell", may)
+        spec = _spec(home, point, Path(LAB_FILES), "shell", may)
         memory_mb = memory.lab_mb(point)
         return interact(_command(home, kernel, spec, memory_mb, program), env=_environment(home, memory_mb))
 
 
-def _spec(home: Path, point: PointSpec, workdir: Path, outcome: Path, mode: str, writable: Sequence[Path]) -> Path:
+def _spec(
+    home: Path,
+    point: PointSpec,
+    workdir: Path,
+    mode: str,
+    writable: Sequence[Path],
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """The file that tells the lab's first process what to do; more: what a mode wants besides."""
     spec = {
         "mode": mode,
         "workdir": str(workdir),
-        "outcome": str(outcome),
+        "outcome": str(home / OUTCOME),
         "t0_ns": t0_ns(point),
         "seed": point.seed,
         "traffic": str(home / "traffic"),
         "writable": [str(path) for path in writable],
         "point": point.to_json(),
+        **more,
     }
     path = home / "lab.json"
     path.write_text(json.dumps(spec), encoding="utf-8")

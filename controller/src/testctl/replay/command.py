@@ -20,7 +20,7 @@ from testctl.plan.subset import subset
 from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
-from testctl.results.provenance import plan_of, point_of
+from testctl.results.provenance import plan_of, point_of, refuse_commands
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
 from testctl.testbeds.code_key import CodeKey
@@ -42,8 +42,12 @@ class Replay:
     files: tuple[Path, ...]
 
 
-def replay(run: Run, start: str, instruments: Instruments, out: Path | None, results: Path) -> Replay:
+def replay(
+    run: Run, start: str, instruments: Instruments, out: Path | None, results: Path, commands: bool = False
+) -> Replay:
     """Run a point of a finished run again and compare it; the new run lies in `out`, or below `results`.
+
+    commands: whether the command lines of the run's plan may be run, if it has any
 
     Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
     """
@@ -53,6 +57,7 @@ def replay(run: Run, start: str, instruments: Instruments, out: Path | None, res
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)
+    refuse_commands(run, point, commands)
     lab = LabTestbed.for_points([point])
     unlike = differences(run, found, lab.code_key(point))
     name = f"{run.summary.get('plan', 'plan')}-{point.id}"

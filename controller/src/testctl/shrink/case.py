@@ -16,7 +16,7 @@ from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
-from testctl.results.provenance import plan_of, point_of
+from testctl.results.provenance import plan_of, point_of, refuse_commands
 from testctl.shrink.yaml import block
 
 Tuple3 = tuple[str, str, str]
@@ -57,11 +57,12 @@ class Case:
         return layout.safe_name(str(self.run.summary.get("plan") or self.plan.name), "plan")
 
 
-def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) -> Case:
+def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, commands: bool = False) -> Case:
     """The point of a run whose id starts so, and the expectation to hold it against.
 
     expectation  its number in the plan (from 1) or its name; "": the first that the point fails
     holds        the point meets it, and the question is what makes it do so
+    commands     whether the command lines of the run's plan may be run, if it has any
 
     Raises PlanError for what can't be shrunk, and says why.
     """
@@ -71,6 +72,7 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False) 
         raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)
+    refuse_commands(run, point, commands)
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
     document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data

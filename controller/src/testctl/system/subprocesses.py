@@ -49,6 +49,18 @@ def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path |
             raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
 
 
+def start_with(argv: Sequence[str], outputs: tuple[int, int], env: Mapping[str, str], cwd: str) -> Process:
+    """Start a program in a session of its own; outputs: the descriptors of its standard output and error.
+
+    Raises OSError when it can't be started.
+    """
+    stdout, stderr = outputs
+    return subprocess.Popen(
+        list(argv), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=dict(env), cwd=cwd,
+        start_new_session=True,
+    )  # fmt: skip
+
+
 def interact(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
     """Run a program at the user's terminal and return its exit code."""
     return subprocess.run(list(argv), env=dict(env), check=False).returncode

@@ -193,7 +193,7 @@ def words(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[s
     generators = values.get("testctl_generators", [])
     if not isinstance(generators, list):
         raise PlanError(f"{name}: testctl_generators: want a list of generators; got {generators!r}")
-    return "", tuple(known("testctl_generators", others.generator(), one) for one in generators)
+    return "", tuple(known("testctl_generators", others.of_a_rack(), one) for one in generators)
 
 
 def _cables(machines: Mapping[str, Machine]) -> list[str]:

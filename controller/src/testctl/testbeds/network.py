@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.params.flow.command import GENERATOR as COMMAND
+
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
 
@@ -52,6 +54,7 @@ def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel:
         "backend": point.backend,
         "notes": {"kernel": kernel} if kernel else {},
         "forwarding": ports_by_mac(point.topology, name),
+        "commands": any(flow.generator == COMMAND for flow in point.flows),
     }
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.spec import fate, untrusted
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
@@ -205,6 +206,8 @@ class PointRun:
         self._hooks.hold()
         for flow in flows:
             client = self._ended(flow.source, f"{flow.name}-client", flow, t0_ns)
+            if flow.generator == COMMAND:
+                self._agents.call(flow.sink, "Stop", pb.StopRequest(task=f"{flow.name}-server"))
             server = self._ended(flow.sink, f"{flow.name}-server", flow, t0_ns)
             self.outcome.flows[flow.name] = FlowOutcome(client, server)
             if self._time.punctual and (why := late(flow, t0_ns, client)):

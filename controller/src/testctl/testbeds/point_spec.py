@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from testctl_agent.params import others, registry
+from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
@@ -19,6 +20,8 @@ from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
+LOCAL_PORTS = "net.ipv4.ip_local_port_range"
+"""A command's connections have the ports of its flow because its host has no others to choose from."""
 BYTES_LIMIT_NS = 120 * 10**9
 """How long a flow of so many bytes may take when the plan gives it no duration."""
 
@@ -66,6 +69,10 @@ def spec_of(point: Point) -> PointSpec:
                 _collector(collect[entity], parameter, value, ports)
             elif parameter != "backend":
                 state.setdefault(entity, {})[parameter] = value
+    for flow in point.flows:
+        if flow.generator == COMMAND:
+            ports_of = f"{flow.client_port} {flow.client_port + flow.parallel - 1}"
+            state.setdefault(flow.source, {})[LOCAL_PORTS] = ports_of
     return PointSpec(
         **{one.name: getattr(point, one.name) for one in fields(Point) if one.name != "flows"},
         flows=tuple(_timed(flow) for flow in point.flows),

@@ -107,7 +107,7 @@ def lacking_generators(point: Point, placement: Placement) -> list[str]:
         f"{machine}: testctl_generators: want {flow.generator} among them, for flow {flow.name}; "
         f"got {', '.join(machine.generators) or 'none'}"
         for flow, machine in flows
-        if flow.generator not in (*others.generator().values, *machine.generators)
+        if flow.generator not in (*others.of_a_rack().values, *machine.generators)
     ]
 
 

@@ -96,7 +96,7 @@ class VirtualTime:
         return self.t0_ns
 
     def lead_ns(self, flows: int) -> int:
-        return LEAD_NS + CLIENT_NS * (flows - 1)
+        return LEAD_NS + CLIENT_NS * max(flows - 1, 0)
 
 
 @dataclass(frozen=True)

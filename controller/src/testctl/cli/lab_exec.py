@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl lab exec."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from testctl.cli import complete
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+
+if TYPE_CHECKING:
+    from testctl.lab.programs import Ended, Program
+
+EXEC = "testctl-exec-"
+"""Prefix of the directory of the outputs."""
+
+
+def exec_(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="a program and its arguments; no shell reads them")
+    ] = None,
+    topology: Annotated[
+        str,
+        typer.Option(
+            "--topology",
+            metavar="NAME",
+            autocompletion=complete.topologies,
+            help="a file of lab/topologies, or ./mine.yaml; with its parameters: star:hosts=8",
+        ),
+    ] = "pair",
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="NAME", autocompletion=complete.kernels)] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="HOST[=COMMAND]",
+            help="where COMMAND is run (default: the first host); or another program",
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="a setting, as of a plan: switch.delay=5ms"),
+    ] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option("--capture", metavar="FILE", help="write the packets of the host; of several to FILE-HOST"),
+    ] = None,
+    writable: Annotated[
+        Path | None,
+        typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, max=10**7, help="of wall time, at most")
+    ] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines, with the outputs as text")] = False,
+) -> None:
+    """Run any program in virtual time: testctl lab exec -- ping -c 3 receiver.
+
+    Its output and exit code are those of the command.  Programs of several hosts start in their order, each when
+    the one before it waits; they are ended after the last one, and their lines begin with their host's name.
+    """
+    from testctl.system import temporary
+    from testctl.testbeds.lab_exec import Order, captures_of, execute, point_for, programs_of, with_outputs
+
+    point = point_for(topology, kernel, sets or [])
+    programs = programs_of(host or [], command or [], point.topology)
+    order = Order(point, programs, captures_of(capture, programs), writable, timeout)
+    with interruptible(), temporary.temporary(EXEC) as home:
+        outputs = [with_outputs(one, home) for one in programs]
+        shown = _Live(outputs[0]) if len(outputs) == 1 and not as_json else None
+        try:
+            ends = execute(order, home, shown.more if shown else lambda: None)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        finally:
+            if shown is None and not as_json:
+                _print_lines(outputs)
+        code = _code(ends)
+        if as_json:
+            print(json.dumps(_json(outputs, ends, code), indent=1))
+    sys.exit(code)
+
+
+def _code(ends: Sequence[Ended]) -> int:
+    from testctl.lab.programs import exit_code
+
+    return exit_code(ends)
+
+
+class _Live:
+    """Hands over what one program prints, while it runs."""
+
+    def __init__(self, program: Program) -> None:
+        self._parts = [(Path(program.stdout), sys.stdout.buffer), (Path(program.stderr), sys.stderr.buffer)]
+        self._read = [0, 0]
+
+    def more(self) -> None:
+        for number, (file, to) in enumerate(self._parts):
+            if file.exists():
+                self._read[number] += _copied(file, self._read[number], to)
+
+
+def _copied(file: Path, start: int, to: BinaryIO) -> int:
+    """Copy what a file has from `start` on; how much that is."""
+    with file.open("rb") as source:
+        source.seek(start)
+        data = source.read()
+    to.write(data)
+    to.flush()
+    return len(data)
+
+
+def _print_lines(programs: Sequence[Program]) -> None:
+    """The outputs of several programs, one after the other; each line begins with the host's name."""
+    for one in programs:
+        for file, to in ((one.stdout, sys.stdout.buffer), (one.stderr, sys.stderr.buffer)):
+            data = Path(file).read_bytes() if Path(file).exists() else b""
+            to.writelines(f"{one.host}: ".encode() + line + b"\n" for line in data.splitlines())
+            to.flush()
+
+
+def _json(programs: Sequence[Program], ends: Sequence[Ended], code: int) -> dict[str, object]:
+    return {
+        "exit": code,
+        "programs": [
+            {
+                "host": one.host,
+                "command": list(one.argv),
+                "exit": end.code,
+                "stopped": end.stopped,
+                "stdout": Path(one.stdout).read_text(encoding="utf-8", errors="replace"),
+                "stderr": Path(one.stderr).read_text(encoding="utf-8", errors="replace"),
+            }
+            for one, end in zip(programs, ends, strict=True)
+        ],
+    }

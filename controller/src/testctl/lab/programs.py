@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user's choice on the hosts of a lab: which, where, and how each ended.
+
+Light to import: the lab's first process does it inside the virtual time.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.params.flow.command import ENVIRONMENT
+
+HOME = "/run/tmp"
+"""The directory of programs for their own files: in the lab's memory, writable."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its arguments, on a host.  Its output goes to the files `stdout` and `stderr`."""
+
+    host: str
+    argv: tuple[str, ...]
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def words(self) -> str:
+        """As a shell takes it."""
+        return shlex.join(self.argv)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Program:
+        """What to_json gave, in a process of the same version."""
+        return cls(raw["host"], tuple(raw["argv"]), raw["stdout"], raw["stderr"])
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended.
+
+    code     its exit code; 128 and the signal's number when a signal ended it
+    stopped  whether it was ended because the last program of the lab had ended
+    """
+
+    host: str
+    code: int
+    stopped: bool = False
+
+
+def exit_code(ended: Sequence[Ended]) -> int:
+    """The last program's exit code, or else the first one of another that failed by itself."""
+    codes = [ended[-1].code, *(one.code for one in ended[:-1] if not one.stopped)]
+    return next((code for code in codes if code), 0)
+
+
+def environment(path: str) -> dict[str, str]:
+    """The environment of every program: the same whoever starts it, but for PATH."""
+    return {"PATH": path, "HOME": HOME, "TMPDIR": HOME, **ENVIRONMENT}
+
+
+def search_path() -> str:
+    """The user's PATH, and the directories of system programs behind it."""
+    own = os.environ.get("PATH", "").split(":")
+    return ":".join(dict.fromkeys([*filter(None, own), "/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
+
+
+def names_of(hosts: Mapping[str, str]) -> str:
+    """The text of /etc/hosts for these hosts and their addresses."""
+    return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in hosts.items())
+
+
+def captured_in(workdir: Path, host: str) -> Path:
+    """The capture of a host below the directory of a lab's raw files."""
+    return workdir / host / "capture" / "capture.pcap"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows whose generator is a command: both programs are there, and nothing is asked of them that they can't know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from testctl_agent.params.flow import command
+
+from testctl.core.point import Point, PointFlow
+from testctl.core.testbed_kind import kind_of
+from testctl.plan.diagnostics import Place, Problems
+from testctl.plan.model import Assignment
+
+_Setters = Mapping[tuple[str, str], int]
+"""(flow, parameter) → which assignment sets it."""
+
+
+def check_commands(
+    assignments: Sequence[Assignment], points: Sequence[Point], testbed: str, problems: Problems
+) -> None:
+    """Add a problem for what can't be had of a flow with generator command, and for commands that no point runs."""
+    setters = {(t.entity, t.param): index for index, a in enumerate(assignments) for t in a.targets if t.kind == "flow"}
+    running: set[str] = set()
+    for point in points:
+        mine = [flow for flow in point.flows if flow.generator == command.GENERATOR]
+        for flow in mine:
+            place = _place(assignments, setters, point, flow.name, "generator")
+            for why in _faults(flow, mine, testbed):
+                problems.add(place, f"flow {flow.name}, generator command: {why}")
+            for name in _unknown(flow, setters, assignments, point):
+                problems.add(
+                    _place(assignments, setters, point, flow.name, name),
+                    f"flow {flow.name}, {name}: a command has only {', '.join(sorted(command.HONOURED))}; what else it "
+                    "does its command line says",
+                )
+        running |= {flow.name for flow in mine}
+    for (name, param), index in setters.items():
+        if param in command.SIDES and name not in running:
+            problems.add(assignments[index].place, f"flow {name}, {param}: want [{name}, generator, command] with it")
+
+
+def _faults(flow: PointFlow, commands: Sequence[PointFlow], testbed: str) -> Iterator[str]:
+    if kind_of(testbed).name not in command.TESTBEDS:
+        yield f"want {' or '.join(sorted(command.TESTBEDS))}: an agent on a rack runs no commands; got {testbed}"
+    lacking = [side for side in command.SIDES if not flow.options.get(side)]
+    if lacking:
+        yield f"want a tuple [{flow.name}, {lacking[0]}, 'COMMAND …']; got none"
+    if others := [one.name for one in commands if one.source == flow.source and one.name != flow.name]:
+        yield f"want one such flow from host {flow.source}, whose local ports are the flow's; got also {others[0]}"
+
+
+def _unknown(flow: PointFlow, setters: _Setters, assignments: Sequence[Assignment], point: Point) -> Iterator[str]:
+    """Parameters that the plan sets and a command does not have."""
+    for (name, param), index in setters.items():
+        if name != flow.name or param in command.HONOURED:
+            continue
+        target = next(t for t in assignments[index].targets if (t.entity, t.param) == (name, param))
+        if target.values[point.levels[index]] != target.spec.default:
+            yield param
+
+
+def _place(assignments: Sequence[Assignment], setters: _Setters, point: Point, flow: str, param: str) -> Place:
+    index = setters[flow, param]
+    assignment, level = assignments[index], point.levels[index]
+    return assignment.places[level] if level < len(assignment.places) else assignment.place

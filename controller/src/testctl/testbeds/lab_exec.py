@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the user in a lab: from the words of a command line to how each of them ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.core.point import Point, PointSpec
+from testctl.core.topology import Topology
+from testctl.lab import machine, memory
+from testctl.lab.programs import Ended, Program, captured_in, search_path
+from testctl.plan import load_plan, topology_dir, topology_names
+from testctl.plan.diagnostics import show, suggest
+from testctl.plan.topology_file import TopologyFile, read_topology
+from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.network import HOST_DEVICE
+from testctl.testbeds.point_spec import spec_of
+
+OWN, FLOW = "./own.yaml", "programs"
+"""Names in the plan that point_for writes."""
+WHOLE_BYTES = 262144
+"""More than any packet has: captures are of whole packets."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run: a point without traffic of its own, and the programs.
+
+    captures  host -> the file for its packets
+    """
+
+    point: Point
+    programs: tuple[Program, ...]
+    captures: dict[str, Path]
+    writable: Path | None = None
+    timeout_s: float = 300.0
+
+
+def point_for(topology: str, kernel: str | None, sets: Sequence[str]) -> Point:
+    """A point without flows: the topology and what --set sets.
+
+    topology  a name, or the path of a file, and its parameters: star:hosts=8
+
+    Raises PlanError.
+    """
+    name, _, words = topology.partition(":")
+    own = "/" in name or name.endswith(".yaml")
+    file = _topology_file(name, own)
+    values = dict(_parameter(file, word) for word in words.split(",") if word)
+    first, second = list(file.resolve(values).hosts)[:2]
+    # The reader of plans wants a flow and a tuple; they carry nothing, and are removed below.
+    plan_text = json.dumps({
+        "topology": {OWN if own else name: values} if values else OWN if own else name,
+        "flows": {FLOW: f"{first} -> {second}"},
+        "tuples": [[FLOW, "duration", "1s"]],
+    })  # fmt: skip
+    overrides = [*sets, *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
+    plan = load_plan(
+        plan_text.encode(), overrides=overrides, topology_text=Path(name).read_text(encoding="utf-8") if own else None
+    )
+    for assignment in plan.assignments:
+        if assignment.entity != FLOW and any(target.spec.role != "state" for target in assignment.targets):
+            raise PlanError(f"--set {assignment.key}: want a setting of a host, switch or port; a program has no "
+                            "options of flows, and packets are recorded with --capture")  # fmt: skip
+    if len(plan.points) != 1:
+        raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
+    return replace(plan.points[0], flows=())
+
+
+def _topology_file(name: str, own: bool) -> TopologyFile:
+    if own:
+        return read_topology(Path(name))
+    if name not in topology_names():
+        hint = suggest(name, topology_names()) or f"; there are {', '.join(topology_names())}; your own: ./NAME.yaml"
+        raise PlanError(f"--topology: no topology named {show(name)}{hint}")
+    return read_topology(topology_dir() / f"{name}.yaml")
+
+
+def _parameter(file: TopologyFile, word: str) -> tuple[str, int]:
+    """(name, value) of a word such as hosts=8."""
+    name, _, number = word.partition("=")
+    known = next((p for p in file.parameters if p.name == name), None)
+    if known is None:
+        there = ", ".join(f"{p.name}=N" for p in file.parameters) or "none"
+        raise PlanError(f"--topology {file.name}: want its parameters, {there}; got {show(word)}")
+    if not re.fullmatch("[0-9]{1,9}", number) or not known.least <= int(number) <= known.most:
+        raise PlanError(f"--topology {file.name}: want {name} from {known.least} to {known.most}; got {show(number)}")
+    return name, int(number)
+
+
+def programs_of(hosts: Sequence[str], command: Sequence[str], topology: Topology) -> tuple[Program, ...]:
+    """The programs of HOST=COMMAND words, in their order, and behind them that of the command, if there is one.
+
+    A word that is only HOST says where the command is run; without one it is the topology's first host.
+
+    Raises PlanError for a host that is not in the topology and for a command that is not there.
+    """
+    found, places = [], []
+    for word in hosts:
+        host, equals, text = word.partition("=")
+        _check_host(host, topology)
+        if not equals:
+            places.append(host)
+            continue
+        try:
+            argv = shlex.split(text)
+        except ValueError as error:
+            raise PlanError(f"--host {show(word)}: {error}") from error
+        found.append(_program(host, argv))
+    if len(places) > 1 or (places and not command):
+        raise PlanError(f"--host {show(places[-1])}: want one HOST for the COMMAND after --, or HOST=COMMAND")
+    if command:
+        found.append(_program(places[0] if places else next(iter(topology.hosts)), command))
+    if not found:
+        raise PlanError("want a COMMAND after --, such as: testctl lab exec -- ping -c 1 receiver")
+    if again := next(
+        (one.host for number, one in enumerate(found) if one.host in {o.host for o in found[:number]}), ""
+    ):
+        raise PlanError(f"--host {again}: want one command on each host; got two (a shell starts more: sh -c '… & …')")
+    return tuple(found)
+
+
+def _check_host(host: str, topology: Topology) -> None:
+    if host not in topology.hosts:
+        hint = suggest(host, topology.hosts) or f"; it has {', '.join(topology.hosts)}"
+        raise PlanError(f"--host {show(host)}: topology {topology.name} has no such host{hint}")
+
+
+def _program(host: str, argv: Sequence[str]) -> Program:
+    """Raises PlanError for a command that is not there, or that a lab can't hold."""
+    if not argv or not argv[0]:
+        raise PlanError(f"--host {host}: want a command; got none")
+    if any("\0" in word for word in argv):
+        raise PlanError(f"{host}: want a command without NUL")
+    path = search_path()
+    if shutil.which(argv[0], path=path) is None:
+        where = "not there, or can't be executed" if "/" in argv[0] else f"not in PATH ({path})"
+        raise PlanError(f"{host}: {show(argv[0])}: {where}")
+    return Program(host, tuple(argv))
+
+
+def captures_of(file: Path | None, programs: Sequence[Program]) -> dict[str, Path]:
+    """The capture's file of each host: the file itself, or with several programs its name with the host's added.
+
+    Raises PlanError for a place where no file can be written.
+    """
+    if file is None:
+        return {}
+    if not file.parent.is_dir() or file.is_dir() or not file.name:
+        raise PlanError(f"--capture {show(str(file))}: want a file in a directory that is there")
+    if len(programs) == 1:
+        return {programs[0].host: file}
+    return {one.host: file.with_name(f"{file.stem}-{one.host}{file.suffix}") for one in programs}
+
+
+def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> list[Ended]:
+    """Run the programs; their outputs lie in workdir as HOST.stdout and HOST.stderr, and `printed` is called on.
+
+    Raises TestbedError when the lab failed, with its reason; PlanError when it can't have a setting.
+    """
+    lab = LabTestbed.for_points([order.point])
+    asked = memory.with_rings(_asked(order))
+    programs = [with_outputs(one, workdir) for one in order.programs]
+    for name in (name for one in programs for name in (one.stdout, one.stderr)):
+        Path(name).touch()
+    ends, outcome = machine.run_programs(
+        asked, lab.kernels[asked.kernel].binary, workdir, programs, order.timeout_s, lab.program,
+        order.writable, printed,
+    )  # fmt: skip
+    if outcome.error:
+        raise TestbedError(outcome.error)
+    for host, file in order.captures.items():
+        shutil.copyfile(captured_in(workdir, host), file)
+    return ends
+
+
+def with_outputs(program: Program, workdir: Path) -> Program:
+    where = workdir.resolve()
+    return replace(program, stdout=f"{where}/{program.host}.stdout", stderr=f"{where}/{program.host}.stderr")
+
+
+def _asked(order: Order) -> PointSpec:
+    """The point as a lab gets it: it records the packets that are asked for, and nothing else."""
+    spec = spec_of(order.point)
+    return replace(spec, collect={
+        host: {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
+        for host in order.captures
+    })  # fmt: skip

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows of generator command: what a plan has to give, and where it can run."""
+
+from __future__ import annotations
+
+import pytest
+from testctl.plan import Plan, load_plan
+from testctl.testbeds.point_spec import LOCAL_PORTS, spec_of
+from testctl_agent.spec.errors import PlanError
+
+PLAN = """
+topology: {star: {hosts: 3}}
+flows: {fetch: h1 -> h3, other: h2 -> h3}
+tuples:
+  - [fetch, generator, command]
+  - [fetch, client, "curl http://{address}:{server_port}/"]
+  - [fetch, server, "python3 -m http.server {server_port}"]
+"""
+
+
+def plan(more: str = "", without: str = "-", **options: str) -> Plan:
+    text = "".join(f"{line}\n" for line in PLAN.splitlines() if f"[fetch, {without}," not in line)
+    return load_plan(f"{text}{more}".encode(), **options)  # type: ignore[arg-type]
+
+
+def test_the_local_ports_of_the_client_s_host_are_the_flow_s() -> None:
+    spec = spec_of(plan("  - [fetch, parallel, 4]\n").points[0])
+    fetch = spec.flows[0]
+    assert spec.state["h1"][LOCAL_PORTS] == f"{fetch.client_port} {fetch.client_port + 3}"
+    assert LOCAL_PORTS not in spec.state.get("h2", {})
+    assert fetch.options["client"] == "curl http://{address}:{server_port}/"
+
+
+@pytest.mark.parametrize(
+    ("more", "without", "words"),
+    [
+        ("", "client", "<plan>:5:23: flow fetch, generator command: want a tuple [fetch, client, 'COMMAND …']"),
+        ("", "server", "want a tuple [fetch, server, 'COMMAND …']; got none"),
+        ("", "generator", "flow fetch, client: want [fetch, generator, command] with it"),
+        ("  - [fetch, bytes, 1MB]\n", "-", "flow fetch, bytes: a command has only client, duration, generator"),
+        ("  - [fetch, cc, reno]\n", "-", "flow fetch, cc: a command has only"),
+        ("  - [other, client, 'true']\n", "-", "flow other, client: want [other, generator, command] with it"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(more: str, without: str, words: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        plan(more, without)
+    assert words in str(refused.value)
+
+
+def test_one_such_flow_from_a_host() -> None:
+    text = PLAN.replace("other: h2", "other: h1").replace("[fetch,", "[flows,")
+    with pytest.raises(PlanError, match="want one such flow from host h1, whose local ports are the flow's; got also"):
+        load_plan(text.encode())
+
+
+def test_a_rack_runs_none() -> None:
+    with pytest.raises(PlanError) as refused:
+        plan(testbed="inventory/rack-example")
+    assert "an agent on a rack runs no commands" in str(refused.value) or "testbed" in str(refused.value)
+    assert plan(testbed="netns").points
+
+
+def test_a_default_is_no_request() -> None:
+    assert plan("  - [fetch, rate, none]\n").points

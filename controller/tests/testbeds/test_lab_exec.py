@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which programs `testctl lab exec` runs where, and what it refuses before a lab is booted."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from testctl.lab.programs import Ended, exit_code
+from testctl.plan import load_topology
+from testctl.testbeds.lab_exec import captures_of, point_for, programs_of
+from testctl_agent.spec.errors import PlanError
+
+PAIR = load_topology("pair")
+
+
+def test_the_command_runs_on_the_first_host_or_on_the_one_named() -> None:
+    (alone,) = programs_of([], ["true", "a b"], PAIR)
+    assert (alone.host, alone.argv, alone.words) == ("sender", ("true", "a b"), "true 'a b'")
+    (named,) = programs_of(["receiver"], ["true"], PAIR)
+    assert named.host == "receiver"
+
+
+def test_programs_of_several_hosts_keep_their_order_and_the_command_comes_last() -> None:
+    first, last = programs_of(["sender", "receiver=sh -c 'echo \"a b\"'"], ["true"], PAIR)
+    assert (first.host, first.argv) == ("receiver", ("sh", "-c", 'echo "a b"'))
+    assert last.host == "sender"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "command", "words"),
+    [
+        ([], [], "want a COMMAND after --"),
+        (["nowhere=true"], [], "--host nowhere: topology pair has no such host; it has sender, receiver"),
+        (["sendr"], ["true"], "did you mean sender"),
+        (["switch"], ["true"], "has no such host"),
+        ([""], ["true"], "has no such host"),
+        (["sender"], [], "want one HOST for the COMMAND after --, or HOST=COMMAND"),
+        (["sender", "receiver"], ["true"], "want one HOST"),
+        (["sender="], [], "--host sender: want a command; got none"),
+        (["sender='true"], [], "No closing quotation"),
+        (["sender=true"], ["true"], "--host sender: want one command on each host; got two"),
+        ([], ["no-such-program"], "sender: no-such-program: not in PATH"),
+        ([], ["./no-such-program"], "sender: ./no-such-program: not there, or can't be executed"),
+        ([], ["/etc/passwd"], "not there, or can't be executed"),
+        ([], [""], "want a command; got none"),
+    ],
+)
+def test_what_is_refused(hosts: list[str], command: list[str], words: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        programs_of(hosts, command, PAIR)
+    assert words in str(refused.value)
+
+
+def test_a_program_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "mine"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.chdir(tmp_path)
+    assert programs_of([], ["./mine"], PAIR)[0].argv == ("./mine",)
+
+
+def test_a_point_of_a_topology_with_settings(tmp_path: Path) -> None:
+    point = point_for("star:hosts=4", "6.1", ["switch:h1.rate=1gbit"])
+    assert list(point.topology.hosts) == ["h1", "h2", "h3", "h4"]
+    assert point.flows == ()
+    assert point.settings["h1"]["kernel"] == "6.1"
+    assert point.settings["switch:h1"]["rate"] == 10**9
+    own = tmp_path / "mine.yaml"
+    own.write_text("about: two\nnodes:\n  a: {kind: host}\n  b: {kind: host}\nlinks:\n  - link: [a, b]\n")
+    assert list(point_for(str(own), None, []).topology.hosts) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "sets", "words"),
+    [
+        ("piar", [], "no topology named piar"),
+        ("./none.yaml", [], "none.yaml"),
+        ("star:hosts=1", [], "want hosts from 2 to 100; got 1"),
+        ("star:host=3", [], "want its parameters, hosts=N; got host=3"),
+        ("pair:x=3", [], "want its parameters, none; got x=3"),
+        ("pair", ["sender.mtu"], "--set"),
+        ("pair", ["nobody.mtu=1500"], "nobody"),
+        ("pair", ["switch.delay=1ms,2ms"], "want one value for each setting; got 2 combinations"),
+        ("pair", ["sender.capture=on"], "--capture"),
+        ("pair", ["flows.bytes=3"], "no options of flows"),
+    ],
+)
+def test_points_that_are_refused(topology: str, sets: list[str], words: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        point_for(topology, None, sets)
+    assert words in str(refused.value)
+
+
+def test_where_packets_go(tmp_path: Path) -> None:
+    both = programs_of(["receiver=true", "sender=true"], [], PAIR)
+    assert captures_of(None, both) == {}
+    assert captures_of(tmp_path / "a.pcap", both[:1]) == {"receiver": tmp_path / "a.pcap"}
+    names = {host: file.name for host, file in captures_of(tmp_path / "a.pcap", both).items()}
+    assert names == {"receiver": "a-receiver.pcap", "sender": "a-sender.pcap"}
+    for wrong in (tmp_path, tmp_path / "none" / "a.pcap"):
+        with pytest.raises(PlanError, match="want a file in a directory that is there"):
+            captures_of(wrong, both)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ([Ended("a", 3)], 3),
+        ([Ended("a", 1), Ended("b", 2)], 2),
+        ([Ended("a", 1), Ended("b", 0)], 1),
+        ([Ended("a", 143, stopped=True), Ended("b", 0)], 0),
+    ],
+)
+def test_the_exit_code(ends: list[Ended], code: int) -> None:
+    assert exit_code(ends) == code
