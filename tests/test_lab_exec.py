@@ -93,7 +93,7 @@ def test_curl_and_pythons_http_server(tmp_path: Path) -> None:
     served, fetched = found["programs"]
     size, connected = fetched["stdout"].split()
     assert int(size) == 180_000
-    assert 0.005 <= float(connected) < 0.006
+    assert 0.010 <= float(connected) < 0.011  # 5 ms each way
     assert '"GET / HTTP/1.1" 200' in served["stderr"]
     assert (served["stopped"], fetched["stopped"]) == (True, False)
     assert len(packets) == 2
@@ -169,7 +169,6 @@ tuples:
   - [switch, delay, 5ms]
 expect:
   - {metric: payload_bytes, min: 1000000, max: 1001000}
-  - {metric: throughput_bps, min: 8000000, max: 10000000}
 """
 
 
@@ -194,7 +193,7 @@ def test_a_plan_with_commands_has_metrics_and_repeats(tmp_path: Path) -> None:
     call("run", str(command_plan(tmp_path)), "--out", str(run))
     point = json.loads((run / "summary.json").read_text())["points"][0]
     (metrics,) = (json.loads(path.read_text()) for path in run.glob("points/*/metrics.json"))
-    assert "rtt_p99_us" in json.dumps(metrics)
+    assert 8e6 < metrics["fetch"]["throughput_bps"] < 10e6
     said = call("replay", str(run), point["id"], code=2)
     assert "want --commands, if they may" in said
     assert "fetch, client: curl -sS" in said
@@ -206,5 +205,6 @@ def test_a_plan_with_commands_has_metrics_and_repeats(tmp_path: Path) -> None:
 @pytest.mark.root
 def test_a_plan_with_commands_in_namespaces(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    call("run", str(command_plan(tmp_path)), "--testbed", "netns", "--out", str(run))
+    call("run", str(command_plan(tmp_path)), "--testbed", "netns", "--out", str(run), "--without", "switch.delay",
+         "--without", "switch:sender.rate")  # fmt: skip
     assert json.loads((run / "summary.json").read_text())["points"][0]["verdict"] == "pass"

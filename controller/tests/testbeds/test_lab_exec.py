@@ -68,7 +68,10 @@ def test_a_point_of_a_topology_with_settings(tmp_path: Path) -> None:
     assert point.settings["h1"]["kernel"] == "6.1"
     assert point.settings["switch:h1"]["rate"] == 10**9
     own = tmp_path / "mine.yaml"
-    own.write_text("about: two\nnodes:\n  a: {kind: host}\n  b: {kind: host}\nlinks:\n  - link: [a, b]\n")
+    own.write_text(
+        "about: two\nnodes:\n  a: {kind: host}\n  b: {kind: host}\n  s: {kind: switch}\n"
+        "links:\n  - link: [a, s]\n  - link: [s, b]\n"
+    )
     assert list(point_for(str(own), None, []).topology.hosts) == ["a", "b"]
 
 
