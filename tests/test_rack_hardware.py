@@ -63,6 +63,50 @@ def test_wheels_have_the_version_that_the_controller_wants(tmp_path: Path) -> No
     assert wheelhouse.make(place, [], wheelhouse.projects([])), "it has less to install"
 
 
+PLAY = """
+- hosts: all
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.import_role: {name: switch_agent}
+    - ansible.builtin.template: {src: "{{ template }}", dest: "{{ out }}", mode: "0644"}
+      vars: {agent_kind: switch, agent_home: /opt/a, agent_state: /var/a}
+"""
+
+
+@pytest.mark.skipif(inventory_file.ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+def test_the_agent_of_a_tofino_gets_the_addresses_that_it_needs(tmp_path: Path) -> None:
+    sde, out = tmp_path / "sde", tmp_path / "environment"
+    packages = sde / "lib" / "python3.8" / "site-packages" / "tofino"
+    packages.mkdir(parents=True)
+    (packages / "bfrt_grpc").mkdir()
+    roles = ROOT / "playbooks" / "roles"
+    words = {
+        "testctl_listen": "192.0.2.10:7400", "testctl_keys": "keys", "testctl_ports": {}, "testctl_backend": "tofino",
+        "template": str(roles / "agent" / "templates" / "environment.j2"), "out": str(out),
+        "ansible_python_interpreter": sys.executable,
+    }  # fmt: skip
+    rack = {"testctl_hosts": {}, "testctl_switches": {"hosts": {"s1": words}}}
+    (tmp_path / "hosts.yaml").write_text(yaml.safe_dump(rack))
+    (tmp_path / "play.yml").write_text(PLAY)
+    env = os.environ | {"ANSIBLE_ROLES_PATH": str(roles), "ANSIBLE_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    argv = [str(inventory_file.ansible("ansible-playbook")), "-i", "hosts.yaml", "play.yml"]
+
+    def play(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*argv, *more], capture_output=True, text=True, check=False, env=env, cwd=tmp_path)
+
+    said = play()
+    assert said.returncode == 2, said.stdout
+    assert "s1: want for the back end tofino testctl_bfrt, such as 127.0.0.1:50052, and testctl_sde" in said.stdout
+    given = ("-e", "testctl_bfrt=127.0.0.1:50052", "-e")
+    said = play(*given, f"testctl_sde={tmp_path}/other")
+    assert f"s1: want {tmp_path}/other/lib/python3*/site-packages/tofino; there is none" in said.stdout
+    said = play(*given, f"testctl_sde={sde}")
+    assert said.returncode == 0, said.stdout
+    lines = out.read_text().splitlines()
+    assert lines[-2:] == ["TESTCTL_BFRT=127.0.0.1:50052", f"PYTHONPATH={packages}"]
+
+
 @pytest.mark.skipif(inventory_file.ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_a_deployment_names_the_machine_whose_word_nobody_knows(tmp_path: Path) -> None:
     rack = yaml.safe_load((ROOT / "inventory" / "rack-example" / "hosts.yaml").read_text(encoding="utf-8"))

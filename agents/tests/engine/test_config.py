@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testctl_agent.engine import config
+from testctl_agent.engine import config, factory
+from testctl_agent.engine.attest import attest
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import backend
 from testctl_agent.system.entry_points import BACKENDS
+
+from agents.tests.system.made_up import BACKEND, on_path, write
+from agents.tests.system.made_up import BACKENDS as GROUP
 
 BACKENDS_THERE = ", ".join(sorted({*backend.own(), "fake", *BACKENDS.names()}))
 HOST: dict[str, Any] = {
@@ -61,6 +66,23 @@ def test_a_switch() -> None:
     found = config.parse(json.dumps(SWITCH), "s.json")
     assert (found.agent.backend, found.agent.forwarding) == ("fake", {"02:00:00:00:00:01": "p1"})
     assert (found.limits.tasks, found.limits.message_bytes) == (3, config.DEFAULT_LIMITS.message_bytes)
+
+
+def test_front_panel_ports_need_a_back_end_whose_ports_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = {"devices": {"s1:alpha": "3/0", "s1:beta": "132"}, "forwarding": {"02:00:00:00:00:01": "3/0"}}
+    with on_path(write(tmp_path, "testctl-loom", {GROUP: {"loom": "testctl_loom"}}, {"testctl_loom": BACKEND})):
+        found = config.parse(json.dumps(SWITCH | front | {"backend": "loom"}), "s.json")
+        assert found.agent.devices == front["devices"]
+        state = factory.prepare(replace(found.agent, workdir=tmp_path, journal=tmp_path / "journal"))
+        assert state.engine.entities["s1:alpha"].device == "3/0"
+        assert not [name for name in attest(state.devices) if "3/0" in name]
+        for wrong in ("3/", "3/0/1", "../0", "a/0"):
+            with pytest.raises(PlanError, match="devices: want names of network devices"):
+                config.parse(json.dumps(SWITCH | {"backend": "loom", "devices": {"s1:alpha": wrong}}), "s.json")
+    with pytest.raises(PlanError, match=r"s\.json: devices: want names of network devices"):
+        config.parse(json.dumps(SWITCH | front | {"backend": "ebpf"}), "s.json")
 
 
 def test_without_tls_there_is_a_unix_socket_and_no_lease() -> None:

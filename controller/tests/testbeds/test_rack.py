@@ -69,6 +69,11 @@ def test_a_rack() -> None:
         ("alpha", {"testctl_listen": "192.0.2.11"}, "alpha: testctl_listen: want ADDRESS:PORT; got '192.0.2.11'"),
         ("alpha", {"testctl_listen": "192.0.2.11:99999"}, "alpha: testctl_listen: want ADDRESS:PORT"),
         ("alpha", {"testctl_device": 7}, "alpha: testctl_device: want a text; got 7"),
+        (
+            "alpha",
+            {"testctl_device": "", "testctl_devise": "eth1"},
+            "alpha: testctl_device: want a text; got ''; is testctl_devise to be it?",
+        ),
         ("beta", {"testctl_address": "fe80::1"}, "beta: testctl_address: want an IPv4 address; got 'fe80::1'"),
         ("beta", {"testctl_mac": "02:00"}, "beta: testctl_mac: want six bytes"),
         ("beta", {"testctl_address": "10.20.0.11"}, "testctl_address 10.20.0.11: alpha and beta have it"),

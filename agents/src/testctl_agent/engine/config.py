@@ -27,6 +27,8 @@ _TLS_KEYS = frozenset({"authority", "certificate", "key", "controllers"})
 _LIMITS = {"message_bytes": (1 << 10, 1 << 30), "tasks": (1, 10_000), "work_bytes": (1, 1 << 60)}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
 _DEVICE = re.compile(r"(?!\.{1,2}$)[!-.0-9;-~]{1,15}")
+_FRONT_PANEL = re.compile(r"[0-9]{1,3}/[0-9]{1,2}")
+"""A port of a switch whose ports are no devices of its host: connector/channel."""
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _UNIX = "unix:"
 _UNIX_BYTES = 107
@@ -146,7 +148,7 @@ def _agent(top: _Reader) -> AgentConfig:
     ports = all(re.fullmatch(re.escape(name) + ":" + _NAME.pattern, port) for port in devices)
     if kind == "switch" and not (devices and ports):
         top.refuse("devices", f'{{"{name}:HOST": device, …}}', devices)
-    if not all(_DEVICE.fullmatch(device) for device in devices.values()):
+    if not all(_is_port(device, kind, top) for device in devices.values()):
         top.refuse("devices", "names of network devices", devices)
     if len(set(devices.values())) < len(devices):
         top.refuse("devices", "each device once", devices)
@@ -162,6 +164,12 @@ def _agent(top: _Reader) -> AgentConfig:
         *_switch(top, devices) if kind == "switch" else (),
     )
     return dataclasses.replace(agent, generators=_generators(top))
+
+
+def _is_port(device: str, kind: str, top: _Reader) -> bool:
+    """Whether this may be a network device, or, with a back end of another distribution, a front-panel port ("3/0")."""
+    own = kind == "host" or top.get("backend", "a back end", lambda value: True, "ebpf") in backends.own()
+    return bool(_DEVICE.fullmatch(device) or (not own and _FRONT_PANEL.fullmatch(device)))
 
 
 def _generators(top: _Reader) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 """Talk netlink: just enough of it for links, routes, traffic control and (ethtool_netlink.py) NICs.
 
 It is written by hand for what libraries do not have (RED with Wlog 0, netem in nanoseconds, several requests in one
-system call), and because importing one takes longer than all requests of a point (docs/adr/0008).  A socket is opened
+system call), and because importing one takes longer than all requests of a point (docs/adr/0009).  A socket is opened
 per use, so every call acts on the network namespace of the calling thread.
 
 Sources: include/uapi/linux/{netlink,rtnetlink,if_link}.h.

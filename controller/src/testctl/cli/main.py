@@ -72,7 +72,7 @@ app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 def main() -> None:
     """Run a command; 0 pass, 1 an expectation failed, 2 bad plan or usage, 3 broken or invalid, or a bug."""
     try:
-        app()
+        app(prog_name="testctl")
     except TestctlError as error:
         print(error, file=sys.stderr)
         verdict_files.print_problems(str(error))

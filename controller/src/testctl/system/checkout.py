@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -55,9 +56,37 @@ def packaged() -> bool:
 
 
 def copy_to(place: Path) -> None:
-    """Copy lab/ and plans/ to a directory, which is then a root.  Raises PlanError if it has one of them already."""
+    """Copy lab/ and plans/ to a directory, which is then a root: both or none.
+
+    Raises PlanError if it has one of them already, or can't be written to.
+    """
     for name in COPIED:
         if (place / name).exists():
             raise PlanError(f"{place / name}: want a directory without {' and '.join(COPIED)}; it is there already")
-    for name in COPIED:
-        shutil.copytree(root() / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".copy-", dir=place) as staging:
+            for name in COPIED:
+                shutil.copytree(root() / name, Path(staging, name), ignore=shutil.ignore_patterns("__pycache__"))
+            _move_all(Path(staging), place)
+    except OSError as error:
+        raise PlanError(f"{place}: can't copy lab/ and plans/ there: {_reason(error)}") from error
+
+
+def _move_all(staging: Path, place: Path) -> None:
+    """Rename COPIED into `place`, or take back what was renamed."""
+    moved: list[str] = []
+    try:
+        for name in COPIED:
+            (staging / name).rename(place / name)
+            moved.append(name)
+    except OSError:
+        for name in moved:
+            (place / name).rename(staging / name)
+        raise
+
+
+def _reason(error: OSError) -> str:
+    """One sentence; shutil.Error has a list of (from, to, why)."""
+    found = error.args[0] if isinstance(error, shutil.Error) and error.args else None
+    return str(found[0][-1]) if isinstance(found, list) and found else error.strerror or str(error)

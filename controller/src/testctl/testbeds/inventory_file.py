@@ -11,6 +11,7 @@ variables these count:
     testctl_mac       the device's MAC address
     testctl_ports     a switch's cables: {host or switch at the other end: device}
     testctl_backend   what a switch forwards with (optional here; the playbooks need it)
+    testctl_bfrt, testctl_sde  what the playbooks need for the back end tofino
     testctl_generators   a host's generators that are not the agent's own (optional)
     testctl_keys      directory with ca.crt, controller.crt and controller.key
     testctl_entity    the plan's name for it, when names alone do not say (optional)
@@ -18,6 +19,7 @@ variables these count:
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import json
 import re
@@ -35,6 +37,22 @@ from testctl_agent.spec.errors import PlanError
 from testctl.system.subprocesses import run
 
 GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
+VARIABLES = frozenset(
+    f"testctl_{name}"
+    for name in (
+        "listen",
+        "device",
+        "address",
+        "mac",
+        "ports",
+        "backend",
+        "bfrt",
+        "sde",
+        "generators",
+        "keys",
+        "entity",
+    )
+)
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 _PORT = re.compile(r".+:([0-9]{1,5})")
@@ -147,7 +165,10 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
     def text(variable: str) -> str:
         got = values.get(f"testctl_{variable}", "")
         if not isinstance(got, str) or not got:
-            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}")
+            unknown = (one for one in values if one.startswith("testctl_") and one not in VARIABLES)
+            misspelt = difflib.get_close_matches(f"testctl_{variable}", unknown, n=1) if got == "" else []
+            hint = f"; is {misspelt[0]} to be it?" if misspelt else ""
+            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}{hint}")
             return ""
         return got
 
