@@ -37,22 +37,10 @@ from testctl_agent.spec.errors import PlanError
 from testctl.system.subprocesses import run
 
 GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
-VARIABLES = frozenset(
-    f"testctl_{name}"
-    for name in (
-        "listen",
-        "device",
-        "address",
-        "mac",
-        "ports",
-        "backend",
-        "bfrt",
-        "sde",
-        "generators",
-        "keys",
-        "entity",
-    )
-)
+VARIABLES = frozenset({
+    "testctl_listen", "testctl_device", "testctl_address", "testctl_mac", "testctl_ports", "testctl_backend",
+    "testctl_bfrt", "testctl_sde", "testctl_generators", "testctl_keys", "testctl_entity",
+})  # fmt: skip
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 _PORT = re.compile(r".+:([0-9]{1,5})")
