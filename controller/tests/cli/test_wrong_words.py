@@ -239,6 +239,14 @@ def test_the_help_of_series_names_every_curve(call: Call) -> None:
     assert all(name in said for name in curves())
 
 
+def test_a_flow_without_a_limit_is_named_by_the_dry_run(call: Call, tmp_path: Path) -> None:
+    plan = tmp_path / "fast.yaml"
+    plan.write_text("topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 1s]\n")
+    code, said = call("plan", str(plan))
+    assert code == 0
+    assert f"warning: {plan}:2:9: flow bulk has no limit: " in said
+
+
 def test_version(call: Call) -> None:
     from testctl import __version__
 

@@ -99,6 +99,7 @@ def plan(
 
     chosen = load(file, testbed, sets, kernel, max_points, without)
     check_kernels(chosen)
+    _warn_of_unlimited(chosen)
     print_dry_run(chosen, as_json, places(testbed, chosen))
 
 
@@ -155,6 +156,7 @@ def run(
     check_kernels(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
+    _warn_of_unlimited(chosen)
 
     from testctl.cli.exit_code import SKIPPED, exit_code
     from testctl.execution.first_failure import FirstFailure
@@ -188,6 +190,13 @@ def run(
         if code == SKIPPED:
             print(_nothing_measured(chosen, done), file=sys.stderr)
         sys.exit(code)
+
+
+def _warn_of_unlimited(chosen: Plan) -> None:
+    from testctl.plan.unlimited import unlimited_flows
+
+    for sentence in unlimited_flows(chosen):
+        print(f"warning: {sentence}", file=sys.stderr)
 
 
 def _failed(chosen: Plan, results: Path, run: Path | None) -> Plan:

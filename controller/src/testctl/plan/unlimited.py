@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows that nothing limits: in the lab, where packets cost no time, they fill every virtual second with packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from testctl_agent.params.flow import command
+from testctl_agent.spec.units import Rate
+
+from testctl.core.point import Point, PointFlow
+from testctl.core.testbed_kind import kind_of
+from testctl.plan.model import Plan
+
+WINDOW_BYTES = 6 * 2**20
+"""The greatest value of the kernel's default tcp_rmem: what a flow has in flight at most."""
+MOST_BPS = 20 * 10**9
+"""A rate that a window over a round-trip time may have without a word."""
+_LIMITS = ("rate", "bytes", "pattern")
+"""Options of a flow that limit what it sends."""
+
+
+def unlimited_flows(plan: Plan) -> list[str]:
+    """A sentence for each flow without any limit, with its place; on a machine's own time there is always one."""
+    if not kind_of(plan.testbed).boots_kernels:
+        return []
+    found: dict[str, int] = {}
+    for point in plan.points:
+        for name in _of_point(point):
+            found[name] = found.get(name, 0) + 1
+    return [_sentence(plan, name, count) for name, count in found.items()]
+
+
+def _sentence(plan: Plan, name: str, count: int) -> str:
+    (flow,) = (one for one in plan.flows if one.name == name)
+    way = plan.topology.path(flow.source, flow.sink)
+    port = next((f"{at}:{to}" for at, to in pairwise(way) if at != flow.source), flow.source)
+    points = f" at {count} of {len(plan.points)} points" if count < len(plan.points) else ""
+    return (
+        f"{flow.place}: flow {name} has no limit{points}: no port on its way has a rate, it has neither rate nor bytes; "
+        "in the lab it then sends hundreds of Gb/s, and a second of it takes many minutes and gigabytes: want a tuple "
+        f"such as [{port}, rate, 1gbit], or [{name}, rate, 100mbit]"
+    )
+
+
+def _of_point(point: Point) -> Iterator[str]:
+    for flow in point.flows:
+        if flow.generator != command.GENERATOR and not any(_given(flow, name) for name in _LIMITS):
+            there, back = point.topology.path(*flow.ends), point.topology.path(*flow.ends[::-1])
+            data, acks = (back, there) if flow.options.get("reverse") else (there, back)
+            if not _limited(point, data, acks):
+                yield flow.name
+
+
+def _given(flow: PointFlow, name: str) -> bool:
+    return flow.options.get(name) not in (None, "none", "greedy")
+
+
+def _limited(point: Point, data: list[str], acks: list[str]) -> bool:
+    """Whether a port or the sender has a rate on the data's way, or the round-trip time is long enough."""
+    settings = [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(data)]
+    rates = [point.settings.get(data[0], {}).get("htb_rate"), *(port.get("rate") for port in settings)]
+    if any(isinstance(rate, Rate | int) for rate in rates):
+        return True
+    settings += [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(acks)]
+    rtt_ns = sum(int(str(port.get("delay") or 0)) for port in settings)
+    return MOST_BPS * rtt_ns >= 8 * WINDOW_BYTES * 10**9

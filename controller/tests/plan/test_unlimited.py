@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flow that nothing limits is named before a lab boots, with the tuple that limits it; a limited one never is."""
+
+from __future__ import annotations
+
+import pytest
+from testctl.plan import load_plan
+from testctl.plan.unlimited import unlimited_flows
+
+PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 1s]\n"
+
+
+def said(*tuples: str, testbed: str = "lab") -> list[str]:
+    text = PLAN + "".join(f"  - {one}\n" for one in tuples)
+    return unlimited_flows(load_plan(text.encode(), testbed=testbed))
+
+
+def test_the_flow_its_place_and_what_limits_it() -> None:
+    (found,) = said()
+    assert found.startswith("<plan>:2:9: flow bulk has no limit: no port on its way has a rate, ")
+    assert found.endswith("want a tuple such as [switch:receiver, rate, 1gbit], or [bulk, rate, 100mbit]")
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "[switch:receiver, rate, 1gbit]",
+        "[switch, rate, 1gbit]",
+        "[sender, htb_rate, 1gbit]",
+        "[bulk, rate, 1gbit]",
+        "[bulk, bytes, 1MB]",
+        "[switch, delay, 10ms]",
+    ],
+)
+def test_what_limits(limit: str) -> None:
+    assert said(limit) == []
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["[switch:sender, rate, 1gbit]", "[receiver, htb_rate, 1gbit]", "[switch, delay, 10us]", "[switch, rate, none]"],
+)
+def test_what_does_not(limit: str) -> None:
+    assert len(said(limit)) == 1
+
+
+def test_a_reversed_flow_goes_the_other_way() -> None:
+    assert len(said("[bulk, reverse, on]", "[switch:receiver, rate, 1gbit]")) == 1
+    assert said("[bulk, reverse, on]", "[switch:sender, rate, 1gbit]") == []
+
+
+def test_some_points_of_a_sweep() -> None:
+    (found,) = said("[switch:receiver, rate, [1gbit, none]]")
+    assert "flow bulk has no limit at 1 of 2 points: " in found
+
+
+def test_in_the_time_of_the_machine_there_is_always_a_limit() -> None:
+    assert said(testbed="netns") == []
