@@ -38,7 +38,7 @@ def _sentence(plan: Plan, name: str, count: int) -> str:
     port = next((f"{at}:{to}" for at, to in pairwise(way) if at != flow.source), flow.source)
     points = f" at {count} of {len(plan.points)} points" if count < len(plan.points) else ""
     return (
-        f"{flow.place}: flow {name} has no limit{points}: no port on its way has a rate, it has neither rate nor bytes; "
+        f"{flow.place}: flow {name} has no limit{points}: no port on its way has a rate, it has no rate and no bytes; "
         "in the lab it then sends hundreds of Gb/s, and a second of it takes many minutes and gigabytes: want a tuple "
         f"such as [{port}, rate, 1gbit], or [{name}, rate, 100mbit]"
     )
