@@ -12,22 +12,24 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTCTL_ROOT"] + "/lab/boot")
 
-import init
+import first_process
 from testctl.core.point import PointSpec
 from testctl.system.subprocesses import run
-from testctl.testbeds import network
+from testctl.testbeds import network, point_runner
+from testctl.testbeds.traffic_time import VirtualTime
 
 
 def main() -> None:
     asked = PointSpec.from_json(json.loads(Path(os.environ["POINT"]).read_text(encoding="utf-8")))
-    for folder in (init.RUN, Path("/run/tmp")):
+    for folder in (first_process.RUN, Path("/run/tmp")):
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text))
-    addresses, pids = init.agents(asked, Path("/run/raw"))
-    switch = pids[list(addresses).index(asked.topology.switches[0])]
-    t0_ns = time.time_ns() + 20 * 10**9
-    outcome = init.run_point(asked, t0_ns, addresses, lambda: os.kill(switch, signal.SIGKILL))
+    agents, pids = first_process.agents(asked, Path("/run/raw"))
+    switch = pids[agents.names.index(asked.topology.switches[0])]
+    hooks = point_runner.Hooks(hold=lambda: os.kill(switch, signal.SIGKILL))
+    runner = point_runner.PointRun(asked, agents, VirtualTime(time.time_ns() + 20 * 10**9), hooks)
+    outcome = point_runner.outcome_of(runner)
     print(json.dumps(outcome.error))
     print("flows that ended:", *outcome.flows)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from testctl.testbeds import pki
-from testctl.testbeds.agents import new_stub
+from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine
 from testctl.testbeds.mtls import open_channel, read_keys
 from testctl_agent.engine.auth import requests

@@ -25,8 +25,7 @@ from testctl.testbeds.leased_agents import CALLS, RemoteAgents
 from testctl.testbeds.placement import Placement
 from testctl_agent.spec.types import Value
 from testctl_agent.system import namespace
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire.values import to_wire
+from testctl_agent.wire import messages
 
 HOSTS, ROUNDS, POINTS, SHARE = 8, 20, 6, 0.1
 TUPLES: dict[str, Value] = {
@@ -109,11 +108,11 @@ def daemons(state: Path, hosts: int) -> Iterator[tuple[SimulatedRack, dict[str, 
 
 def _timed(agents: RemoteAgents, names: Sequence[str]) -> tuple[float, float]:
     """Seconds of Apply on these agents at once, and of Restore."""
-    settings = {n: [pb.Setting(entity=n, parameter=p, value=to_wire(v)) for p, v in TUPLES.items()] for n in names}
+    settings = {n: [messages.Setting(entity=n, parameter=p, value=v) for p, v in TUPLES.items()] for n in names}
     begun = time.perf_counter()
-    agents.all("Apply", {name: pb.ApplyRequest(settings=mine) for name, mine in settings.items()})
+    agents.all("Apply", {name: messages.ApplyRequest(settings=mine) for name, mine in settings.items()})
     applied = time.perf_counter()
-    agents.all("Restore", {name: pb.RestoreRequest() for name in names})
+    agents.all("Restore", {name: messages.RestoreRequest() for name in names})
     return applied - begun, time.perf_counter() - applied
 
 

@@ -1,387 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a lab: namespaces, an agent in each, one point, power off.
+"""The program that the lab's kernel starts: what has to be there before the first import, then first_process.py.
 
-Started by the lab's kernel with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
-"t0_ns", "seed", "traffic" (a file touched just before the traffic), "mode": "point",
-"programs" or "shell", "writable" (directories), "point": …}, and for programs also "programs", "environment",
-"directory" and "ends" (a file).  The root is the machine's, read-only.  Agents are forked from this
-process, which has loaded everything, because starting Python is the slow part.
+Every file that a lab opens is looked up and opened on the machine as well, so modules come from one file, which
+TESTCTL_CODE names (testctl/lab/boot_code.py makes it); Python was started with -S then, and `site` is imported only for
+a module that is not in it.  Without that file, modules are found as ever.  In mode "point", TESTCTL_STEPS names a
+directory: a file is made in it when a step of the start has ended, because the time stamp of such a file is the
+machine's.  The root is the machine's, read-only, so that directory is mounted first.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import itertools
-import json
+import marshal
 import os
-import re
-import select
-import signal
 import sys
-import time
-import traceback
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, NoReturn
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import ExtensionFileLoader
 
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.lab.programs import HOME, Ended, Program, names_of
-from testctl.system.subprocesses import Process, interact, run, start_with, wait
-from testctl.testbeds import network, point_runner
-from testctl.testbeds.agents import Agents
-from testctl.testbeds.traffic_time import VirtualTime
-from testctl_agent.engine.factory import AgentConfig
-from testctl_agent.engine.forked import forked_agent
-from testctl_agent.params.flow.command import GENERATOR as COMMAND
-from testctl_agent.spec.errors import TestctlError
-from testctl_agent.system.namespace import check, enter, mount
-
-RUN = Path("/run/testctl")
-SEED = Path("/sys/module/testctl_random/parameters/seed")
-USER_SEED = SEED.with_name("user")
-FORGET = Path("/sys/module/testctl_sched/parameters/forget")
-RB_POWER_OFF = 0x4321FEDC
-SETTLE_NS = 2 * 10**7
-"""Before the traffic: the last instant at which anything but generators and collectors runs."""
-POLL_NS = 10**7
-"""How often it is looked, after the generators' ends, whether connections have ended."""
-DRAIN_NS = 2 * 10**8
-"""How long no packet passes after the connections' ends, before anything else may run."""
-DRAIN_LIMIT_NS = 10**10
-"""How long connections may take to end after their generators."""
-APART_NS = 10**8
-"""From the start of a program of the user to that of the next, which so finds the first one waiting."""
-ALONE_S, END_S = 1.0, 5.0
-"""How long the others may go on when the last program has ended, and after SIGTERM."""
-NO_PROGRAM = 127
-"""The exit code of a program that can't be started, as in shells."""
-MS_BIND = 4096
-KERNEL_LOG = "kernel.log"
-LOG_BYTES = 1 << 20
-PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
-"""2: the lab ends when its memory is full, instead of going on without one of its processes."""
-LOG_TIMES = Path("/sys/module/printk/parameters/time")
-
-libc = ctypes.CDLL(None, use_errno=True)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any
 
 
-def prepare() -> None:
-    """File systems, the loopback, and every congestion control allowed in every namespace."""
-    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    os.environ["TMPDIR"] = HOME
-    for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("bpf", "/run/bpf")):
-        mount(kind, where)
-    RUN.mkdir()
-    Path(HOME).mkdir()
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii")
-    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
-    for limit in ("rmem_max", "wmem_max"):
-        Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
+class BootCode:
+    """Finds and loads modules: an index {name: (what, where, file, package)}, and bytecode behind it.
 
-
-def make_writable(directories: list[str]) -> None:
-    """Mount these again where they are: of the machine's files only what is below them can be changed."""
-    for where in directories:
-        check(libc.mount(b"none", where.encode(), b"hostfs", 0, where.encode()), f"mount {where}")
-
-
-def name_hosts(point: PointSpec) -> None:
-    """Programs find the hosts of the topology by their names."""
-    names, system = RUN / "hosts", Path("/etc/hosts")
-    names.write_text(names_of(point.topology.hosts), encoding="ascii")
-    if system.is_file():
-        check(libc.mount(bytes(names), bytes(system), None, MS_BIND, None), f"mount {names} at {system}")
-
-
-def agents(point: PointSpec, workdir: Path) -> tuple[dict[str, str], list[int]]:
-    """Every entity's agent, listening: name → address, and the processes."""
-    waiting = {}
-    for name in point.topology.entities:
-        config = AgentConfig.from_json(network.agent_config(point, name, workdir, RUN, point.kernel))
-        waiting[name] = forked_agent(config, f"unix:{RUN}/{name}.sock", functools.partial(enter, name))
-    for name, (_, ready) in waiting.items():
-        if not os.read(ready, 1):
-            raise TestctlError(f"agent {name} ended before it listened (its words are above)")
-        os.close(ready)
-    return {name: f"unix:{RUN}/{name}.sock" for name in waiting}, [pid for pid, _ in waiting.values()]
-
-
-def run_point(point: PointSpec, t0_ns: int, addresses: dict[str, str], hold: Callable[[], None]) -> Outcome:
-    """The outcome of the lab's one point, whatever happened."""
-    runner = point_runner.PointRun(point, Agents(addresses), VirtualTime(t0_ns), point_runner.Hooks(hold=hold))
-    return point_runner.outcome_of(runner)
-
-
-class Controller:
-    """The process that runs the point, and the time in which it and the agents stand still.
-
-    gRPC wakes up at times of its own.  While traffic passes it may not: a process that reads
-    the clock moves it.  So this process, which has no threads, stops all the others, sleeps,
-    and lets them go on when the generators have ended.
+    what  "code": of `where`, (offset, bytes); "library": of the file; "none": there is no such module here
     """
 
-    def __init__(
-        self,
-        spec: dict[str, Any],
-        point: PointSpec,
-        addresses: dict[str, str],
-        agents: list[int],
-        traffic: Callable[[dict[str, Any], PointSpec], Callable[[], None]],
-    ) -> None:
-        """traffic: given the lab's orders and the point just before the traffic, what lets it pass"""
-        ask, asked = os.pipe()
-        go, goes = os.pipe()
-        self._agents = agents
-        self._spec = spec
-        self._point = point
-        self._ask, self._goes = ask, goes
-        self._traffic = traffic
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.close(ask)
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._begin = 8 + int.from_bytes(os.pread(self._file, 8, 0), "little")
+        self._index: dict[str, Any] = marshal.loads(os.pread(self._file, self._begin - 8, 8))
 
-            def hold() -> None:
-                os.write(asked, b"h")
-                os.read(go, 1)
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        what, _, file, package = self._index.get(name, ("", None, "", False))
+        if what == "none":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if what == "library":
+            return ModuleSpec(name, ExtensionFileLoader(name, file), origin=file)
+        if what == "code":
+            spec = ModuleSpec(name, self, origin=file, is_package=package)  # type: ignore[arg-type]  # it is no Loader by name
+            spec.has_location = True
+            if spec.submodule_search_locations is not None:
+                spec.submodule_search_locations.append(os.path.dirname(file))
+            return spec
+        if "site" not in sys.modules:
+            import site
 
-            point_runner.write_outcome(run_point(point, spec["t0_ns"], addresses, hold), Path(spec["outcome"]))
-            os._exit(0)
-        os.close(asked)
-
-    def serve(self) -> None:
-        """Until the point has ended."""
-        while os.read(self._ask, 1):
-            for pid in (*self._agents, self._pid):
-                os.kill(pid, signal.SIGSTOP)
-            self._pass()
-            for pid in (*self._agents, self._pid):
-                os.kill(pid, signal.SIGCONT)
-            os.write(self._goes, b"g")
-
-    def _pass(self) -> None:
-        """Restart the kernel's random numbers, let the traffic pass, and wait for what is on its way."""
-        sleep_until(self._spec["t0_ns"] - SETTLE_NS)
-        traffic = self._traffic(self._spec, self._point)
-        for seed in (SEED, USER_SEED):
-            seed.write_text(str(self._spec["seed"]), encoding="ascii")
-        FORGET.write_text("1", encoding="ascii")
-        Path(self._spec["traffic"]).touch()
-        traffic()
-        self._drain(time.time_ns())
-
-    def _drain(self, now_ns: int) -> None:
-        """Sleep until the connections have ended and their last packets have arrived.
-
-        The kernel ends a connection after its process: what is on its way would meet agents that
-        run, and be a few readings of the clock late.
-        """
-        end_ns = now_ns + DRAIN_LIMIT_NS
-        before = None
-        while (passed := packets(self._agents)) != before and now_ns <= end_ns:
-            before = passed
-            while connections(self._agents) and now_ns <= end_ns:
-                now_ns += POLL_NS
-                sleep_until(now_ns)
-            now_ns += DRAIN_NS
-            sleep_until(now_ns)
-
-
-def flows(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
-    """The traffic of a point: sleep until no generator is left, or the point's limit.
-
-    The generators are looked for before the traffic: each look at /proc reads the clock, how often
-    depends on how many processes there are, and moves what is on its way.
-    """
-    endless = {f"{flow.name}-server" for flow in point.flows if flow.generator == COMMAND}
-    running = {task: os.pidfd_open(pid) for task, pid in generators()}
-    limit_ns = spec["t0_ns"] + max(point.end_ns(flow) for flow in point.flows) + point_runner.GRACE_NS
-
-    def passes() -> None:
-        wait_for([fd for task, fd in running.items() if task not in endless], limit_ns)
-        stop([fd for task, fd in running.items() if task in endless])
-
-    return passes
-
-
-def stop(servers: list[int]) -> None:
-    """End the servers of commands, each a pidfd, that do not end by themselves after their clients."""
-    if servers:
-        wait_for([os.dup(fd) for fd in servers], time.time_ns() + int(ALONE_S * 1e9))
-        for fd in servers:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(fd, signal.SIGTERM)
-        wait_for(servers, time.time_ns() + int(END_S * 1e9))
-
-
-def programs(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
-    """The traffic of the user's programs: one after the other is started, and the end of the last one is waited for.
-
-    The others then get time to end by themselves, SIGTERM, time again, and SIGKILL.
-    """
-    wanted = [Program.from_json(one) for one in spec["programs"]]
-
-    def passes() -> None:
-        running: list[Process | None] = []
-        for number, one in enumerate(wanted):
-            sleep_until(spec["t0_ns"] + number * APART_NS)
-            running.append(started(one, spec))
-        if last := running[-1]:
-            last.wait()
-        ends = [ended(one, process) for one, process in zip(wanted, running, strict=True)]
-        for process in running:
-            if process is not None:
-                kill(process, signal.SIGKILL)  # what a program left behind
-        fresh = Path(spec["ends"])
-        fresh.write_text(json.dumps([asdict(one) for one in ends]), encoding="utf-8")
-
-    return passes
-
-
-def started(program: Program, spec: dict[str, Any]) -> Process | None:
-    """A program on its host; None, with a line in its output, when it can't be started.
-
-    What it writes is at once in its file on the machine, so that nothing is lost when the lab is ended.
-    """
-    outputs = [os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_DSYNC, 0o600)
-               for name in (program.stdout, program.stderr)]  # fmt: skip
-    try:
-        argv = ["ip", "netns", "exec", program.host, *program.argv]
-        return start_with(argv, (outputs[0], outputs[1]), spec["environment"], spec["directory"])
-    except OSError as error:
-        os.write(outputs[1], f"{program.words}: can't be started: {error.strerror}\n".encode())
+            site.main()
         return None
-    finally:
-        for output in outputs:
-            os.close(output)
 
+    def create_module(self, spec: ModuleSpec) -> None:
+        """As Python makes it."""
 
-def ended(program: Program, process: Process | None) -> Ended:
-    """How a program ended; one that goes on is ended."""
-    if process is None:
-        return Ended(program.host, NO_PROGRAM)
-    stopped = not wait(process, ALONE_S)
-    if stopped:
-        kill(process, signal.SIGTERM)
-        if not wait(process, END_S):
-            kill(process, signal.SIGKILL)
-            process.wait()
-    code = process.returncode
-    return Ended(program.host, code if code >= 0 else 128 - code, stopped)
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self.get_code(module.__name__), module.__dict__)
 
-
-def kill(process: Process, number: signal.Signals) -> None:
-    """Send a signal to a program and all that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
-
-
-def sleep_until(at_ns: int) -> None:
-    """Sleep to an instant of the virtual clock."""
-    time.sleep(max(at_ns - time.time_ns(), 0) / 1e9)
-
-
-def wait_for(processes: list[int], limit_ns: int) -> None:
-    """Sleep until all processes have ended, each a pidfd, or an instant of the virtual clock."""
-    ends = select.poll()
-    for fd in processes:
-        ends.register(fd, select.POLLIN)
-    left = set(processes)
-    while left and (left_ns := limit_ns - time.time_ns()) > 0:
-        for fd, _ in ends.poll(left_ns / 10**6):
-            ends.unregister(fd)
-            left.discard(fd)
-    for fd in processes:
-        os.close(fd)
-
-
-def generators() -> list[tuple[str, int]]:
-    """Tasks and processes of generators that have not ended: those whose errors go to a flow's directory."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            task = Path(os.readlink(path / "fd" / "2")).parent.name
-        except OSError:
-            continue  # ended, or a kernel thread
-        if task.endswith(("-client", "-server")):
-            found.append((task, int(path.name)))
-    return found
-
-
-def connections(agents: list[int]) -> int:
-    """TCP sockets of the agents' network namespaces, those without a process too, but not in TIME-WAIT."""
-    found = 0
-    for pid, file in itertools.product(agents, ("sockstat", "sockstat6")):
-        text = Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii")
-        found += sum(int(count) for count in re.findall(r"^TCP6?: inuse (\d+)", text, re.MULTILINE))
-    return found
-
-
-def packets(agents: list[int]) -> list[str]:
-    """The counters of the agents' devices."""
-    return [Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii") for pid in agents]
-
-
-def kernel_log() -> bytes:
-    """The kernel's messages since the boot: syslog(2), SYSLOG_ACTION_READ_ALL."""
-    text = ctypes.create_string_buffer(LOG_BYTES)
-    length = libc.klogctl(3, text, LOG_BYTES)
-    return text.raw[: max(length, 0)]
+    def get_code(self, name: str) -> CodeType:
+        offset, length = self._index[name][1]
+        code: CodeType = marshal.loads(os.pread(self._file, length, self._begin + offset))
+        return code
 
 
 def main() -> None:
-    prepare()
-    spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
-    make_writable(spec["writable"])
-    point = PointSpec.from_json(spec["point"])
-    if point.kernel_log:
-        LOG_TIMES.write_text("Y", encoding="ascii")
-    network.build(point.topology, point.backend, lambda argv, text: run(argv, stdin=text))
-    addresses, pids = agents(point, Path(spec["workdir"]))
-    if spec["mode"] != "point":
-        name_hosts(point)
-    if spec["mode"] == "shell":
-        print(banner(point, spec["writable"]), flush=True)
-        interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": HOME})
-        return
-    PANIC_ON_OOM.write_text("2", encoding="ascii")
-    Controller(spec, point, addresses, pids, programs if spec["mode"] == "programs" else flows).serve()
-    if point.kernel_log:
-        (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
+    if path := os.environ.get("TESTCTL_CODE"):
+        builtin_and_frozen = 2
+        sys.meta_path.insert(builtin_and_frozen, BootCode(path))
+    from early import mount_writable, step_ended
 
+    if steps := os.environ.get("TESTCTL_STEPS"):
+        mount_writable(steps)
+        step_ended("interpreter")
+    import first_process
 
-def banner(point: PointSpec, writable: list[str]) -> str:
-    """What a shell begins with: who is where, and what can be changed."""
-    topology = point.topology
-    width = max(len(name) for name in topology.entities)
-    lines = [
-        f"Linux {os.uname().release} in virtual time: time passes while all programs wait. Leave it with: exit",
-        "",
-    ]
-    lines += [f"  {name:{width}}  {address}" for name, address in topology.hosts.items()]
-    ports = {name: ", ".join(topology.neighbours[name]) for name in topology.switches}
-    lines += [f"  {name:{width}}  {point.backend}, ports to {to}" for name, to in ports.items()]
-    first = next(iter(topology.hosts))
-    lines += ["", f"A command on one of them: ip netns exec {first} ping -c 1 {list(topology.hosts.values())[-1]}"]
-    places = " and ".join(["/run, which is gone at the end", *writable])
-    lines += [f"The files are this machine's, read-only; what can be written to: {places}.", ""]
-    return "\n".join(lines)
-
-
-def power_off() -> NoReturn:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.sync()
-    libc.reboot(RB_POWER_OFF)
-    raise SystemExit("the lab did not power off")
+    step_ended("imports")
+    first_process.run_and_power_off()
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BaseException:  # noqa: BLE001 -- whatever it was, the lab must say so and end
-        traceback.print_exc()
-    power_off()
+    main()

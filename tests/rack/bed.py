@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 from simulated_rack import inventory, network
 from simulated_rack.plan import Node, SimulatedRack, plan
-from testctl.testbeds.agents import new_stub
+from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import read_rack
 from testctl.testbeds.mtls import Keys, open_channel, read_keys
 from testctl.testbeds.rack import check

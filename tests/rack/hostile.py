@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
-from testctl_agent.engine.server import Service
+from testctl_agent.engine.service import Service
 from testctl_agent.main import main
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import messages
 
 LOOKS = "looking whether it is free"
 """In the holder of a controller that only looks."""
@@ -42,7 +42,7 @@ def changed(method: str, change: Callable[[Any, Any], Any]) -> None:
 def counted() -> None:
     true = Service.Acquire
 
-    def acquire(self: Service, request: pb.AcquireRequest, context: grpc.ServicerContext) -> pb.Lease:
+    def acquire(self: Service, request: messages.AcquireRequest, context: grpc.ServicerContext) -> messages.Lease:
         global points
         lease = true(self, request, context)
         points += LOOKS not in request.holder
@@ -78,38 +78,38 @@ def silent(*methods: str) -> None:
     changed("Apply", once)
 
 
-def endless(request: Any, reply: Any) -> Iterator[pb.Chunk]:
+def endless(request: Any, reply: Any) -> Iterator[messages.Chunk]:
     while True:
-        yield pb.Chunk(data=bytes(1 << 20))
+        yield messages.Chunk(data=bytes(1 << 20))
 
 
-def lying(request: pb.ApplyRequest, reply: pb.ApplyReply) -> pb.ApplyReply:
+def lying(request: messages.ApplyRequest, reply: messages.ApplyReply) -> messages.ApplyReply:
     for setting in reply.after:
         if setting.parameter == "mtu":
-            setting.value.integer = 9000
+            setting.value = 9000
     return reply
 
 
-def forgetful(request: pb.ApplyRequest, reply: pb.ApplyReply) -> pb.ApplyReply:
-    return pb.ApplyReply(before=reply.before, after=list(reply.after)[1:])
+def forgetful(request: messages.ApplyRequest, reply: messages.ApplyReply) -> messages.ApplyReply:
+    return messages.ApplyReply(before=reply.before, after=list(reply.after)[1:])
 
 
-def status(**fields: Any) -> Callable[[Any, pb.TaskStatus], pb.TaskStatus]:
-    def change(request: Any, reply: pb.TaskStatus) -> pb.TaskStatus:
-        return pb.TaskStatus(ended=True, **fields) if request.task.startswith("bulk") else reply
+def status(**fields: Any) -> Callable[[Any, messages.TaskStatus], messages.TaskStatus]:
+    def change(request: Any, reply: messages.TaskStatus) -> messages.TaskStatus:
+        return messages.TaskStatus(ended=True, **fields) if request.task.startswith("bulk") else reply
 
     return change
 
 
-def facts(request: Any, reply: pb.Attestation) -> pb.Attestation:
+def facts(request: Any, reply: messages.Attestation) -> messages.Attestation:
     """Others at each call, and many."""
     now = time.time_ns()
-    return pb.Attestation(facts={f"{ESCAPES} {number}": f"{now}" for number in range(100_000)})
+    return messages.Attestation(facts={f"{ESCAPES} {number}": f"{now}" for number in range(100_000)})
 
 
 HOWS: dict[str, Callable[[], None]] = {
     "an endless file": lambda: changed("Fetch", endless),
-    "names of files": lambda: changed("Stop", lambda _, reply: pb.TaskStatus(
+    "names of files": lambda: changed("Stop", lambda _, reply: messages.TaskStatus(
         ended=True, ok=True, result=reply.result, files=[f"../../../../{PLANTED}", f"/tmp/{PLANTED}"])),
     "a huge result": lambda: changed("Wait", status(ok=True, result="[" * (70 << 20))),
     "a deep result": lambda: changed("Wait", status(ok=True, result="[" * 1_000_000)),

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from testctl_agent.engine import config, tls
 from testctl_agent.engine.factory import prepare
-from testctl_agent.engine.server import Service, serve
+from testctl_agent.engine.server import serve
+from testctl_agent.engine.service import Service
 
 from agents.tests.engine.daemons import Caller, calling, written
 from agents.tests.switch import fake as fake  # registers the back end of the configurations here

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.grpc_errors import Refusal
 from testctl_agent.engine.lease import MAX_RETRY_S, MAX_S, Leases
+from testctl_agent.engine.refusals import Refusal
 from testctl_agent.spec.errors import ApplyError
 
 HOLDERS, STEPS = 4, 150

@@ -16,7 +16,7 @@ import pytest
 from testctl_agent.engine import descriptors
 from testctl_agent.engine.config import load
 from testctl_agent.engine.factory import prepare
-from testctl_agent.engine.server import Service
+from testctl_agent.engine.service import Service
 from testctl_agent.wire import agent_pb2 as pb
 
 from agents.tests.engine.certificates import Authority

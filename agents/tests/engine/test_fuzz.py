@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from testctl_agent import collect, generators
 from testctl_agent.engine import limits
-from testctl_agent.engine.grpc_errors import BadRequest
+from testctl_agent.engine.refusals import BadRequest
 from testctl_agent.engine.workdir import MARK
 from testctl_agent.generators import tgen
 from testctl_agent.params import registry

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl_agent.engine import config
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.grpc_errors import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.lease import MAX_S, Leases
-from testctl_agent.engine.server import Service
+from testctl_agent.engine.refusals import BadRequest, HeldByOther, Refusal
+from testctl_agent.engine.service import Service
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.wire import agent_pb2 as pb
 

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from testctl_agent.engine import config, tls
 from testctl_agent.engine.auth import requests
-from testctl_agent.engine.server import Service
+from testctl_agent.engine.service import Service
 from testctl_agent.spec.errors import TestbedError
 
 from agents.tests.engine.certificates import DAY, Authority, Signed, now

@@ -29,21 +29,24 @@ def loaded_by(program: str) -> set[Path]:
 
 
 def test_the_key_of_a_lab_covers_all_that_its_first_process_imports() -> None:
-    init = checkout.root() / "lab" / "boot" / "init.py"
-    program = f"import importlib.util as u\ns = u.spec_from_file_location('init', {str(init)!r})\n"
-    program += "s.loader.exec_module(u.module_from_spec(s))"
-    loaded = loaded_by(program)
+    boot = checkout.root() / "lab" / "boot"
+    loaded = loaded_by(f"import sys\nsys.path.insert(0, {str(boot)!r})\nimport first_process")
     assert {path.name for path in loaded} >= {
         "network.py",
         "point_runner.py",
         "agents.py",
         "subprocesses.py",
-        "agent_pb2.py",
+        "messages.py",
     }
     covered = {path.resolve() for path in code_files().values()}
     assert loaded - covered == set()
     home = checkout.root() / "controller" / "src" / "testctl"
-    assert covered >= {init, home / "testbeds" / "point_spec.py", home / "lab" / "machine.py"}
+    assert covered >= {
+        boot / "init.py",
+        boot / "first_process.py",
+        home / "testbeds" / "point_spec.py",
+        home / "lab" / "machine.py",
+    }
 
 
 def test_the_key_of_a_lab_covers_programs_too() -> None:

@@ -13,6 +13,7 @@ import pytest
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
 from testctl.testbeds.agents import Agents
+from testctl.testbeds.grpc_agents import GrpcAgents
 from testctl.testbeds.point_runner import PointRun, Skip
 from testctl.testbeds.traffic_time import LEAD_NS, VirtualTime, WallTime
 from testctl_agent.engine.factory import AgentConfig, assemble
@@ -28,7 +29,7 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     state = assemble(config)
     state.parameters = lambda kind: []
     server, service = serve(state, f"unix:{tmp_path}/sender.sock")
-    made = Agents({"sender": f"unix:{tmp_path}/sender.sock"})
+    made = GrpcAgents({"sender": f"unix:{tmp_path}/sender.sock"})
     yield made
     made.close()
     server.stop(0)

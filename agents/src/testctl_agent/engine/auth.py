@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC interceptor: authenticates the caller, checks the lease, and maps exceptions to status codes.
+"""gRPC interceptor: authenticates the caller, checks the lease, and maps messages and exceptions to those of gRPC.
 
 Nothing a peer sends is parsed before the peer is known.  A TestctlError is sent with its own text; any other
 exception is a bug: its traceback goes to the log and not to the peer.
@@ -13,13 +13,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 import grpc
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
+from google.protobuf.message import Message as ProtobufMessage
 
-from testctl_agent.engine.grpc_errors import BadRequest, Denied, status_of
 from testctl_agent.engine.lease import Leases
+from testctl_agent.engine.refusals import BadRequest, Denied, status_of
+from testctl_agent.engine.service import token_of
 from testctl_agent.spec.errors import TestctlError
-from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 
 _log = logging.getLogger(__name__)
 _CHANGING = frozenset({"Apply", "Restore", "Start", "Stop"})
@@ -30,16 +33,10 @@ _DETAIL_BYTES = 2000
 """A refusal travels in a header, percent-encoded; peers take 8 KiB of headers."""
 
 
-def requests() -> dict[str, type[Message]]:
+def requests() -> dict[str, type[ProtobufMessage]]:
     """The type of each method's request, as the wire has it."""
     methods = pb.DESCRIPTOR.services_by_name["Agent"].methods
     return {method.name: getattr(pb, method.input_type.name) for method in methods}
-
-
-def token_of(context: grpc.ServicerContext) -> str:
-    """The lease's token that came with a call; "" when none did."""
-    found = dict(context.invocation_metadata() or ()).get(LEASE_KEY, "")
-    return found if isinstance(found, str) else ""
 
 
 def _detail(text: str) -> str:
@@ -78,7 +75,7 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
                 self._admit(context)
                 request = self._parsed(method, data)
                 with self._leased(method, context):
-                    return call(request, context)
+                    return to_protobuf(call(request, context))
             except Exception as error:  # noqa: BLE001 -- whatever it was, the agent lives
                 failure = error
             self._refuse(context, method, failure)
@@ -91,7 +88,7 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
                 self._admit(context)
                 request = self._parsed(method, data)
                 with self._leased(method, context):
-                    yield from call(request, context)
+                    yield from map(to_protobuf, call(request, context))
                 return
             except Exception as error:  # noqa: BLE001 -- whatever it was, the agent lives
                 failure = error
@@ -117,7 +114,8 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
             raise BadRequest(
                 f"{self._who}: {method}: want {message.DESCRIPTOR.name}; got {len(data)} other bytes"
             ) from error
-        return message
+        parsed: Message = from_protobuf(message)
+        return parsed
 
     def _leased(self, method: str, context: grpc.ServicerContext) -> AbstractContextManager[None]:
         if self._leases is not None and method in _CHANGING:
@@ -128,7 +126,7 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
 
     def _refuse(self, context: grpc.ServicerContext, method: str, error: Exception) -> NoReturn:
         if isinstance(error, TestctlError):
-            context.abort(status_of(error), _detail(str(error)))
+            context.abort(grpc.StatusCode[status_of(error)], _detail(str(error)))
         _log.error("%s: %s failed", self._who, method, exc_info=error)
         context.abort(grpc.StatusCode.INTERNAL, f"{self._who}: {method}: {type(error).__name__}; its log says more")
         raise AssertionError("abort raises")

@@ -24,7 +24,8 @@ from testctl_agent.engine.config import THREADS, DaemonConfig
 from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.journal import this_boot
 from testctl_agent.engine.sd_notify import Watchdog, notify
-from testctl_agent.engine.server import Service, serve
+from testctl_agent.engine.server import serve
+from testctl_agent.engine.service import Service
 from testctl_agent.engine.state import AgentState
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,13 +22,15 @@ from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.others import packages
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.param import Kind
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import backend as backends
 from testctl_agent.system.entry_points import GENERATORS
 from testctl_agent.system.identity import version
 from testctl_agent.tasks.task import Task
+
+_PACKAGES = {"generator": generators, "collector": collect}
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class AgentConfig:
     notes       facts for the entities: "kernel" is the name it was booted under
     generators  those of other distributions that it may run; None: whichever is installed
     commands    whether it runs the commands of a plan: never an agent that others can call
+    version     of its code, where the process that starts it knows; "": to be read from the files
     """
 
     name: str
@@ -50,6 +55,7 @@ class AgentConfig:
     forwarding: Mapping[str, str] = field(default_factory=dict)
     generators: tuple[str, ...] | None = None
     commands: bool = False
+    version: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
@@ -70,22 +76,42 @@ def new_task(
     others    those of other distributions that may be; None: whichever is installed
     commands  whether the generator `command` may be, which runs any program
     """
-    package = {"generator": generators, "collector": collect}.get(kind)
-    found = pkgutil.iter_modules(package.__path__) if package else ()
-    names = {module.name for module in found if not module.name.startswith("_")}
-    if package is generators and not commands:
-        names.discard(COMMAND)
+    task: Task = _task_module(kind, name, others, commands).task(options, workdir)
+    return task
+
+
+def _task_module(kind: str, name: str, others: Collection[str] | None, commands: bool) -> Any:
+    names = own_tasks(kind)
+    if kind == "generator" and not commands:
+        names -= {COMMAND}
         if name == COMMAND:
             raise TestbedError(f"generator {COMMAND!r}: this agent runs no commands; want the testbed lab or netns")
-    module: Any
-    if package is not None and name in names:
-        module = importlib.import_module(f"{package.__name__}.{name}")
-    elif package is generators:
-        module = _other_generator(name, names, others)
-    else:
-        raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
-    task: Task = module.task(options, workdir)
-    return task
+    if name in names:
+        return importlib.import_module(f"{_PACKAGES[kind].__name__}.{name}")
+    if kind == "generator":
+        return _other_generator(name, names, others)
+    raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+
+
+@functools.cache
+def own_tasks(kind: str) -> frozenset[str]:
+    """The agent's own generators or collectors."""
+    found = pkgutil.iter_modules(_PACKAGES[kind].__path__) if kind in _PACKAGES else ()
+    return frozenset(module.name for module in found if not module.name.startswith("_"))
+
+
+def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
+    """Import what agents with these tasks, (kind, name) each, and this back end will need, before they are forked.
+
+    What can't be imported is reported by the agent that needs it.
+    """
+    registry.specs()
+    for kind, name in tasks:
+        with suppress(TestctlError):
+            _task_module(kind, name, None, commands=True)
+    if backend:
+        with suppress(TestctlError):
+            backends.opener(backend)
 
 
 def _other_generator(name: str, own: Collection[str], others: Collection[str] | None) -> ModuleType:
@@ -129,7 +155,6 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
             for port, device in config.devices.items()
         ]
     engine = Engine(entities, _find, Journal(config.journal, boot))
-    other = config.backend if is_switch and config.backend not in backends.own() else ""
     notes = dict(backend.describe()) if backend else {}
     close = backend.close if backend else lambda: None
     return AgentState(
@@ -142,8 +167,15 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
         notes,
         close,
         registry.collectors,
-        partial(version, packages(config.generators or (), other)),
+        partial(_version, config),
     )
+
+
+def _version(config: AgentConfig) -> str:
+    if config.version:
+        return config.version
+    other = config.backend if config.kind == "switch" and config.backend not in backends.own() else ""
+    return version(packages(config.generators or (), other))
 
 
 def assemble(config: AgentConfig) -> AgentState:

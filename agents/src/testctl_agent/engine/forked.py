@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents in network namespaces of one machine: a process for each, forked from one that has loaded everything.
 
-The lab's first process and the testbed `netns` start theirs with this; starting Python is the slow part.
+The testbed `netns` starts its agents with this, the lab's first process by local.py; starting Python is the slow part.
 """
 
 from __future__ import annotations

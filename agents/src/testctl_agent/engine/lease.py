@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Setting
-from testctl_agent.engine.grpc_errors import BadRequest, HeldByOther, Refusal
+from testctl_agent.engine.refusals import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.sd_notify import Watchdog
 from testctl_agent.spec.errors import TestctlError
 

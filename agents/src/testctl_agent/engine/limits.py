@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from testctl_agent.engine.grpc_errors import BadRequest, LimitReached
+from testctl_agent.engine.refusals import BadRequest, LimitReached
 from testctl_agent.spec.types import Value
 
 MESSAGE_BYTES = 8 << 20

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
 from testctl_agent.spec.types import Value, shown
 
-_log = logging.getLogger(__name__)
 Key = tuple[str, str]
 """(entity, parameter)."""
 Now = Callable[[Entry], Value | None]
@@ -35,7 +33,9 @@ def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> 
     for entry in gone.values():
         if (value := now(entry)) != entry.value:
             is_now = "can't be read now" if value is None else f"is {shown(value)} now, which stays"
-            _log.warning(
+            import logging
+
+            logging.getLogger(__name__).warning(
                 "%s, %s: was %s when a boot of this machine that is over changed it; %s",
                 entry.entity, entry.parameter, shown(entry.value), is_now,
             )  # fmt: skip

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-import logging
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from testctl_agent.engine import limits
-from testctl_agent.engine.grpc_errors import BadRequest, LimitReached
 from testctl_agent.engine.limits import Limits
+from testctl_agent.engine.refusals import BadRequest, LimitReached
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.task import Task
 
-_log = logging.getLogger(__name__)
 _STOPPERS = 8
 
 TaskFactory = Callable[[str, str, Mapping[str, Value], Path], Task]
@@ -116,6 +112,8 @@ class Tasks:
 
     def stop_all(self) -> None:
         """Ask every task that still runs to end, and wait for that; what fails is logged."""
+        from concurrent.futures import ThreadPoolExecutor  # long to import, and seldom used
+
         running = [(name, task) for name, task in self._tasks.items() if not task.poll()]
         if running:
             try:
@@ -127,13 +125,17 @@ class Tasks:
                         self._stop(name, task)
 
     def _stop(self, name: str, task: Task) -> None:
+        import logging
+
         try:
             task.stop()
         except Exception as error:  # noqa: BLE001 -- one that can't be stopped must not keep the rest from being restored
-            _log.error("%s, task %s: not stopped: %s", self._who, name, error)
+            logging.getLogger(__name__).error("%s, task %s: not stopped: %s", self._who, name, error)
 
     def forget(self) -> None:
         """Remove all files; the names can be used again.  Raises TestbedError while a file is still there."""
+        import shutil
+
         self._tasks.clear()
         self._alone.clear()
         self._over.clear()

@@ -80,9 +80,17 @@ def register(name: str, open_backend: Open) -> None:
 @functools.cache
 def of_plans() -> tuple[str, ...]:
     """The agent's own back ends that a plan can name: the files beside this one that open one."""
-    opens = re.compile(r"^def open_backend\(", re.MULTILINE)
-    here = Path(__file__).parent
-    return tuple(sorted(p.stem for p in here.glob("*.py") if opens.search(p.read_text(encoding="utf-8"))))
+    return tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if _opens(path)))
+
+
+def _opens(path: Path) -> bool:
+    return bool(re.search(r"^def open_backend\(", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def _is_own(name: str) -> bool:
+    """Whether one of of_plans() has this name; opens its file alone."""
+    path = Path(__file__).with_name(f"{name}.py")
+    return name.isidentifier() and path.is_file() and _opens(path)
 
 
 def own() -> tuple[str, ...]:
@@ -92,13 +100,15 @@ def own() -> tuple[str, ...]:
 
 def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
-    return _open(name)(tuple(devices.values()), forwarding)
+    return opener(name)(tuple(devices.values()), forwarding)
 
 
-def _open(name: str) -> Open:
+@functools.cache
+def opener(name: str) -> Open:
+    """What opens a back end, which is imported.  Raises TestbedError."""
     if name in _registered:
         return _registered[name]
-    if name in of_plans():
+    if _is_own(name):
         module: Any = importlib.import_module(f"testctl_agent.switch.{name}")
     elif name in BACKENDS.names():
         module = BACKENDS.module(name)

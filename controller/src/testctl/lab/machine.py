@@ -8,7 +8,6 @@ import math
 import os
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from testctl_agent.system import tgen_program
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.lab import memory
+from testctl.lab.boot_code import BootCode, as_files
 from testctl.lab.cpu_pinning import own_processor
 from testctl.lab.programs import Ended, Program, environment, search_path
 from testctl.system import checkout, temporary
@@ -54,17 +54,22 @@ LOOK_S = 0.1
 
 
 def run_point(
-    point: PointSpec, kernel: Path, workdir: Path, wall_limit_s: float, program: Path | None = None
+    point: PointSpec,
+    kernel: Path,
+    workdir: Path,
+    wall_limit_s: float,
+    program: Path | None = None,
+    code: BootCode | None = None,
 ) -> Outcome:
     """Boot a lab, run a point in it, and return the outcome (see core/outcome.py).
 
-    program: the compiled program that the switches load, if any.  Raw files are written below
-    `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or
+    program: the compiled program that the switches load, if any; code: how the first process is started.  Raw files
+    are written below `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or
     runs for longer than wall_limit_s.
     """
     with _directory() as home, own_processor() as cpu:
         spec = _spec(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu)
+        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu, code)
         try:
             ended = wait(process, wall_limit_s)
         finally:
@@ -122,9 +127,17 @@ def run_programs(
         return [Ended(**one) for one in ends], outcome
 
 
-def _started(home: Path, kernel: Path, spec: Path, memory_mb: int, program: Path | None, cpu: int | None) -> Process:
+def _started(
+    home: Path,
+    kernel: Path,
+    spec: Path,
+    memory_mb: int,
+    program: Path | None,
+    cpu: int | None,
+    code: BootCode | None = None,
+) -> Process:
     """A lab's kernel, in a session of its own."""
-    argv = _command(home, kernel, spec, memory_mb, program, cpu)
+    argv = _command(home, kernel, spec, memory_mb, program, cpu, code, [f"TESTCTL_STEPS={home}"])
     with starting() as sessions:
         process = start(argv, log=home / CONSOLE, env=_environment(home, memory_mb))
         sessions.add(process.pid)
@@ -151,9 +164,14 @@ def t0_ns(point: PointSpec) -> int:
     return T0_NS + math.ceil(max(0.0, needs_s - PROMPT_S)) * 10**9
 
 
+STEPS = ("interpreter", "imports", "network", "agents", "described", "applied", "collectors", "generators", "traffic")
+"""The files that init.py makes when a step of the start has ended, in order.  That of "interpreter" is the end of the
+kernel's boot and of Python's own start, that of "traffic" the end of the sleep until then."""
+
+
 def _wall(home: Path) -> dict[str, float]:
-    """Wall-clock times at which the lab was started, its traffic began, and it ended."""
-    marks = {"started": "lab.json", "traffic": "traffic", "ended": OUTCOME}
+    """Wall-clock times at which the lab was started, each step of its start and it itself ended."""
+    marks = {"started": "lab.json", **{name: name for name in STEPS}, "ended": OUTCOME}
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
@@ -184,7 +202,6 @@ def _spec(
         "outcome": str(home / OUTCOME),
         "t0_ns": t0_ns(point),
         "seed": point.seed,
-        "traffic": str(home / "traffic"),
         "writable": [str(path) for path in writable],
         "point": point.to_json(),
         **more,
@@ -217,32 +234,49 @@ def _environment(home: Path, memory_mb: int) -> dict[str, str]:
 
 
 def _command(
-    home: Path, kernel: Path, spec: Path, memory_mb: int, program: Path | None, cpu: int | None = None
+    home: Path,
+    kernel: Path,
+    spec: Path,
+    memory_mb: int,
+    program: Path | None,
+    cpu: int | None = None,
+    code: BootCode | None = None,
+    environment: Sequence[str] = (),
 ) -> list[str]:
     """The kernel and its command line.  It dies with the process that starts it, and stays on its processor, if any.
 
     Its root is the machine's file system, read-only; init.py mounts writable directories again.
     """
-    init = home / "init"
-    script = checkout.lab() / "boot" / "init.py"
-    init.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(script)])}\n", encoding="utf-8")
-    init.chmod(0o755)
+    code = code or as_files()
+    program_of_init, *words = _init(home, code)
     return [
         "setpriv", "--pdeathsig", "KILL",
         *([] if cpu is None else ["taskset", "--cpu-list", str(cpu)]),
         str(kernel),
         f"mem={memory_mb}M",
         "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-        f"init={init}",
+        f"init={program_of_init}",
         "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1",
         f"uml_dir={home}", "umid=lab",
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
         "testctl_random.seed=1",
-        "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=0",
         f"TESTCTL_LAB={spec}", f"TESTCTL_ROOT={checkout.root()}", "PYTHONHASHSEED=0",
         f"{tgen_program.GIVEN}={tgen_program.ready()}",
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
+        *(f"{name}={value}" for name, value in code.environment.items()),
+        *environment,
+        *(["--", *words] if words else []),
     ]  # fmt: skip
+
+
+def _init(home: Path, code: BootCode) -> list[str]:
+    """The words of the first process; a script that has them where the kernel would part them."""
+    if not any(char.isspace() or char == '"' for char in "".join(code.argv)):
+        return list(code.argv)
+    init = home / "init"
+    init.write_text(f"#!/bin/sh\nexec {shlex.join(code.argv)}\n", encoding="utf-8")
+    init.chmod(0o755)
+    return [str(init)]
 
 
 def _text(log: Path) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents of a point by their gRPC addresses: one call, or one on each of them at once.
+"""The agents of a point, on whatever channel: one call, or one on each of them.
 
 Light to import: in the lab this runs inside the virtual time.
 """
@@ -7,72 +7,66 @@ Light to import: in the lab this runs inside the virtual time.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import grpc
 from testctl_agent.spec.errors import TestbedError, Unavailable
-from testctl_agent.wire import agent_pb2_grpc as rpc
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.pipe import Pipe
 
 CALL_S = 120.0
-MESSAGE_BYTES = 64 << 20
-
-
-def said_by(error: grpc.RpcError) -> str:
-    """The message of a refused call."""
-    return str(error.details() or error.code().name)
-
-
-@contextmanager
-def _words_of(name: str) -> Iterator[None]:
-    """A refused call as a TestbedError with the agent's message."""
-    try:
-        yield
-    except grpc.RpcError as error:
-        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-            raise Unavailable(said_by(error)) from error
-        raise TestbedError(f"agent {name}: {said_by(error)}") from error
 
 
 class Agents:
-    """The agents of a point, called one by one or all at once.
+    """The agents of a point by the plan's names of their entities.
 
-    channels  by the plan's name of the entity; an address (unix:/…) is opened without TLS
+    A subclass has `call`, which raises Unavailable and TestbedError with the agent's message.
     """
 
-    def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
-        self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
-        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
-        self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = tuple(names)
 
-    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
-        with _words_of(name):
-            return getattr(self.stubs[name], method)(request, timeout=timeout_s)
+    def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
+        """The reply to one call of wire/agent.proto (wire/messages.py)."""
+        raise NotImplementedError
 
-    def all(self, method: str, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """One request an agent, in parallel; raises the first error after all have ended."""
+    def all(self, method: str, requests: Mapping[str, Message]) -> dict[str, Any]:
+        """One request an agent; raises the first error after all have ended."""
         return self.each({n: functools.partial(self.call, n, method, request) for n, request in requests.items()})
 
     def each(self, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """One job an agent, in parallel; raises the first error after all have ended."""
-        futures = {name: self._pool.submit(job) for name, job in jobs.items()}
-        errors = [error for future in futures.values() if (error := future.exception())]
+        """One job an agent; raises the first error after all have ended."""
+        found: dict[str, Any] = {}
+        errors: list[TestbedError] = []
+        for name, job in jobs.items():
+            try:
+                found[name] = job()
+            except TestbedError as error:
+                errors.append(error)
         if errors:
             raise errors[0]
-        return {name: future.result() for name, future in futures.items()}
-
-    def close(self) -> None:
-        self._pool.shutdown()
-        for channel in self._channels.values():
-            channel.close()
+        return found
 
 
-def new_stub(channel: grpc.Channel) -> Any:
-    stub: Any = rpc.AgentStub
-    return stub(channel)
+class LocalAgents(Agents):
+    """Agents of this process, each with a pipe; one after the other, and without a limit of time."""
+
+    def __init__(self, pipes: Mapping[str, Pipe]) -> None:
+        super().__init__(pipes)
+        self._pipes = pipes
+
+    def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
+        with words_of(name):
+            return self._pipes[name].call(method, request)
 
 
-def _opened(address: str) -> grpc.Channel:
-    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", MESSAGE_BYTES)])
+@contextmanager
+def words_of(name: str) -> Iterator[None]:
+    """What an agent refuses names it; what can't be had at all says who lacks it."""
+    try:
+        yield
+    except Unavailable:
+        raise
+    except TestbedError as error:
+        raise TestbedError(f"agent {name}: {error}") from error

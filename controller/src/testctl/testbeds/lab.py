@@ -18,10 +18,11 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.lab import kernel as kernels
 from testctl.lab import machine, memory
+from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.built import built, kernel_for
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, temporary
-from testctl.system.code_hash import closure, file_of, imports
+from testctl.system.code_hash import closure, file_of, imports, modules_below
 from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, spec_of
@@ -44,6 +45,7 @@ class LabTestbed:
     program       the switch's program, compiled; None when no point runs it
     wall_limit_s  watchdog; None: 120 s, 60 s a virtual second and 20 s a host or switch
     asked         what is made of a point before it is run; picklable
+    boot          how the first process is started; None: from its files
     """
 
     kernels: dict[str, kernels.Kernel]
@@ -51,6 +53,7 @@ class LabTestbed:
     program: Path | None = None
     wall_limit_s: float | None = None
     asked: Callable[[PointSpec], PointSpec] = as_it_is
+    boot: BootCode | None = None
 
     @classmethod
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
@@ -68,7 +71,9 @@ class LabTestbed:
             found[name] = kernel_for(name, ccs_of(on_it))
             check_sysctls(on_it, found[name])
         runs = any(backend_of(point) == "ebpf" for point in points)
-        return cls(found, code_hash(), testbed_object.compiled() if runs else None, wall_limit_s)
+        code = code_hash()
+        program = testbed_object.compiled() if runs else None
+        return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()))
 
     def here(self) -> LabTestbed:
         """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
@@ -86,7 +91,8 @@ class LabTestbed:
                 )
             found[name] = kernel
         program = testbed_object.compiled() if self.program is not None else None
-        return LabTestbed(found, code_hash(), program, self.wall_limit_s)
+        code = code_hash()
+        return LabTestbed(found, code, program, self.wall_limit_s, boot=boot_code(code, boot_modules()))
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
@@ -102,7 +108,7 @@ class LabTestbed:
         agents = len(asked.topology.entities)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * asked.duration_ns / 1e9 + WALL_PER_AGENT * agents
         kernel = self.kernels[asked.kernel]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program)
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program, self.boot)
 
 
 def code_hash() -> str:
@@ -117,7 +123,7 @@ def code_hash() -> str:
 
 def code_files() -> dict[str, Path]:
     """What code_hash covers: the agents, tgen, the lab's first process and whatever it imports of the controller."""
-    boot = sorted((checkout.lab() / "boot").glob("*.py"))
+    boot = _boot()
     home = _agents()
     agents = [path for path in home.rglob("*") if path.is_file()]
     agents = [path for path in agents if not {"__pycache__", own_files.DATA} & set(path.relative_to(home).parts)]
@@ -128,6 +134,17 @@ def code_files() -> dict[str, Path]:
     mine = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
     starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec)}
     return plain | mine | starts
+
+
+def boot_modules() -> dict[str, Path]:
+    """The project's modules that a lab may import, by name."""
+    own = {path.stem: path for path in _boot() if path.stem != "init"}
+    agents = {name: path for name in modules_below("testctl_agent") if (path := file_of(name))}
+    return own | agents | closure(name for path in _boot() for name in imports(path))
+
+
+def _boot() -> list[Path]:
+    return sorted((checkout.lab() / "boot").glob("*.py"))
 
 
 def _agents() -> Path:

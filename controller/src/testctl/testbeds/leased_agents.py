@@ -22,11 +22,14 @@ from typing import Any
 import grpc
 from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
 from testctl_agent.spec.untrusted import loads
-from testctl_agent.wire import LEASE_KEY
+from testctl_agent.wire import LEASE_KEY, messages
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 from testctl_agent.wire.results import odd
 
-from testctl.testbeds.agents import CALL_S, Agents, said_by
+from testctl.testbeds.agents import CALL_S
+from testctl.testbeds.grpc_agents import GrpcAgents, said_by
 from testctl.testbeds.inventory_file import Rack
 from testctl.testbeds.mtls import (
     CONNECT_S,
@@ -53,7 +56,7 @@ CALLS = "TESTCTL_CALLS"
 """Environment variable: a file that logs the begin and end of every call."""
 
 
-class RemoteAgents(Agents):
+class RemoteAgents(GrpcAgents):
     """The agents of a placement's machines, by the plan's names.
 
     Used as a context, it holds a lease on each: `__enter__` raises TestbedError when one can't be
@@ -97,15 +100,16 @@ class RemoteAgents(Agents):
         """The machine behind a plan's name, for errors."""
         return str(self._placement.machines[name])
 
-    def call(self, name: str, method: str, request: Any, timeout_s: float = CALL_S) -> Any:
+    def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
         if name in self._lost:
             raise TestbedError(self._lost[name])
+        asked = to_protobuf(request)
         self._note(name, method, "begins")
         try:
-            if isinstance(request, pb.WaitRequest):
-                reply = self._wait(name, request)
+            if isinstance(asked, pb.WaitRequest):
+                reply = self._wait(name, asked)
             else:
-                reply = self._ask(name, method, self._outward(name, request), timeout_s)
+                reply = self._ask(name, method, self._outward(name, asked), timeout_s)
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
             if isinstance(error, grpc.RpcError) and can_not(error):
                 raise Unavailable(said_by(error)) from error
@@ -113,7 +117,7 @@ class RemoteAgents(Agents):
                 self._lose(name, error)
             raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
         self._note(name, method, "ended")
-        return self._inward(name, request, reply)
+        return from_protobuf(self._inward(name, asked, reply))
 
     def _note(self, name: str, method: str, what: str) -> None:
         if self._calls:
@@ -182,7 +186,7 @@ class RemoteAgents(Agents):
 
     def _acquire(self, name: str) -> None:
         """Acquire the lease; waits up to a lease's lifetime for an agent that is being restarted."""
-        request = pb.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
+        request = messages.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
         ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
         begun = time.monotonic()

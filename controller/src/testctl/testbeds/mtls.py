@@ -13,7 +13,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.results.atomic import check_room, naming_path
-from testctl.testbeds.agents import MESSAGE_BYTES, said_by
+from testctl.testbeds.grpc_agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.inventory_file import KEY_FILES, Machine
 
 CONNECT_S = 5.0

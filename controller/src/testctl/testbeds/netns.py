@@ -32,7 +32,7 @@ from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network
-from testctl.testbeds.agents import Agents
+from testctl.testbeds.grpc_agents import GrpcAgents
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, code_with_others, spec_of
@@ -101,7 +101,7 @@ class NetnsTestbed:
         addresses = {one["config"]["name"]: one["address"] for one in told}
         spec = {"ready": str(home / "ready"), "agents": told}
         with _launched(spec, home, self._environment(home)):
-            agents = Agents(addresses)
+            agents = GrpcAgents(addresses)
             try:
                 return outcome_of(PointRun(asked, agents, WallTime(), Hooks(before=Paths(asked, agents).probe)))
             finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one point on a testbed: setup, traffic, measurement and restore.
 
-Knows agents only by their gRPC address, so the lab, namespaces and a rack are the same
+Knows agents only by their calls, so the lab, namespaces and a rack are the same
 to it.  Everything it imports is light: in the lab it runs inside the virtual time.
 """
 
@@ -20,10 +20,9 @@ from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.spec import fate, untrusted
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire import results
+from testctl_agent.wire import messages, results
+from testctl_agent.wire.messages import plain, plain_options
 from testctl_agent.wire.results import FlowEnd
-from testctl_agent.wire.values import from_wire, options_to_wire, to_wire
 
 from testctl.core.outcome import Entity, FlowOutcome, Outcome
 from testctl.core.point import PointSpec, Settings, TimedFlow
@@ -46,7 +45,7 @@ class Skip(Exception):
     """The testbed does not support this point; the text has the reason."""
 
 
-def _named(agent: str, setting: pb.Setting) -> str:
+def _named(agent: str, setting: messages.Setting) -> str:
     """A parameter among all of an agent: "cc", or "switch:receiver rate" for a port."""
     return setting.parameter if setting.entity == agent else f"{setting.entity} {setting.parameter}"
 
@@ -66,12 +65,15 @@ class Hooks:
             do not write where the controller reads
     before, after
             called when everything is set, before the first collector starts and after the last has ended
+    step_ended
+            called with "described", "applied", "collectors" and "generators"
     """
 
     hold: Callable[[], None] = lambda: None
     fetch: Callable[[str, str, Sequence[str]], None] = lambda agent, task, files: None
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
+    step_ended: Callable[[str], None] = lambda name: None
 
 
 class PointRun:
@@ -92,10 +94,13 @@ class PointRun:
     def run(self) -> Outcome:
         before = self._attest()
         self._describe()
+        self._hooks.step_ended("described")
         try:
             self._apply()
+            self._hooks.step_ended("applied")
             self._hooks.before()
             t0_ns = self.outcome.t0_ns = self._time.collect(self._point, self._collectors, self._start_all)
+            self._hooks.step_ended("collectors")
             self._traffic(t0_ns)
             self._end_collectors()
             self._hooks.after()
@@ -107,7 +112,7 @@ class PointRun:
         return self.outcome
 
     def _restore(self) -> None:
-        self._agents.all("Restore", {name: pb.RestoreRequest() for name in self._agents.stubs})
+        self._agents.all("Restore", {name: messages.RestoreRequest() for name in self._agents.names})
 
     def _undo(self, failure: BaseException, before: Mapping[str, Facts]) -> None:
         """Stop and restore after a failure; what goes wrong here must not hide it."""
@@ -122,15 +127,15 @@ class PointRun:
     def _attest(self) -> dict[str, Facts]:
         if not self._time.attests:
             return {}
-        actual = self._agents.all("Attest", {name: pb.AttestRequest() for name in self._agents.stubs})
+        actual = self._agents.all("Attest", {name: messages.AttestRequest() for name in self._agents.names})
         return {name: dict(reply.facts) for name, reply in actual.items()}
 
-    def _settings(self) -> dict[str, list[pb.Setting]]:
+    def _settings(self) -> dict[str, list[messages.Setting]]:
         """The state parameters of the point, by agent."""
-        by_agent: dict[str, list[pb.Setting]] = {name: [] for name in self._agents.stubs}
+        by_agent: dict[str, list[messages.Setting]] = {name: [] for name in self._agents.names}
         for entity, values in self._point.state.items():
             by_agent[owner(entity)] += [
-                pb.Setting(entity=entity, parameter=p, value=to_wire(v)) for p, v in values.items()
+                messages.Setting(entity=entity, parameter=p, value=plain(v)) for p, v in values.items()
             ]
         return by_agent
 
@@ -140,7 +145,9 @@ class PointRun:
         for name, collectors in self._point.collect.items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
-        for name, actual in self._agents.all("Describe", {n: pb.DescribeRequest() for n in self._agents.stubs}).items():
+        for name, actual in self._agents.all(
+            "Describe", {n: messages.DescribeRequest() for n in self._agents.names}
+        ).items():
             missing = {(c.entity, c.parameter): c.missing for c in actual.capabilities if c.missing}
             self.outcome.entities[name] = Entity(actual.kind)
             self.outcome.kernel = actual.kernel
@@ -153,7 +160,7 @@ class PointRun:
             raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
     def _apply(self) -> None:
-        requests = {name: pb.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
+        requests = {name: messages.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
         try:
             replies = self._agents.all("Apply", requests)
         except Unavailable as error:
@@ -164,14 +171,14 @@ class PointRun:
             if wrong := unlike(requests[name].settings, reply.after):
                 raise TestbedError(f"agent {name}: {wrong}")
             entity = self.outcome.entities[name]
-            entity.before = {_named(name, s): from_wire(s.value) for s in reply.before}
-            entity.after = {_named(name, s): from_wire(s.value) for s in reply.after}
+            entity.before = {_named(name, s): s.value for s in reply.before}
+            entity.after = {_named(name, s): s.value for s in reply.after}
 
     def _start(self, one: Start) -> None:
-        options = options_to_wire(one.options)
+        options = plain_options(one.options)
         self._tasks.append((one.agent, one.task))
         self._agents.call(
-            one.agent, "Start", pb.StartRequest(task=one.task, kind=one.kind, name=one.name, options=options)
+            one.agent, "Start", messages.StartRequest(task=one.task, kind=one.kind, name=one.name, options=options)
         )
 
     def _start_all(self, wanted: Sequence[Start]) -> None:
@@ -203,11 +210,12 @@ class PointRun:
             raise TestbedError(f"setting up took {late_ns / 1e9:.3f} s longer than it may")
         time.sleep(-late_ns / 1e9)
         self._start_all([self._generator(flow, t0_ns + turns_ns[flow.name], "client") for flow in flows])
+        self._hooks.step_ended("generators")
         self._hooks.hold()
         for flow in flows:
             client = self._ended(flow.source, f"{flow.name}-client", flow, t0_ns)
             if flow.generator == COMMAND:
-                self._agents.call(flow.sink, "Stop", pb.StopRequest(task=f"{flow.name}-server"))
+                self._agents.call(flow.sink, "Stop", messages.StopRequest(task=f"{flow.name}-server"))
             server = self._ended(flow.sink, f"{flow.name}-server", flow, t0_ns)
             self.outcome.flows[flow.name] = FlowOutcome(client, server)
             if self._time.punctual and (why := late(flow, t0_ns, client)):
@@ -238,7 +246,8 @@ class PointRun:
         """Wait for one end of a flow; its result."""
         limit_ns = t0_ns + self._point.end_ns(flow) + GRACE_NS
         wait_ns = max(limit_ns - time.time_ns(), 10**9)
-        status = self._agents.call(agent, "Wait", pb.WaitRequest(task=task, timeout_ns=wait_ns), wait_ns / 1e9 + CALL_S)
+        request = messages.WaitRequest(task=task, timeout_ns=wait_ns)
+        status = self._agents.call(agent, "Wait", request, wait_ns / 1e9 + CALL_S)
         if not status.ended:
             raise TestbedError(f"flow {flow.name}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
         if not status.ok:
@@ -255,7 +264,7 @@ class PointRun:
         self._tasks.clear()
 
     def _end(self, agent: str, task: str) -> None:
-        status = self._agents.call(agent, "Stop", pb.StopRequest(task=task))
+        status = self._agents.call(agent, "Stop", messages.StopRequest(task=task))
         if not status.ok:
             raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
         result = result_of(f"{agent}, {task}", status.result, task)
@@ -266,7 +275,7 @@ class PointRun:
         """Stop everything after a failure.  Errors here must not hide the first one."""
         for agent, task in reversed(self._tasks):
             try:
-                self._agents.call(agent, "Stop", pb.StopRequest(task=task))
+                self._agents.call(agent, "Stop", messages.StopRequest(task=task))
             except TestbedError as error:
                 self.outcome.notes[f"{agent}: {task}"] = str(error)
 
@@ -284,11 +293,11 @@ def result_of(who: str, text: str, name: str) -> dict[str, Any]:
     return result
 
 
-def unlike(asked: Iterable[pb.Setting], actual: Iterable[pb.Setting]) -> str:
+def unlike(asked: Iterable[messages.Setting], actual: Iterable[messages.Setting]) -> str:
     """Describes the values that an agent set differently from the request; "" if there are none."""
-    found = {(one.entity, one.parameter): from_wire(one.value) for one in actual}
+    found = {(one.entity, one.parameter): one.value for one in actual}
     for one in asked:
-        want = from_wire(one.value)
+        want = one.value
         got = found.get((one.entity, one.parameter))
         if got != want:
             shown = "nothing" if got is None else repr(got)[:80]

@@ -9,9 +9,9 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.untrusted import Shape, misfit
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import messages
+from testctl_agent.wire.messages import plain_options
 from testctl_agent.wire.results import COMPARED, PROBED
-from testctl_agent.wire.values import options_to_wire
 
 from testctl.core.outcome import HostClock
 from testctl.core.point import PointSpec
@@ -76,16 +76,18 @@ class Paths:
             yield options
         except BaseException:
             with suppress(TestbedError):
-                self._agents.call(far, "Stop", pb.StopRequest(task=task))
+                self._agents.call(far, "Stop", messages.StopRequest(task=task))
             raise
-        options["result"] = self._result(far, task, name, self._agents.call(far, "Stop", pb.StopRequest(task=task)))
+        options["result"] = self._result(
+            far, task, name, self._agents.call(far, "Stop", messages.StopRequest(task=task))
+        )
 
     def _client(self, kind: str, name: str, near: str, options: Json, wanted: Shape) -> Json:
         task = self._start(near, kind, name, options)
-        request = pb.WaitRequest(task=task, timeout_ns=LIMIT_NS)
+        request = messages.WaitRequest(task=task, timeout_ns=LIMIT_NS)
         status = self._agents.call(near, "Wait", request, LIMIT_NS / 1e9 + 10)
         if not status.ended:
-            status = self._agents.call(near, "Stop", pb.StopRequest(task=task))
+            status = self._agents.call(near, "Stop", messages.StopRequest(task=task))
         found = self._result(near, task, name, status)
         if why := misfit(found, wanted):
             raise TestbedError(f"{near}, {task}: its result: {why}")
@@ -95,11 +97,11 @@ class Paths:
         """The new task's name, which no task of the point had before."""
         self._started += 1
         task = f"{name}-{self._started}"
-        request = pb.StartRequest(task=task, kind=kind, name=name, options=options_to_wire(options))
+        request = messages.StartRequest(task=task, kind=kind, name=name, options=plain_options(options))
         self._agents.call(agent, "Start", request)
         return task
 
-    def _result(self, agent: str, task: str, name: str, status: pb.TaskStatus) -> Json:
+    def _result(self, agent: str, task: str, name: str, status: messages.TaskStatus) -> Json:
         if not status.ok:
             raise TestbedError(f"{agent}, {task}: {status.error or 'did not end'}")
         return result_of(f"{agent}, {task}", status.result, name)

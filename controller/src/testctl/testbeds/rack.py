@@ -26,7 +26,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
-from testctl.testbeds.agents import new_stub
+from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
@@ -135,7 +135,7 @@ def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
     """Texts for the devices whose link went down or came up during the point."""
     return [
         f"{agents.words(name)}: the link of {device} went down or came up {changes} times during the point"
-        for name in agents.stubs
+        for name in agents.names
         for device, counted in read_counters(workdir / name).get("device", {}).items()
         if (changes := counted.get("carrier_changes"))
     ]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents without gRPC: a process for each, forked from one that has loaded everything, and a pipe each way.
+
+For the lab, where importing gRPC takes longer than all calls of a point.  The calls are those of wire/agent.proto, one
+after the other: ("Apply", ApplyRequest) is answered by (True, ApplyReply) or (False, TestctlError), pickled.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from testctl_agent.engine.factory import AgentConfig, assemble
+from testctl_agent.engine.service import Service
+from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.pipe import Pipe
+
+
+def forked_local_agent(config: AgentConfig, enter: Callable[[], None]) -> tuple[int, Pipe]:
+    """Fork an agent that answers once `enter` has put it in its place: its process, and the pipe to it.
+
+    It ends with the process that holds the pipe; what it says besides is on standard error.
+    """
+    requests, sends = os.pipe()
+    receives, replies = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(sends)
+            os.close(receives)
+            enter()
+            serve(Service(assemble(config)), os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
+            traceback.print_exc()
+        os._exit(1)
+    os.close(requests)
+    os.close(replies)
+    return pid, Pipe(os.fdopen(sends, "wb"), os.fdopen(receives, "rb"))
+
+
+def serve(service: Service, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer calls until the other end is closed."""
+    while True:
+        try:
+            method, request = pickle.load(requests)
+        except EOFError:
+            return
+        pickle.dump(_answer(service, method, request), replies)
+        replies.flush()
+
+
+def _answer(service: Service, method: str, request: Message) -> tuple[bool, Any]:
+    try:
+        return True, getattr(service, method)(request)
+    except TestctlError as error:
+        return False, _copy(error)
+    except Exception as error:  # noqa: BLE001 -- whatever it was, the agent lives
+        traceback.print_exc()
+        return False, TestbedError(f"{method}: {type(error).__name__}; the console says more")
+
+
+def _copy(error: TestctlError) -> TestctlError:
+    """The error as a caller needs it: an Unavailable is a reason to skip, everything else an error of the testbed."""
+    return Unavailable(str(error)) if isinstance(error, Unavailable) else TestbedError(str(error))

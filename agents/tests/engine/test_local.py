@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent behind a pipe: the same calls, the same errors, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testctl_agent.engine.factory import AgentConfig
+from testctl_agent.engine.local import forked_local_agent
+from testctl_agent.engine.service import Service
+from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.wire import messages
+from testctl_agent.wire.pipe import Pipe
+
+from agents.tests.switch import fake as fake  # registers the back end of the configuration here
+
+
+def a_switch(folder: Path) -> AgentConfig:
+    devices = {"s1:alpha": "lo"}
+    return AgentConfig("s1", "switch", devices, folder / "work", folder / "journal", "fake", version="1.0+abc")
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[tuple[int, Pipe]]:
+    pid, pipe = forked_local_agent(a_switch(tmp_path), lambda: None)
+    yield pid, pipe
+    end(pid, pipe)
+
+
+def end(pid: int, pipe: Pipe) -> None:
+    """Its caller goes; an agent that does not end then hangs the test."""
+    pipe.close()
+    os.waitpid(pid, 0)
+
+
+def rate(value: int | str) -> messages.ApplyRequest:
+    return messages.ApplyRequest(settings=[messages.Setting(entity="s1:alpha", parameter="rate", value=value)])
+
+
+def test_it_applies_and_restores_in_a_process_of_its_own(agent: tuple[int, Pipe], tmp_path: Path) -> None:
+    pid, pipe = agent
+    described = pipe.call("Describe", messages.DescribeRequest())
+    assert (described.name, described.kind, described.version) == ("s1", "switch", "1.0+abc")
+    reply = pipe.call("Apply", rate(10**9))
+    assert [setting.value for setting in reply.before + reply.after] == ["none", 10**9]
+    assert (tmp_path / "journal").exists()
+    assert pid != os.getpid()
+    restored = pipe.call("Restore", messages.RestoreRequest()).restored
+    assert restored == (messages.Setting(entity="s1:alpha", parameter="rate", value="none"),)
+    assert not (tmp_path / "journal").exists()
+
+
+def test_a_refused_call_says_why_and_the_next_one_is_answered(agent: tuple[int, Pipe]) -> None:
+    _, pipe = agent
+    with pytest.raises(TestbedError, match=r"^port s1:alpha, rate: want .*; got 'fast'$"):
+        pipe.call("Apply", rate("fast"))
+    with pytest.raises(TestbedError, match="no task 'bulk'"):
+        pipe.call("Stop", messages.StopRequest(task="bulk"))
+    assert pipe.call("Restore", messages.RestoreRequest()).restored == ()
+
+
+def test_a_bug_is_an_error_of_the_call_and_its_traceback_is_on_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def attest(self: Service, request: messages.AttestRequest) -> messages.Attestation:
+        raise ZeroDivisionError("one over none")
+
+    def restore(self: Service, request: messages.RestoreRequest) -> messages.RestoreReply:
+        raise Unavailable("this kernel has no such thing")
+
+    monkeypatch.setattr(Service, "Attest", attest)
+    monkeypatch.setattr(Service, "Restore", restore)
+    pid, pipe = forked_local_agent(a_switch(tmp_path), lambda: None)
+    with pytest.raises(TestbedError, match=r"^Attest: ZeroDivisionError; the console says more$"):
+        pipe.call("Attest", messages.AttestRequest())
+    with pytest.raises(Unavailable, match=r"^this kernel has no such thing$"):
+        pipe.call("Restore", messages.RestoreRequest())
+    end(pid, pipe)
+    assert "one over none" in capfd.readouterr().err
+
+
+def test_an_agent_that_can_not_start_has_ended(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def enter() -> None:
+        raise OSError("no such namespace")
+
+    pid, pipe = forked_local_agent(a_switch(tmp_path), enter)
+    with pytest.raises(TestbedError, match=r"^ended before it answered"):
+        pipe.call("Describe", messages.DescribeRequest())
+    _, status = os.waitpid(pid, 0)
+    pipe.close()
+    assert os.waitstatus_to_exitcode(status) == 1
+    assert "no such namespace" in capfd.readouterr().err
+
+
+def test_an_agent_whose_caller_is_gone_ends(tmp_path: Path) -> None:
+    pid, pipe = forked_local_agent(a_switch(tmp_path), lambda: None)
+    pipe.call("Restore", messages.RestoreRequest())
+    pipe.close()
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All code of a lab's first process and of its agents in one file, made before the first lab that needs it.
+
+A lab opens files of the machine, and each of them costs it more than reading all of them at once.  The file lies in
+the cache, $TESTCTL_CACHE/boot/<key>/: `code` has the modules (lab/boot/init.py says how), `init.pyc` is init.py.  Its
+key is the hash of the project's code in it, of where that lies, and of the Python that runs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import marshal
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system import durable
+
+from testctl.system import checkout
+from testctl.system.subprocesses import run
+
+Entry = tuple[str, tuple[int, int], str, bool]
+_LISTER = """
+import json, sys
+
+class Missing(list):
+    def find_spec(self, name, path=None, target=None):
+        self.append(name)
+
+missing = Missing()
+sys.meta_path.append(missing)
+sys.path.insert(0, {boot!r})
+import first_process
+first_process.load_everything()
+files = {{name: getattr(module, "__file__", None) for name, module in sys.modules.items()}}
+print(json.dumps([files, missing]))
+"""
+"""Which modules of Python itself the first process and the agents import, and which they look for in vain."""
+
+
+@dataclass(frozen=True)
+class BootCode:
+    """The words of a lab's first process, and what its environment has to say."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def as_files() -> BootCode:
+    """Without the cache: every module from its own file."""
+    return BootCode((sys.executable, str(checkout.lab() / "boot" / "init.py")), {})
+
+
+def boot_code(code: str, modules: Mapping[str, Path]) -> BootCode:
+    """From the cache, and made for it if it is not there.  Raises TestbedError; where nothing can be kept, as_files().
+
+    code     the hash of all that the project has in it
+    modules  the project's modules with their files
+    """
+    folder = checkout.cache_dir() / "boot" / _key(code, modules)
+    if not (folder / "code").exists():
+        try:
+            _make(folder, modules)
+        except OSError:
+            return as_files()
+    return BootCode(
+        (sys.executable, "-S", str(folder / "init.pyc")),
+        {"TESTCTL_CODE": str(folder / "code"), "TESTCTL_VERSION": code},
+    )
+
+
+def _key(code: str, modules: Mapping[str, Path]) -> str:
+    digest = hashlib.sha256(repr((code, sys.version, sys.executable, sys.base_prefix)).encode())
+    digest.update(Path(__file__).read_bytes())
+    digest.update("\0".join(f"{name} {path}" for name, path in sorted(modules.items())).encode())
+    return digest.hexdigest()[:16]
+
+
+def _make(folder: Path, modules: Mapping[str, Path]) -> None:
+    """Fill a cache entry; it appears whole, or not at all."""
+    durable.make_directory(folder.parent)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as name:
+        new = Path(name) / "entry"
+        new.mkdir()
+        (new / "code").write_bytes(_archive(modules))
+        (new / "init.pyc").write_bytes(_program(checkout.lab() / "boot" / "init.py"))
+        try:
+            durable.publish(new, folder)
+        except OSError:
+            if not folder.exists():  # not another process that was first
+                raise
+
+
+def _archive(modules: Mapping[str, Path]) -> bytes:
+    index: dict[str, Entry] = {}
+    code = b""
+    for name, path, package in [*_own(modules), *_of_python(index)]:
+        text = marshal.dumps(SourceFileLoader(name, str(path)).get_code(name))
+        index[name] = ("code", (len(code), len(text)), str(path), package)
+        code += text
+    head = marshal.dumps(index)
+    return len(head).to_bytes(8, "little") + head + code
+
+
+def _own(modules: Mapping[str, Path]) -> Iterable[tuple[str, Path, bool]]:
+    return [(name, path, path.name == "__init__.py") for name, path in modules.items()]
+
+
+def _of_python(index: dict[str, Entry]) -> Iterable[tuple[str, Path, bool]]:
+    """The modules of Python that are needed; compiled ones, and those that there are not, are put into the index."""
+    lister = _LISTER.format(boot=str(checkout.lab() / "boot"))
+    try:
+        files, missing = json.loads(run([sys.executable, "-c", lister]))
+    except ValueError as error:
+        raise TestbedError(f"the modules of the lab's first process can't be listed: {error}") from error
+    found: list[tuple[str, Path, bool]] = []
+    for name, file in files.items():
+        if name.partition(".")[0] not in sys.stdlib_module_names or not file:
+            continue
+        if file.endswith(tuple(EXTENSION_SUFFIXES)):
+            index[name] = ("library", (0, 0), file, False)
+        elif file.endswith(".py"):
+            found.append((name, Path(file), Path(file).name == "__init__.py"))
+    index |= dict.fromkeys(missing, ("none", (0, 0), "", False))
+    return found
+
+
+def _program(path: Path) -> bytes:
+    """A Python program as bytecode, in the form of a .pyc that nobody compares with its source."""
+    code: Any = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    unchecked = (1).to_bytes(4, "little")
+    return importlib.util.MAGIC_NUMBER + unchecked + bytes(8) + marshal.dumps(code)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agents of a point by their gRPC addresses, all at once where several are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.wire import agent_pb2_grpc as rpc
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
+
+from testctl.testbeds.agents import CALL_S, Agents
+
+MESSAGE_BYTES = 64 << 20
+
+
+def said_by(error: grpc.RpcError) -> str:
+    """The message of a refused call."""
+    return str(error.details() or error.code().name)
+
+
+@contextmanager
+def _words_of(name: str) -> Iterator[None]:
+    """A refused call as a TestbedError with the agent's message."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise Unavailable(said_by(error)) from error
+        raise TestbedError(f"agent {name}: {said_by(error)}") from error
+
+
+class GrpcAgents(Agents):
+    """channels  by the plan's name of the entity; an address (unix:/…) is opened without TLS"""
+
+    def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
+        super().__init__(channels)
+        self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
+        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
+        self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
+
+    def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
+        with _words_of(name):
+            return from_protobuf(getattr(self.stubs[name], method)(to_protobuf(request), timeout=timeout_s))
+
+    def each(self, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        futures = {name: self._pool.submit(job) for name, job in jobs.items()}
+        errors = [error for future in futures.values() if (error := future.exception())]
+        if errors:
+            raise errors[0]
+        return {name: future.result() for name, future in futures.items()}
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        for channel in self._channels.values():
+            channel.close()
+
+
+def new_stub(channel: grpc.Channel) -> Any:
+    stub: Any = rpc.AgentStub
+    return stub(channel)
+
+
+def _opened(address: str) -> grpc.Channel:
+    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", MESSAGE_BYTES)])
