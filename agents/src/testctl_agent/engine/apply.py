@@ -10,7 +10,7 @@ from testctl_agent.engine import since
 from testctl_agent.engine.journal import Entry, Journal, Unreadable
 from testctl_agent.engine.values import check, spec_of
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.registry import StateModule as Parameter
+from testctl_agent.params.members import StateModule as Parameter
 from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.types import Value, shown
 

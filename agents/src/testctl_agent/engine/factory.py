@@ -21,6 +21,7 @@ from testctl_agent.engine.state import AgentState
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.params.members import StateModule
 from testctl_agent.params.others import packages
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.param import Kind
@@ -129,7 +130,7 @@ def _missing(name: str) -> str:
     return f"; {name!r}{hint}" if (hint := GENERATORS.hint(name)) else ""
 
 
-def _find(kind: str, name: str) -> registry.StateModule | None:
+def _find(kind: str, name: str) -> StateModule | None:
     spec = registry.find(kind, name)
     if spec is None or spec.role != "state":
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testctl_agent.params import registry
+from testctl_agent.params import installed, registry
 from testctl_agent.params.flow.command import GENERATOR
 from testctl_agent.params.words import Word
 
@@ -26,9 +26,15 @@ def backend() -> Word:
     return _type("switch", "backend")
 
 
-def packages(generators: Iterable[str], switch_backend: str = "") -> tuple[str, ...]:
-    """The packages that bring those of the words that are not the agent's own, sorted.  Raises TestbedError."""
+def packages(
+    generators: Iterable[str], switch_backend: str = "", parameters: Iterable[tuple[str, str]] = ()
+) -> tuple[str, ...]:
+    """The packages that bring those of the words that are not the agent's own, sorted.  Raises TestbedError.
+
+    parameters: (kind, name)
+    """
     found = generator().packages(generators) | backend().packages([switch_backend] if switch_backend else [])
+    found |= {installed.package(kind, name) for kind, name in parameters if not registry.is_own(kind, name)}
     return tuple(sorted(found))
 
 

@@ -25,40 +25,15 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Protocol, cast, get_args
+from typing import cast, get_args
 
-from testctl_agent.params.entity import Entity
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.params import installed
+from testctl_agent.params.members import Member, RegistryError, StateModule, specs_of
 from testctl_agent.spec.param import Kind, ParamSpec
-from testctl_agent.spec.types import Value
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_STATE_FUNCTIONS = ("read", "apply", "unavailable")
 _KEPT = 1024
 """Names whose parameter is remembered: a family has more members than a peer may make an agent remember."""
-
-
-class RegistryError(TestbedError):
-    """A parameter file is incomplete, or two give one name."""
-
-
-class StateModule(Protocol):
-    """The file of a state parameter."""
-
-    def read(self, entity: Entity, name: str) -> Value: ...
-
-    def apply(self, entity: Entity, name: str, value: Value) -> None: ...
-
-    def unavailable(self, entity: Entity, name: str) -> str: ...
-
-
-@dataclass(frozen=True)
-class Member:
-    """A parameter, or a family of them, and the file that gives it."""
-
-    spec: ParamSpec
-    module: ModuleType
 
 
 @dataclass(frozen=True)
@@ -100,7 +75,7 @@ def load(folder: Path, package: str) -> Registry:
         found: dict[str, Member] = {}
         for file in sorted(p.stem for p in (folder / kind).glob("*.py") if not p.stem.startswith("_")):
             module = importlib.import_module(f"{package}.{kind}.{file}")
-            for spec in _specs_of(kind, file, module):
+            for spec in specs_of(kind, file, module):
                 if spec.name in found:
                     raise RegistryError(
                         f"params/{kind}/{file}.py: duplicate of {spec.name} in {_file(found[spec.name])}"
@@ -120,30 +95,6 @@ def _file(member: Member) -> str:
     return f"{member.module.__name__.rpartition('.')[2]}.py"
 
 
-def _specs_of(kind: Kind, file: str, module: ModuleType) -> list[ParamSpec]:
-    """What a file gives.  RegistryError names the file, and what it lacks."""
-    alone = not hasattr(module, "SPECS")
-    specs = [getattr(module, "SPEC", None)] if alone else list(module.SPECS)
-    for spec in specs:
-        if complaint := _incomplete(kind, file if alone else "", spec, module):
-            raise RegistryError(f"params/{kind}/{file}.py: {complaint}")
-    return cast(list[ParamSpec], specs)
-
-
-def _incomplete(kind: Kind, name: str, spec: object, module: ModuleType) -> str:
-    """What is wrong with a spec; `name` is what it has to be called, "" for any name."""
-    if not isinstance(spec, ParamSpec):
-        return "has no SPEC = ParamSpec(...), nor SPECS = [...] of them"
-    if name and spec.name != name:
-        return f"SPEC.name is {spec.name!r}, want the name of the file"
-    if spec.kind != kind:
-        return f"the kind of {spec.name} is {spec.kind!r}, want {kind!r}, the name of the folder"
-    if not spec.help:
-        return f"the help of {spec.name} is empty"
-    lacking = [f for f in _STATE_FUNCTIONS if spec.role == "state" and not callable(getattr(module, f, None))]
-    return f"has no function {', '.join(lacking)}" if lacking else ""
-
-
 @functools.cache
 def _registry() -> Registry:
     return load(Path(__file__).parent, "testctl_agent.params")
@@ -156,14 +107,42 @@ def specs() -> dict[str, dict[str, ParamSpec]]:
 
 @functools.lru_cache(_KEPT)
 def find(kind: str, name: str) -> ParamSpec | None:
-    """The spec of what a plan calls `name` on an entity of that kind, or None."""
-    return _registry().find(kind, name)
+    """The spec of what a plan calls `name` on an entity of that kind, or None.
+
+    Raises TestbedError for one of another distribution that is not whole.
+    """
+    if (own := _registry().find(kind, name)) is not None:
+        return own
+    other = installed.find(kind, name)
+    return other.spec if other else None
 
 
 @functools.lru_cache(_KEPT)
 def module(kind: str, name: str) -> StateModule:
     """read, apply and unavailable of a state parameter; RegistryError when there is none."""
+    if not is_own(kind, name) and (other := installed.find(kind, name)) is not None:
+        return cast(StateModule, other.module)
     return _registry().module(kind, name)
+
+
+def is_own(kind: str, name: str) -> bool:
+    """Whether the agents have it themselves; nothing is looked up."""
+    return _registry().find(kind, name) is not None
+
+
+def installed_specs() -> dict[str, dict[str, ParamSpec]]:
+    """kind -> name -> spec of those of other distributions, for lists of all that a plan can contain.
+
+    Raises TestbedError for one that is not whole, or whose name the agents have themselves.
+    """
+    found: dict[str, dict[str, ParamSpec]] = {}
+    for kind, name in installed.names():
+        if is_own(kind, name):
+            raise RegistryError(f"{installed.who(kind, name)}: the agents have a parameter of that name themselves")
+        member = installed.find(kind, name)
+        assert member is not None, "its name is there"
+        found.setdefault(kind, {})[name] = member.spec
+    return found
 
 
 def collectors(kind: str) -> dict[str, str]:

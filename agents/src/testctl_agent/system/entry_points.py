@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators and switch back ends of other distributions, found by entry points.
+"""Generators, switch back ends and parameters of other distributions, found by entry points.
 
 A distribution declares, in its pyproject.toml,
 
-    [project.entry-points."testctl_agent.generators"]          or "testctl_agent.switch_backends"
+    [project.entry-points."testctl_agent.generators"]   or "testctl_agent.switch_backends", "testctl_agent.parameters"
     trex = "testctl_hardware.trex"
 
 The name is the word in plans, inventories and configurations; the value is the module, which has what a file of
-generators/ or switch/ has.  What only one word needs is the optional dependency of that name.  The agent's own words
-come first and are never looked up here: importlib.metadata takes longer to import than many modules together, and it
-scans directories, so it is used only for another word, and where all words are listed.
+generators/, switch/ or params/ has.  What only one word needs is the optional dependency of that name.  The agent's own
+words come first and are never looked up here: importlib.metadata takes longer to import than many modules together,
+and it scans directories, so it is used only for another word, and where all words are listed.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ class Group:
 
 
 GENERATORS = Group("testctl_agent.generators", "generator", "task", {"trex": HARDWARE})
+PARAMETERS = Group("testctl_agent.parameters", "parameter", "read", {})
 BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", {"tofino": HARDWARE})
 
 

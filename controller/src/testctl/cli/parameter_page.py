@@ -47,8 +47,9 @@ def rows_of(word: str | None) -> tuple[list[Row], bool]:
 
     A switch takes its ports' parameters too.  Raises PlanError when there are none.
     """
-    every = [Row(kind, name, spec) for kind, specs in registry.specs().items() for name, spec in specs.items()
-             if not spec.internal]  # fmt: skip
+    own, others = registry.specs(), registry.installed_specs()
+    every = [Row(kind, name, spec) for found in (own, others) for kind, specs in found.items()
+             for name, spec in specs.items() if not spec.internal]  # fmt: skip
     if word is None:
         return every, False
     kinds = _kinds(word)

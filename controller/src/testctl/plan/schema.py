@@ -18,7 +18,7 @@ from testctl.plan.fields import NAME
 from testctl.plan.figures import FIELDS as FIGURE_FIELDS
 from testctl.plan.figures import KINDS, MAX_FIGURES, MAX_TITLE
 from testctl.plan.load import FIELDS, MAX_COVER, MAX_REPEAT, MAX_SEED, NEEDED
-from testctl.plan.registry import MetricInfo, Registry, default_registry
+from testctl.plan.registry import MetricInfo, Registry, default_registry, installed_specs
 from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import TopologyFile, read_topology
@@ -42,6 +42,8 @@ def schema(
     a plan has, nor what only the loader can check.
     """
     specs = (registry or default_registry()).specs()
+    if registry is None:
+        specs = {kind: {**found, **installed_specs().get(kind, {})} for kind, found in specs.items()}
     fields: Json = {
         "about": {"type": "string"},
         "topology": _topology(topologies or topology_dir()),

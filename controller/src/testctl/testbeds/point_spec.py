@@ -42,7 +42,8 @@ def code_with_others(code: str, point: Point) -> str:
 
     Raises TestbedError where such a distribution is not installed.
     """
-    packages = others.packages((flow.generator for flow in point.flows), backend_of(point))
+    parameters = {(_kind(point, entity), name) for entity, values in point.settings.items() for name in values}
+    packages = others.packages((flow.generator for flow in point.flows), backend_of(point), sorted(parameters))
     return hashlib.sha256(f"{code} {version(packages)}".encode()).hexdigest()[:16] if packages else code
 
 
