@@ -126,6 +126,7 @@ def test_a_run_is_shown_compared_and_opened_without_it(path: Path, tmp_path: Pat
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 100ms]\n"
+        "  - [switch:receiver, rate, 100mbit]\n"
         "expect:\n  - {name: no gap, metric: longest_gap_s, max: 1s}\n"
     )
     install(path)
@@ -143,3 +144,29 @@ def test_a_run_is_shown_compared_and_opened_without_it(path: Path, tmp_path: Pat
         assert (done.returncode, done.stderr) == (before.returncode, before.stderr)
     assert "longest_gap_s" in command(path, *wanted[1]).stdout
     assert command(path, "report", runs[0]).returncode == 0
+    (point,) = (Path(runs[0]) / "points").iterdir()
+    for words in (("replay", runs[0], point.name), ("shrink", runs[0], point.name, "--out", str(tmp_path / "shrunk"))):
+        done = command(path, *words)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert done.stderr.splitlines()[-1] == (
+            f"{runs[0]}: its plan names the metric longest_gap_s, which is not installed here; the run was made with "
+            "own-metric 1.0: install that (docs/extensions.md); show and compare work without it"
+        )
+
+
+def test_the_help_of_series_and_its_errors_name_curves_of_others(path: Path, tmp_path: Path) -> None:
+    assert "gaps" not in command(path, "series", "--help").stdout
+    package = install(path)
+    done = command(path, "series", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "gaps" in done.stdout
+    program = "from testctl.curves import curves; print(list(curves()))"
+    assert "'gaps'" in call(path, "-c", program).stdout, "the error of a wrong name lists these"
+    (package / "gaps.py").write_text("import nothing_of_that_name")
+    done = command(path, "series", "--help")
+    assert (done.returncode, "gaps" in done.stdout) == (0, True), "it is not imported for the help"
+    done = call(path, "-c", program)
+    assert (
+        "curve 'gaps' of the distribution own-metric: want the module own_metric.gaps; got ModuleNotFound"
+        in done.stderr
+    )

@@ -126,4 +126,4 @@ def test_without_it_a_plan_is_refused(call: Call, site: Path) -> None:
     shutil.rmtree(next(site.glob("own_parameter-*.dist-info")))
     done = call("plan", "plan.yaml")
     assert done.returncode == 2
-    assert "plan.yaml:4:12: group hosts: its host sender has no parameter named tx_queue_len" in done.stderr
+    assert "plan.yaml:4:13: group hosts: its host sender has no parameter named tx_queue_len" in done.stderr

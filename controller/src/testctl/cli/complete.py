@@ -24,7 +24,17 @@ LONGEST_S = 1.0
 CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
 """The names of the curves, without the time that their import takes."""
 
+CURVES_GROUP = "testctl.curves"
+"""Entry points of curves of other distributions."""
+
 Offer = Callable[..., list[str]]
+
+
+def all_curves() -> list[str]:
+    """The names of the curves, with those of other distributions, which are not imported."""
+    from importlib.metadata import entry_points
+
+    return sorted({*CURVES, *(one.name for one in entry_points(group=CURVES_GROUP))})
 
 
 def _safe(offer: Callable[..., Iterable[str]]) -> Offer:
@@ -109,7 +119,7 @@ def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_safe
 def curves(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    yield from CURVES
+    yield from all_curves()
 
 
 @_safe

@@ -7,10 +7,11 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand, TyperOption
 
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
@@ -58,7 +59,7 @@ def series(
     ] = None,
     metric: Annotated[
         str,
-        typer.Option("--metric", help=f"a curve: {', '.join(complete.CURVES)}", autocompletion=complete.curves),
+        typer.Option("--metric", help="a curve", autocompletion=complete.curves),
     ] = "throughput",
     bin_width: Annotated[str, typer.Option("--bin", help="width of a bin, such as 1ms")] = "10ms",
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
@@ -89,6 +90,17 @@ def report(run: RunDir) -> None:
     print(page)
 
 
+class _Series(TyperCommand):
+    """Its help lists the curves of other distributions too, which are looked up for it alone."""
+
+    def format_help(self, *words: Any) -> None:
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.name == "metric":
+                option.help = f"a curve: {', '.join(complete.all_curves())}"
+        super().format_help(*words)
+
+
 def add_to(app: typer.Typer) -> None:
-    for command in (show, series, report):
+    for command in (show, report):
         app.command(rich_help_panel=panels.LOOK)(command)
+    app.command(cls=_Series, rich_help_panel=panels.LOOK)(series)

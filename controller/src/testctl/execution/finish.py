@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from testctl.execution.options import Options
+from testctl.metrics import brought
 from testctl.plan import Claim, ExpectationVerdict, Plan, evaluate, evaluate_claims
 from testctl.report import write_report
 from testctl.report.prepared import prepared
@@ -48,7 +49,8 @@ def complete(
     found = load_points(writer.path) if points is None else points
     there = sorted(found, key=lambda point: (place.get(point.id, len(place)), point.id))
     there, expectations, claims = _judge(plan, there)
-    versions = collect_versions(kernels=_kernels(there))
+    others = brought()
+    versions = collect_versions(kernels=_kernels(there), **({"metrics": others} if others else {}))
     writer.write_versions(versions)
     summary = build_summary(
         writer.path,

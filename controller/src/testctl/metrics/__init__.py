@@ -3,7 +3,7 @@
 
 from testctl.metrics._analyse import POINT, Analysis, analyse
 from testctl.metrics._instruments import instruments_agree
-from testctl.metrics.core.registry import Metric, key_of_others, metric_names, metrics
+from testctl.metrics.core.registry import Metric, brought, key_of_others, metric_names, metrics
 from testctl.metrics.core.spec import INSTRUMENTS, PLAN, WIDTHS, MetricInfo, MetricSpec, Number
 from testctl.metrics.recovery import RECOVERIES, recoveries_table, tcp_events
 from testctl.metrics.stalls.table import CAUSES, ENDS, STALLS, stalls_table
@@ -23,6 +23,7 @@ __all__ = [
     "MetricSpec",
     "Number",
     "analyse",
+    "brought",
     "instruments_agree",
     "key_of_others",
     "metric_names",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -112,6 +113,7 @@ def plan_of(run: Run, as_written: bool = False) -> Plan:
 
     if not run.plan_text:
         raise PlanError(f"{run.path}: want the run's plan.yaml; there is none")
+    _refuse_unknown_metrics(run)
     made = Provenance.from_json(run.summary)
     return load_plan(
         run.plan_text.encode(),
@@ -122,6 +124,24 @@ def plan_of(run: Run, as_written: bool = False) -> Plan:
         paper=False,
         topology_text=run.topology_text,
     )
+
+
+def _refuse_unknown_metrics(run: Run) -> None:
+    """Raises PlanError for a plan that names metrics of a distribution which is not installed."""
+    from testctl.metrics import metric_names
+
+    made_with = run.versions.get("metrics")
+    brought = {str(name): str(by) for name, by in made_with.items()} if isinstance(made_with, Mapping) else {}
+    words = set(re.findall(r"\w+", run.plan_text))
+    expected = {str(one.get("metric") or "") for one in run.summary.get("expectations") or ()} - {""}
+    missing = sorted(((words & brought.keys()) | expected) - metric_names().keys())
+    if missing:
+        by = sorted({brought[name] for name in missing if name in brought})
+        remedy = f"the run was made with {', '.join(by)}: install that" if by else "install what brings it"
+        raise PlanError(
+            f"{run.path}: its plan names the metric {', '.join(missing)}, which is not installed here; {remedy} "
+            "(docs/extensions.md); show and compare work without it"
+        )
 
 
 def point_of(run: Run, plan: Plan, point_id: str) -> Point:

@@ -113,6 +113,19 @@ def key_of_others() -> str:
 
 
 @cache
+def brought() -> dict[str, str]:
+    """Every value of other distributions' metrics, with the distribution: {"longest_gap_s": "own-metric 1.0"}."""
+    from importlib.metadata import version
+
+    return {
+        value.name: f"{one.distribution} {version(one.distribution)}"
+        for one in metrics().values()
+        if one.distribution
+        for value in one.spec.values
+    }
+
+
+@cache
 def metric_names() -> dict[str, MetricInfo]:
     """Every value a plan's `expect` may name, with its unit and help."""
     return {value.name: value for metric in metrics().values() for value in metric.spec.values}
