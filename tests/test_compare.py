@@ -66,7 +66,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.lab
 def test_two_runs_of_the_same_do_not_differ(runs: Path) -> None:
-    assert call(runs, "compare", "a", "b") == "no difference: 1 points with the same digests\n"
+    assert call(runs, "compare", "a", "b") == "no difference: 1 point with the same digests\n"
     call(runs, "compare", "a", "b", "--strict", "--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md")
     assert ET.parse(runs / "j.xml").getroot().get("failures") == "0"
     assert json.loads((runs / "s.json").read_text())["runs"][0]["results"] == []

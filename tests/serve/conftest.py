@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.report import write_report
 
+from controller.tests.serve.conftest import make_run
+from controller.tests.support.synthetic_sweep import make_sweep
 from tools.bench_serve import PLAN as FLOW
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -94,6 +97,34 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(results, lines[1].split()[1], matrix.name, million.name, point)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A server over runs that need no lab: their names, and their reports by the same words."""
+
+    address: str
+    names: dict[str, str]
+    reports: dict[str, str]
+
+    def at(self, place: str) -> str:
+        """The address of a view, with the runs' words in braces."""
+        return self.address + place.format(**self.names)
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+    """A sweep, recorded connections of two days, and a point with two flows."""
+    results = tmp_path_factory.mktemp("shown") / "results"
+    sweep = make_sweep(results, day=3)
+    two = [make_run(results, day) for day in (1, 2)][-1]
+    flows = make_run(results, 4, {"all_instruments": "pass"}, "flows")
+    runs = {"sweep": sweep.path, "two": two, "flows": flows}
+    broken = next(point.id for point in sweep.points if point.verdict == "broken")
+    reports = {word: write_report(path).as_uri() for word, path in runs.items()}
+    with serving(results) as lines:
+        names = {word: path.name for word, path in runs.items()} | {"broken": broken}
+        yield Shown(lines[1].split()[1], names, reports)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium."""
@@ -121,12 +152,37 @@ def open_page(browser: Any, served: Served) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.errors = errors
         page.goto(served.address + address)
         wait(page, what)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address in a window; nothing may go wrong in a page."""
+    errors: list[str] = []
+    contexts = []
+
+    def start(address: str, dark: bool = False, width: int = 1280) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
         return page
 
     yield start

@@ -144,7 +144,8 @@ def test_the_matrix_leads_to_points(open_page: Open, drawn: Drawn, served: Any) 
     cells = page.locator(".matrix button")
     assert cells.count() == 4
     assert page.locator("a[data-mark]").count() == 4
-    page.get_by_label("colour").select_option("throughput_bps")
+    page.get_by_label("metric", exact=True).fill("throughput_bps")
+    page.get_by_label("metric", exact=True).press("Enter")
     page.locator(".scale i").wait_for()
     assert "Mb/s" in cells.first.inner_text()
     assert len({cell.evaluate("cell => cell.style.background") for cell in cells.all()}) > 1
@@ -236,7 +237,7 @@ def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
     assert focused == 0
     page.keyboard.press("/")
     page.keyboard.type("no such run")
-    assert page.get_by_text("No run has these words.").is_visible()
+    assert page.get_by_text("No run is like that.").is_visible()
     page.keyboard.press("Escape")
     assert page.locator("tbody tr:visible").count() == 5
 

@@ -41,7 +41,9 @@ def page(browser: Any) -> Iterator[Any]:
 
 def plots_fit(page: Any) -> int:
     """How many figures are drawn, each as wide as its place."""
-    page.locator(".sweep .plot .main-svg").nth(5).wait_for()
+    for plot in page.locator(".sweep .plot").all():
+        plot.scroll_into_view_if_needed()
+        plot.locator(".main-svg").first.wait_for()
     widths = page.locator(".sweep .plot").evaluate_all(
         "all => all.map((one) => [one.clientWidth, one.querySelector('.main-svg')?.clientWidth])"
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.words import counted
 from testctl.plan.judge import POINT_WIDE
 from testctl.results import Run as RunFiles
 from testctl.results import RunPoint, load_run
@@ -107,7 +108,7 @@ class Run:
         return connect(self.files)
 
     def __repr__(self) -> str:
-        return f"<run {self.name}: {len(self.files.points)} points, digest {self.digest[:12]}>"
+        return f"<run {self.name}: {counted(len(self.files.points), 'point')}, digest {self.digest[:12]}>"
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def test_a_comparison_in_all_forms(compared: Verdicts, tmp_path: Path) -> None:
     assert place["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "b/plan.yaml").as_uri()
     assert place["logicalLocations"][0]["fullyQualifiedName"] == "a1/bulk"
     page = markdown(compared).splitlines()
-    assert page[2] == "**worse**: 1 points are the same, 2 differ"
+    assert page[2] == "**worse**: 1 point is the same, 2 differ"
     assert page[6].startswith("| worse | `a1` | hosts.cc=bbr switch.delay=5ms | bulk throughput\\_bps: 1e+09 → 9e+08")
     assert sum(line.startswith("| better ") for line in page) == 1
 
@@ -145,9 +145,9 @@ def test_a_comparison_in_all_forms(compared: Verdicts, tmp_path: Path) -> None:
 def test_equal_runs_in_all_forms(tmp_path: Path) -> None:
     a, b = (write_run(tmp_path / name, [POINT]) for name in "ab")
     said = verdicts_of(compare_runs(a, b), "plan.yaml")
-    assert [case.get("name") for case in checked_junit(junit(said))] == ["same 1 points are the same"]
+    assert [case.get("name") for case in checked_junit(junit(said))] == ["same 1 point is the same"]
     assert checked_sarif(sarif(said))["results"] == []
-    assert "**nothing is worse**: no difference: 1 points are the same" in markdown(said)
+    assert "**nothing is worse**: no difference: 1 point is the same" in markdown(said)
 
 
 def test_statistics_in_all_forms(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def card_of(*claims: Claim, **how: Any) -> Scorecard:
 
 
 def expectation(name: str, verdict: str) -> dict[str, Any]:
-    return {"name": name, "verdict": verdict, "detail": "0 of 1 points pass", "points": []}
+    return {"name": name, "verdict": verdict, "detail": "0 of 1 point passes", "points": []}
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def expectation(name: str, verdict: str) -> dict[str, Any]:
         (card_of(GOOD, TAKEN), 0, ""),
         (card_of(FAILS, verdict="fail", expectations=[expectation(FAILS.claim, "fail")]), 0, ""),
         (card_of(GOOD, verdict="fail", expectations=[expectation("sound", "fail")]), 1,
-         "halving: sound: 0 of 1 points pass"),
+         "halving: sound: 0 of 1 point passes"),
         (card_of(GOOD, verdict="fail", expectations=[expectation(GOOD.claim, "fail")]), 1,
-         f"halving: {GOOD.claim}: 0 of 1 points pass"),
+         f"halving: {GOOD.claim}: 0 of 1 point passes"),
         (card_of(GOOD, verdict="broken"), 3, f"halving: point {'ab' * 6} is broken: why so"),
-        (card_of(GOOD, expectations=[expectation("sound", "invalid")]), 3, "halving: sound: 0 of 1 points pass"),
+        (card_of(GOOD, expectations=[expectation("sound", "invalid")]), 3, "halving: sound: 0 of 1 point passes"),
     ],
 )  # fmt: skip
 def test_exit_codes(card: Scorecard, code: int, said: str) -> None:

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,15 +23,15 @@ FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 POINTS = {"loss": "fail", "ack_owed": "pass"}
 
 
-def make_run(results: Path, day: int) -> Path:
-    """A complete run of the day; its path."""
-    writer = RunWriter.create(results, "two", now=datetime(2026, 1, day, 12, 0, tzinfo=UTC))
+def make_run(results: Path, day: int, points: Mapping[str, str] = POINTS, name: str = "two") -> Path:
+    """A complete run of the day, of captures and their verdicts; its path."""
+    writer = RunWriter.create(results, name, now=datetime(2026, 1, day, 12, 0, tzinfo=UTC))
     writer.write_plan("about: two points\n", {})
-    for name, verdict in POINTS.items():
-        records = load_raw(FIXTURES / name)
+    for word, verdict in points.items():
+        records = load_raw(FIXTURES / word)
         analysis = analyse(records)
-        point = json.loads((FIXTURES / name / "point.json").read_text(encoding="utf-8")) | {"id": name}
-        point["tuples"] = [["hosts", "what", name], ["hosts", "cc", "cubic"]]
+        point = json.loads((FIXTURES / word / "point.json").read_text(encoding="utf-8")) | {"id": word}
+        point["tuples"] = [["hosts", "what", word], ["hosts", "cc", "cubic"]]
         write_point(
             writer.path,
             PointResult(point, verdict, code_key="code", reason="", metrics=analysis.metrics, records=records,
@@ -40,7 +40,7 @@ def make_run(results: Path, day: int) -> Path:
     versions = {"testctl": "0.1.0", "kernels": {"6.12": "6.12.117"}}
     writer.write_versions(versions)
     started = datetime(2026, 1, day, 12, 0, tzinfo=UTC)
-    summary = build_summary(writer.path, plan="two", started=started, wall_s=1.0, versions=versions, order=list(POINTS))
+    summary = build_summary(writer.path, plan=name, started=started, wall_s=1.0, versions=versions, order=list(points))
     return writer.finish(summary)
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testctl.core.testbed_kind import kind_of
+from testctl.core.words import counted
 from testctl.plan import Plan, overview
 
 
@@ -36,7 +37,9 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{said.name}: {said.about}" if said.about else said.name)
-    console.print(f"{said.points} points, {said.virtual_s:g} s of traffic, about {_clock(said.wall_s)} with one job")
+    console.print(
+        f"{counted(said.points, 'point')}, {said.virtual_s:g} s of traffic, about {_clock(said.wall_s)} with one job"
+    )
     console.print(f"{_memory(need_mb, given_mb)}\n" if need_mb else "")
     table = Table("swept", "values", box=None)
     for factor in said.factors:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from testctl.cli import complete, panels
 from testctl.cli.shows import AsJson
+from testctl.core.words import counted
 
 if TYPE_CHECKING:
     from testctl.compare.history import PastRun, Trend
@@ -66,7 +67,7 @@ def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], s
     from testctl.core.testbed_kind import kind_of
 
     console = Console()
-    say(console, f"{plan} on {runs[-1].testbed}: {len(runs)} runs, {runs[0].started} to {runs[-1].started}")
+    say(console, f"{plan} on {runs[-1].testbed}: {counted(len(runs), 'run')}, {runs[0].started} to {runs[-1].started}")
     shown = [one for one in trends if steady or len(one.levels) > 1]
     shown.sort(key=lambda one: one.runs[one.levels[-1].first].started if len(one.levels) > 1 else "", reverse=True)
     point = ""
@@ -90,7 +91,7 @@ def _print_trend(one: Trend, console: Console) -> None:
     from testctl.compare.terminal import say
 
     first = one.levels[0]
-    say(console, f"  {one.flow} {one.metric}: {value_words(first.median)} ({first.count} runs)")
+    say(console, f"  {one.flow} {one.metric}: {value_words(first.median)} ({counted(first.count, 'run')})")
     for level in one.levels[1:]:
         run, before = one.runs[level.first], one.runs[level.first - 1]
         way = "" if level.direction == "other" else f", {level.direction}"
@@ -99,7 +100,8 @@ def _print_trend(one: Trend, console: Console) -> None:
         change = change_words(level.relative) or "from 0"
         say(
             console,
-            f"    → {value_words(level.median)} ({level.count} runs; {change}{way}) since {run.name}: {code}{kernels}",
+            f"    → {value_words(level.median)} ({counted(level.count, 'run')}; {change}{way})"
+            f" since {run.name}: {code}{kernels}",
         )
 
 

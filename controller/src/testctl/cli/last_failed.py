@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.words import counted
 from testctl.plan import Plan
 from testctl.plan.judge import FAILED, counterpart, matching
 from testctl.plan.subset import subset
@@ -49,7 +50,7 @@ def of_failed(plan: Plan, run: Run) -> tuple[Plan, str]:
     }
     ids = {point.id for point in mine}
     others = {p.id for p in plan.points if (p.levels, p.repeat) in beside} - ids
-    words = f"{len(mine)} of {len(plan.points)} points failed in {run.name}"
+    words = f"{len(mine)} of {counted(len(plan.points), 'point')} failed in {run.name}"
     words += f"; {len(others)} more are run because they are compared with these" if others else ""
     lost = len(failed) - len(mine)
     words += f"; {lost} that failed are not in this plan" if lost else ""

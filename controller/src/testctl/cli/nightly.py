@@ -17,6 +17,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.runs import AsJson, load
+from testctl.core.words import counted
 
 if TYPE_CHECKING:
     from testctl.nightly import Schedule, TimeBudget
@@ -152,7 +153,8 @@ def _print_coverage(now: Run, console: Console) -> None:
     entry = now.summary[KEY]
     words = {1: "values", 2: "pairs of values", 3: "triples of values"}
     console.print(
-        f"\n{len(now.points)} of {len(now.points) + len(entry['not_run'])} points in {entry['took_s'] / 60:.1f} min of"
+        f"\n{len(now.points)} of {counted(len(now.points) + len(entry['not_run']), 'point')}"
+        f" in {entry['took_s'] / 60:.1f} min of"
         f" a budget of {entry['budget_s'] / 60:g} min; ended by {entry['ended_by']}"
     )
     for one in entry["coverage"]:

@@ -77,17 +77,23 @@ def series(
             print("  ".join(f"{name} {value}" for name, value in row.items()))
 
 
-def report(run: RunDir) -> None:
-    """Say where a run's report is; write it if the run has none."""
+def report(
+    run: RunDir,
+    force: Annotated[bool, typer.Option("--force", help="write it again, as this version of testctl draws it")] = False,
+) -> None:
+    """Say where a run's report is; write it if the run has none, or with --force."""
     from testctl.report import write_report
     from testctl.results import load_run
     from testctl.results.layout import REPORT
 
     found = load_run(run)
     page = found.path / REPORT
-    if not page.exists():
+    written = force or not page.exists()
+    if written:
         write_report(found)
     print(page)
+    if not written:
+        print("it was there already; --force writes it again", file=sys.stderr)
 
 
 class _Series(TyperCommand):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+from testctl.compare.terminal import same_points
 from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 
 _UNFIT = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -15,7 +16,7 @@ _TAGS = {"fail": "failure", "error": "error", "skip": "skipped"}
 
 def junit(judged: Verdicts) -> str:
     """The file's text.  Equal points are one case, so that their number is kept."""
-    same = [JudgedCase("same", f"{judged.same} points are the same", "pass")] if judged.same else []
+    same = [JudgedCase("same", same_points(judged.same), "pass")] if judged.same else []
     cases = (*same, *judged.cases)
     counts = {
         "tests": str(len(cases)),

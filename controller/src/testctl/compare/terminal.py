@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from testctl.compare.deltas import Move, change_words, value_words
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
+from testctl.core.words import counted
 from testctl.results import RunPoint
 
 MAX_METRICS = 12
@@ -33,12 +34,12 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
         if names:
             say(console, f"metrics only in the {which} run: {', '.join(names)}")
     if not found.differs:
-        say(console, f"no difference: {found.same} points with the same digests")
+        say(console, f"no difference: {counted(found.same, 'point')} with the same digests")
         return
     count = {way: sum(one.direction == way for one in found.differences) for way in _ORDER}
     say(
         console,
-        f"\n{found.same} points are the same, {len(found.differences)} differ:"
+        f"\n{same_points(found.same)}, {len(found.differences)} differ:"
         f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
     )
 
@@ -54,7 +55,8 @@ def print_statistical(found: Statistical, console: Console, everything: bool = F
     few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
     say(
         console,
-        f"{len(found.cells)} points, {few + none + changed} metrics, of which {found.comparisons} vary:"
+        f"{counted(len(found.cells), 'point')}, {counted(few + none + changed, 'metric')},"
+        f" of which {found.comparisons} vary:"
         f" {changed} changed, {none} without evidence, {few} with too few samples",
     )
     if few:
@@ -103,7 +105,12 @@ def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: 
     for which, points in (("first", only_a), ("second", only_b)):
         if points:
             ids = ", ".join(point.id for point in points[:8]) + (" …" if len(points) > 8 else "")
-            say(console, f"{len(points)} points only in the {which} run: {ids}")
+            say(console, f"{counted(len(points), 'point')} only in the {which} run: {ids}")
+
+
+def same_points(count: int) -> str:
+    """How many points are the same."""
+    return f"{counted(count, 'point')} {'is' if count == 1 else 'are'} the same"
 
 
 def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:

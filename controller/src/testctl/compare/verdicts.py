@@ -10,7 +10,7 @@ from typing import Literal
 from testctl.compare.deltas import Direction, Move, change_words, value_words, verdict_direction
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import SAID, JudgedCell, Judgement, Statistical
-from testctl.compare.terminal import tuple_words
+from testctl.compare.terminal import same_points, tuple_words
 from testctl.plan.diagnostics import Place
 from testctl.results import RunPoint
 
@@ -81,7 +81,7 @@ def of_comparison(found: Comparison, plan: str) -> Verdicts:
     cases += [_case(point, "fail", gone) for point in found.only_a] + [
         _case(point, "skip", new) for point in found.only_b
     ]
-    same = f"{found.same} points are the same"
+    same = same_points(found.same)
     words = f"{same}, {len(found.differences)} differ" if found.differs else f"no difference: {same}"
     return Verdicts(_title(found.runs), plan, words, tuple(cases), found.same)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from testctl.core.point import Point
+from testctl.core.words import counted
 from testctl.plan import failures
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
@@ -178,7 +179,7 @@ def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Findi
     if not found:
         detail = "no point to judge"
     elif verdict in ("pass", "skip"):
-        detail = f"{len(basis)} of {len(found)} points {_VERBS[verdict]}"
+        detail = _how_many(verdict, basis, found)
     else:
         detail = _detail(plan, verdict, basis, found)
     ids, at = tuple(finding.point for finding in basis), str(expectation.place)
@@ -186,13 +187,20 @@ def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Findi
 
 
 _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": "were skipped"}
+_VERBS_OF_ONE = _VERBS | {"pass": "passes", "fail": "fails", "skip": "was skipped"}
+
+
+def _how_many(verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
+    """ "2 of 6 points fail", "1 of 1 point passes"."""
+    verbs = _VERBS_OF_ONE if len(found) == 1 else _VERBS
+    return f"{len(basis)} of {counted(len(found), 'point')} {verbs[verdict]}"
 
 
 def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
     """How many, what they share, the worst of them, and some others by name."""
     points = {point.id: point for point in plan.points}
     shared = _shared(plan, [points[one.point] for one in basis], [points[one.point] for one in found])
-    parts = [f"{len(basis)} of {len(found)} points {_VERBS[verdict]}" + (f": {shared}" if shared else "")]
+    parts = [_how_many(verdict, basis, found) + (f": {shared}" if shared else "")]
     ranked = sorted(basis, key=lambda one: -one.gap)
     worst, others = ranked[0], ranked[1:]
     label = "worst: " if others and worst.gap else ""

@@ -18,6 +18,7 @@ import pytest
 from testctl_agent.spec.errors import TestctlError
 
 from testctl.compare.run_verdicts import metric_properties
+from testctl.core.words import counted
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.metrics import metric_names
@@ -112,7 +113,7 @@ class PlanSession:
                 continue
             if not ended:
                 clear_work(writer.path / WORK)
-                self._said.append(f"{writer.path}: not complete; the {len(there)} points that ended are kept")
+                self._said.append(f"{writer.path}: not complete; what ended is kept: {counted(len(there), 'point')}")
                 continue
             try:
                 self._said.append(_words(self._complete(self.plans[path], writer, there)))

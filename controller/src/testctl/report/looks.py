@@ -8,6 +8,8 @@ from importlib import resources
 from typing import Any
 
 from testctl.curves import curves
+from testctl.metrics import metric_names
+from testctl.report.metrics import KEY_METRICS
 from testctl.report.style import (
     ACK,
     DATA,
@@ -44,6 +46,8 @@ def looks() -> dict[str, Any]:
         "recovery": [RECOVERY[False], RECOVERY[True]],
         "fates": FATE_COLOURS,
         "dark": ON_DARK,
+        "headlines": [metric for metric, _ in KEY_METRICS],
+        "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},
         "figures": [
             {key: getattr(curve.spec, key) for key in _FIGURE} for curve in curves().values() if curve.spec.title
         ],

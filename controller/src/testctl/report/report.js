@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a run: matrix, sorting, and a point's figures once it is opened, drawn by serve's own modules.
-import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, scroll, showTime, table, troubled, wrapped } from "./dom.js";
-import { Board, toolbar } from "./board.js";
+import { answerFrom, byId, choose, css, drawn, escaped, isDark, make, many, plotlyFrom, scroll, showTime, sorted, table, troubled, whenSeen, wrapped } from "./dom.js";
+import { Board, connections, toolbar } from "./board.js";
 import { stallList } from "./stalls.js";
 import { sweepFigure } from "./sweep.js";
 
@@ -17,7 +17,7 @@ const inflated = async (id) => {
 };
 const read = async (id) => JSON.parse(await inflated(id));
 const kept = (reading) => { const found = new Map(); return (key) => { if (!found.has(key)) found.set(key, reading(key)); return found.get(key); }; };
-const plotly = kept(async () => document.head.append(make("script", {}, await inflated("plotly"))));
+plotlyFrom(async () => document.head.append(make("script", {}, await inflated("plotly"))));
 const numbers = ([unit, ...steps]) => { let sum = 0; return steps.map((step) => (sum += step) * unit); };
 const COLUMNS = ["t", "y", "least", "most", "length", "flags", "ecn"];
 const line = (packed) => Object.fromEntries(Object.entries(packed).map(([name, value]) => [name, COLUMNS.includes(name) ? numbers(value) : value]));
@@ -69,23 +69,17 @@ const matrix = () => {
 byId("matrix-form").addEventListener("change", matrix);
 matrix();
 
-// ---- sorting
-const heads = [...byId("table").querySelectorAll("thead th")];
-heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
-  const up = head.getAttribute("aria-sort") !== "ascending";
-  heads.forEach((other) => other.hasAttribute("aria-sort") && other.setAttribute("aria-sort", "none"));
-  head.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const key = (row) => row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();
-  const compare = (a, b) => {
-    const [p, q] = [key(a), key(b)];
-    if (p === "" || q === "") return (p === "") - (q === ""); // no value: last, both ways
-    const order = p - q;
-    const by = Number.isNaN(order) ? p.localeCompare(q, "en", { numeric: true }) : order;
-    return up ? by : -by;
-  };
-  const body = byId("table").tBodies[0];
-  body.append(...[...body.rows].sort(compare));
-}));
+// ---- sorting and filtering the table
+const rows = [...sorted(byId("table")).tBodies[0].rows];
+const [words, failures, left] = ["words", "failures", "left"].map(byId);
+const filter = () => {
+  const wanted = words.value.trim().toLowerCase().split(/\s+/);
+  for (const row of rows) row.hidden = (failures.checked && row.dataset.verdict === "pass") || !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+  const shown = rows.filter((row) => !row.hidden).length;
+  left.textContent = shown === rows.length ? "" : shown ? `${shown} of ${many(rows.length, "point")}` : "No point is like that.";
+};
+for (const input of [words, failures]) input.addEventListener("input", filter);
+filter();
 
 // ---- figures without an axis of time
 const chart = (into, title, lines, layout) => {
@@ -99,20 +93,18 @@ const chart = (into, title, lines, layout) => {
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
       xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } }, { responsive: true, displayModeBar: false });
   };
-  restyles.push(again);
-  again();
+  restyles.push(() => plot.data && again());
+  whenSeen(plot, again);
 };
 // Metrics over the swept parameters: captions and tables at once, plots when plotly.js is there.
 const sweeps = index.sweeps.map((one) => sweepFigure(one, looks));
 byId("sweeps")?.append(...sweeps.map((figure) => figure.element));
-const sweepsDrawn = () => sweeps.forEach((figure) => { restyles.push(figure.draw); figure.draw(); });
-if (sweeps.length) plotly().then(sweepsDrawn).catch(unread(byId("sweeps")));
+sweeps.forEach((figure) => { restyles.push(figure.draw); figure.draw(); });
 // Window against loss rate, both logarithmic, and Reno's line.
-const responses = () => index.responses.forEach((one) => chart(byId("responses"), one.title, [
+index.responses.forEach((one) => chart(byId("responses"), one.title, [
   ...one.curves.map((curve, i) => ({ name: curve.name, mode: "lines+markers", x: curve.rates, y: curve.windows, marker: { symbol: i, color: lane(i) }, hovertemplate: "%{y:.3~g} segments at %{x:.1~g}<extra>%{fullData.name}</extra>" })),
   { name: one.reno.name, x: one.reno.rates, y: one.reno.windows, line: { dash: "dash", color: css("--soft") }, hoverinfo: "name" }],
 { xaxis: { type: "log", title: { text: "rate of random loss" }, exponentformat: "power" }, yaxis: { type: "log", title: { text: "window (segments)" }, dtick: "D2" } }));
-if (index.responses.length) plotly().then(responses).catch(unread(byId("responses")));
 const distribution = (into, { unit, y, lines }) => chart(into, "Distribution of latency",
   lines.map(({ name, x }) => ({ name, x, y, hovertemplate: `%{y:.3%} within %{x} ${unit}<extra></extra>` })),
   { xaxis: { title: { text: `one-way latency (${unit})` }, rangemode: "tozero" }, yaxis: { title: { text: "share of packets" }, range: [0, 1.01], tickformat: ".0%" } });
@@ -171,18 +163,18 @@ const tuples = (id, { tuples: rows, captures, digest, virtual, wall }) => small(
   make("p", {}, "Files: ", make("code", {}, `points/${id}/`), captures.length ? `, captures of ${captures.join(", ")}` : "", ". Digest ", make("code", {}, digest || "–"), `. ${virtual} of traffic took ${wall}.`));
 
 const figures = async (id, into) => {
-  const [found] = await Promise.all([pageOf(id), plotly()]);
+  const found = await pageOf(id);
   const page = { ...found, figures: Object.keys(found.figures) };
   const column = { run: "", point: id, page, lane: page.lanes[0], bin: page.bins[Math.min(1, page.bins.length - 1)], label: "" };
   const board = new Board([column], null, looks, () => { bar.tell(); stalls.tell(board.chosen); });
   const redraw = (key, value) => { column[key] = value; board.show(); };
+  const [lanes, lanesChanged] = connections({ column, page }, () => board.show());
   const bar = toolbar(board, [choose("bins", page.bins.map((width) => [width, showTime(width)]), column.bin, (text) => redraw("bin", Number(text))),
-    ...(page.lanes.length > 1 ? [choose("connection", page.lanes.map((text) => [text, text]), column.lane, (text) => redraw("lane", text))] : [])]);
+    ...(lanes ? [lanes] : [])]);
   const stalls = stallList(page, (stall) => board.jump(stall), ` of ${id}`);
   into.append(bar.element, board.element);
   if (page.left_out) into.append(make("p", { class: "note" }, `${page.left_out} more connections are not drawn.`));
-  if (page.recoveries.rows.length) into.append(recoveryList(page.recoveries, (one) => { if (page.lanes.includes(one.lane)) column.lane = one.lane;
-    for (const select of bar.element.querySelectorAll("select")) if (page.lanes.includes(select.value)) select.value = column.lane;
+  if (page.recoveries.rows.length) into.append(recoveryList(page.recoveries, (one) => { if (page.lanes.includes(one.lane) && lanes) { Object.assign(column, { lane: one.lane, others: [] }); lanesChanged(); }
     board.set({ from: one.from, to: one.to }); }, id));
   if (page.fates) into.append(fateList(page.fates, id));
   if (page.stalls.rows.length) into.append(stalls.element);

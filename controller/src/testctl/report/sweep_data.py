@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testctl.core.words import counted
 from testctl.report.style import Unit
 
 MAX_LABELS = 9
@@ -148,7 +149,7 @@ class Sweep:
         parts = [f"values: {self.of}"] if self.of else []
         several = f"{'up to ' if self._uneven else ''}{most} points each" + self._over
         if self.kind == "cdf":
-            parts.append(f"{len(self.values)} points")
+            parts.append(counted(len(self.values), "point"))
         elif most > 1:
             what = {"box": "median, quartiles, least and greatest"}.get(self.kind, "median, from least to greatest")
             parts.append(f"{what} of {several}")
@@ -157,7 +158,9 @@ class Sweep:
         if self.missing:
             count = sum(self.missing.values())
             why = ", ".join(f"{many} {reason}" for reason, many in self.missing.items())
-            parts.append(f"{count} of {self.points} points {'has' if count == 1 else 'have'} no value: {why}")
+            parts.append(
+                f"{count} of {counted(self.points, 'point')} {'has' if count == 1 else 'have'} no value: {why}"
+            )
         return "; ".join(parts)
 
     @property

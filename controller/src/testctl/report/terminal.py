@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.core.words import counted
 from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
@@ -55,7 +56,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         _print_points(run, listed, console)
     if len(listed) < len(run.points):
         place = from_here(run.path.with_name(run.name))
-        rest = f"{len(run.points) - len(listed)} points that passed are not listed: testctl show {place}"
+        left_out = counted(len(run.points) - len(listed), "point")
+        rest = f"not listed: {left_out} that passed; all are in testctl show {place}"
         console.print(Text(rest, style="dim"), soft_wrap=True)
     for point in run.points:
         if point.reason and point.verdict != "pass":

@@ -20,8 +20,10 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.curves import Window
 from testctl.report.looks import looks
+from testctl.serve import files
 from testctl.serve.answers import answer, compressed
 from testctl.serve.listing import Unknown
+from testctl.serve.plans import Plans
 from testctl.serve.point import Points
 from testctl.serve.runs import Runs
 from testctl.serve.trend import Trends
@@ -32,7 +34,7 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 def make_app(root: Path) -> Starlette:
     """The application over the runs of a directory."""
     runs, points = Runs(root), Points(root)
-    trends = Trends(runs)
+    trends, plans = Trends(runs), Plans(runs)
 
     def point(request: Request) -> dict[str, Any]:
         where = request.path_params
@@ -62,6 +64,10 @@ def make_app(root: Path) -> Starlette:
         asked = request.query_params
         return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
 
+    def plan(request: Request) -> dict[str, Any]:
+        asked = request.query_params
+        return plans.page(request.path_params["plan"], asked.get("metric", ""), asked.get("flow", ""))
+
     answers: dict[str, Callable[[Request], Any]] = {
         "/api/looks": lambda _: looks(),
         "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
@@ -72,11 +78,12 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/packets": packets,
+        "/api/plans/{plan}": plan,
         "/api/trends/{point}": trend,
     }
-    files = _files()
     routes = [Route(path, _json(make)) for path, make in answers.items()]
-    routes += [Route(path, _file(body, kind)) for path, (body, kind) in files.items()]
+    routes += [Route(path, _file(body, kind)) for path, (body, kind) in _files().items()]
+    routes.append(Route("/files/{run}/{path:path}", files.endpoint(root)))
     return Starlette(routes=routes)
 
 

@@ -19,6 +19,7 @@ from testctl.report.style import show_time
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
+from testctl.serve.files import files
 from testctl.serve.runs import point_of
 from testctl.serve.source import Source, read_source
 
@@ -66,6 +67,7 @@ class Points:
             "lanes_in_all": len(lanes),
             "figures": figures,
             "stalls": _stalls(source),
+            "files": list(files(place).items()),
         }
 
     def figure(self, run: str, point: str, name: str, window: Window, lane: str, bin_ns: int = 0) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from testctl.results.reader import load_point, read_json
 from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
+from testctl.serve.files import files
 
 _BEFORE_POINTS = '\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
@@ -265,6 +266,7 @@ def _page(found: Found) -> dict[str, Any]:
         "expectations": summary.get("expectations") or [],
         "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in _SHOWN},
         "failures": failure_lines(found.points),
+        "files": list(files(found.path, without=layout.POINTS).items()),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": flows,
         "metrics": names,
@@ -276,7 +278,7 @@ def _page(found: Found) -> dict[str, Any]:
                 "reason": point.reason,
                 "name": describe(point, varying),
                 "at": [factor.of[point.id] for factor in varying],
-                "cells": [column.cell(point)[1] for column in shown],
+                "cells": [list(column.cell(point)) for column in shown],
             }
             for point in found.points
         ],

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from testctl.core.words import counted
 from testctl.report.style import show_time
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.shrink.case import Case, Tuple3, plan_text, topology_file
@@ -113,7 +114,7 @@ def print_found(case: Case, found: SearchResult, trials: Trials, plan: Path, con
     if not found.done:
         console.print(f"not finished: {found.stage}; the same command goes on with what has been run")
     wall = show_time(sum(trial.wall_s for trial in trials.made.values()) * 1e9)
-    console.print(f"{len(trials.made)} sets of tuples tried, {trials.runs} points run ({wall} of their time)")
+    console.print(f"{counted(len(trials.made), 'set of tuples')} tried, {counted(trials.runs, 'point')} run ({wall})")
     console.print(f"to see it again: testctl run {plan}", soft_wrap=True)
 
 

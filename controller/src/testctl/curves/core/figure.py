@@ -118,11 +118,11 @@ def figure(records: Records, name: str, lane: Lane, window: Window, bin_ns: int 
     shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":
         return _rates(shown, window, bin_ns, _last_ns(records)) | {"left_out": left_out}
-    parts = [_part(line, window, spec.shape == "steps") for line in shown]
+    parts = [_part(line, window, spec.shape != "packets") for line in shown]
     each = sum(part.stop - part.start for part in parts) <= EXACT
     cuts = [line.cut(part) if each else line.plain(part) for line, part in zip(shown, parts, strict=True)]
     if each:
-        cuts += [line.cut(_part(line, window, False)) for line in _beside(records, name, of, window.low, window.high)]
+        cuts += [line.cut(slice(*_ends(line, window))) for line in _beside(records, name, of, window.low, window.high)]
     found = {
         "lines": [_thinned(cut, window, each) for cut in cuts if len(cut)],
         "bucket_ns": 0 if each else window.bucket,
@@ -152,10 +152,19 @@ def _last_ns(records: Records) -> int:
     return int(time_ns.max()) if len(time_ns) else 0
 
 
-def _part(line: Line, window: Window, holds: bool) -> slice:
-    """The samples that are fetched; of a level that holds also the one before and the one behind."""
+def _part(line: Line, window: Window, held: bool) -> slice:
+    """The samples that are fetched, and those before and behind: what was last known in a silence.
+
+    held: it is a value that holds; of what does not, packets, the neighbours are fetched for an empty window alone.
+    """
+    first, last = _ends(line, window)
+    more = int(held or first == last)
+    return slice(max(first - more, 0), min(last + more, len(line)))
+
+
+def _ends(line: Line, window: Window) -> tuple[int, int]:
     first, last = np.searchsorted(line.time_ns, [window.low, window.high])
-    return slice(max(int(first) - holds, 0), min(int(last) + holds, len(line)))
+    return int(first), int(last)
 
 
 def _thinned(line: Line, window: Window, each: bool) -> dict[str, Any]:

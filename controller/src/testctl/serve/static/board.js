@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of one point, or of two beside each other, over one window of time that all of them share.
-import { ask, drawn, make, showTime, at, say } from "./dom.js";
-import { FIGURES, draw, learn, nsOf, rangeOf, spoken, summary } from "./plots.js";
+import { ask, choose, drawn, make, plotly, showTime, at, say, task } from "./dom.js";
+import { FIGURES, draw, learn, nsOf, rangeOf, spoken, summary, together } from "./plots.js";
 
 const SHORTEST = 20; // ns, of a window
 
@@ -9,6 +9,7 @@ const onScreen = ({ element }) => {
   const { top, bottom } = element.getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
 };
+const isOverlaid = (name) => FIGURES[name].each === "connection" && FIGURES[name].shape !== "packets";
 const idle = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Board {
@@ -109,16 +110,21 @@ export class Board {
     row.stale = false;
     const found = await Promise.all(cells.map(async (cell) => {
       if (!cell.has) return null;
-      const { run, point, lane, bin } = cell.column;
+      const { run, point, lane, bin, others = [] } = cell.column;
       const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 2), 120), 600);
       try {
-        return await ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane, bin }, signal);
+        const of = (one) => ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane: one, bin }, signal);
+        if (!others.length || !isOverlaid(name)) return await of(lane);
+        const lanes = [lane, ...others];
+        return together(lanes, await Promise.all(lanes.map(of)));
       } catch (error) {
         if (error.name === "AbortError") { row.stale = true; throw error; }
         return { lines: [], bucket_ns: 1, error: error.message };
       }
     }));
-    if (signal.aborted) return;
+    await plotly();
+    await task();
+    if (signal.aborted) { row.stale = true; return; }
     const range = rangeOf(name, found, view);
     cells.forEach((cell, i) => cell.has && this.draw(name, cell, found[i], range, view));
   }
@@ -163,6 +169,23 @@ export class Board {
     for (const { cells } of this.rows) for (const cell of cells) if (cell.ready) Plotly.purge(cell.plot);
   }
 }
+
+const MOST = 8; // connections in one figure
+// Which connection is shown, and which others in the same figures; changed() follows a choice.
+export const connections = ({ column, page }, changed) => {
+  if (page.lanes.length < 2) return [];
+  const rest = () => page.lanes.filter((lane) => lane !== column.lane);
+  const span = make("span", { class: "choices" });
+  const set = (lane, others) => { Object.assign(column, { lane, others }); tell(); changed(); };
+  const tell = () => {
+    const chosen = !column.others?.length ? "" : column.others.length > 1 ? "all" : column.others[0];
+    span.replaceChildren(choose("connection", page.lanes.map((lane) => [lane, lane]), column.lane, (lane) => set(lane, (column.others || []).filter((one) => one !== lane))),
+      choose("and", [["", "no other"], ...rest().map((lane) => [lane, lane]), ...(page.lanes.length > 2 ? [["all", `${Math.min(rest().length, MOST - 1)} others`]] : [])], chosen,
+        (value) => set(column.lane, value === "all" ? rest().slice(0, MOST - 1) : value ? [value] : [])));
+  };
+  tell();
+  return [span, tell];
+};
 
 export const toolbar = (board, extra = []) => {
   const place = make("output", { "aria-label": "What is shown" });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two points beside each other, with linked axes, and what is different.
-import { ask, badge, looks, make, drawn, route, scroll, table, troubled } from "./dom.js";
+import { ask, badge, drawn, looks, make, many, route, scroll, sorted, table, troubled } from "./dom.js";
 import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
 
 const split = (name) => { const cut = (name || "").lastIndexOf("/"); return [name.slice(0, cut), name.slice(cut + 1)]; };
@@ -18,7 +18,7 @@ export const showComparison = async (place, now, ready) => {
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
     make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
-  place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages));
+  place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages), metrics(pages, all));
   const board = new Board(columns, viewOf(now.query), all, () => {
     history.pushState(null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view) }));
     bar.tell();
@@ -26,7 +26,7 @@ export const showComparison = async (place, now, ready) => {
   const bar = toolbar(board);
   place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element);
   if (!board.rows.length) place.append(troubled("Neither point has packets' records."));
-  place.append(board.element, metrics(pages));
+  place.append(board.element);
   ready();
   board.show();
   return { keys: zoomKeys(board), restyle: () => board.restyle(), leave: () => board.leave(),
@@ -42,13 +42,34 @@ const differing = (pages) => {
     ...[...key.split("\n"), first.get(key) ?? "–", second.get(key) ?? "–"].map((text) => make("td", {}, text))))));
 };
 
-const metrics = (pages) => {
+// Of each metric that differs: [flow, name, first, second, change, "worse" or "better" or ""].
+const moves = (pages, { better }) => {
   const [first, second] = pages.map(({ metrics: { flows, rows } }) => new Map(rows.flatMap(([name, ...values]) => values.map((value, i) => [`${flows[i]}\n${name}`, value]))));
   const keys = [...first.keys()].filter((key) => second.has(key) && first.get(key).shown !== "–" && first.get(key).value !== second.get(key).value);
-  const change = (a, b) => (a.value && b.value !== null ? `${b.value >= a.value ? "+" : "−"}${Math.abs((b.value / a.value - 1) * 100).toPrecision(3)} %` : "");
-  return make("details", { class: "small", open: true }, make("summary", {}, `Metrics that differ (${keys.length})`),
-    scroll("Metrics that differ",
-      table(["flow", "metric", ...["A", "B", "B over A"].map((text) => make("th", { scope: "col", class: "number" }, text))], keys.map((key) => make("tr", {},
-        ...key.split("\n").map((text) => make("td", {}, text)),
-        ...[first.get(key).shown, second.get(key).shown, change(first.get(key), second.get(key))].map((text) => make("td", { class: "number" }, text))))), "tall"));
+  return keys.map((key) => {
+    const [[flow, name], a, b] = [key.split("\n"), first.get(key), second.get(key)];
+    const known = a.value !== null && b.value !== null;
+    const way = known && better[name] ? ((b.value > a.value) === (better[name] === "higher") ? "better" : "worse") : "";
+    return { flow, name, a, b, way, change: known && a.value ? b.value / a.value - 1 : null };
+  });
+};
+const WAYS = ["worse", "better", ""];
+const SIGNS = { worse: "▼ worse", better: "▲ better", "": "" };
+const percent = (change) => (change === null ? "" : `${change < 0 ? "−" : "+"}${Number(Math.abs(change * 100).toPrecision(3))} %`);
+
+const metrics = (pages, looks) => {
+  const all = moves(pages, looks);
+  const headline = (one) => looks.headlines.indexOf(one.name);
+  const first = all.filter((one) => headline(one) >= 0).sort((p, q) => headline(p) - headline(q));
+  const others = all.filter((one) => headline(one) < 0).sort((p, q) => WAYS.indexOf(p.way) - WAYS.indexOf(q.way) || Math.abs(q.change ?? 0) - Math.abs(p.change ?? 0));
+  const heads = ["flow", "metric", ...["A", "B", "B over A"].map((text) => make("th", { scope: "col", class: "number" }, text)), "B is"];
+  const listed = (label, some) => scroll(label, sorted(table(heads.map((head) => (head instanceof Node ? head.cloneNode(true) : head)), some.map((one) => make("tr", {}, make("td", {}, one.flow), make("td", {}, one.name),
+    ...[one.a, one.b].map(({ shown, value }) => make("td", { class: "number", "data-sort": value ?? "" }, shown)),
+    make("td", { class: "number", "data-sort": one.change ?? "" }, percent(one.change)), make("td", { class: `nowrap ${one.way}` }, SIGNS[one.way]))))), some.length > 12 ? "tall" : "");
+  const section = make("section", {}, make("h2", {}, "Metrics that differ"));
+  if (!all.length) section.append(make("p", { class: "note" }, "None: all metrics that both points have are the same."));
+  if (first.length) section.append(listed("Headline metrics", first));
+  else if (all.length) section.append(make("p", { class: "note" }, "The headline metrics are the same."));
+  if (others.length) section.append(make("details", { class: "small", open: others.length <= 12 }, make("summary", {}, `${many(others.length, "other metric")}, worse ones first`), listed("Other metrics", others)));
+  return section;
 };

@@ -17,6 +17,7 @@ export const say = (text) => { byId("said").textContent = text; };
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
 // Plotly reads a little markup in names and texts.
+export const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 export const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
 export class Refused extends Error {}
@@ -48,6 +49,29 @@ export const ask = async (path, parameters = {}, signal = undefined) => {
   return body;
 };
 
+// plotly.js takes a second or more to be evaluated: it is read when the page is on the screen and a figure comes into view.
+let library = null;
+let read = () => new Promise((done, failed) => {
+  document.head.append(make("script", { src: "/static/plotly.min.js", onload: done, onerror: () => failed(new Refused("plotly.js can't be read: there are no figures.")) }));
+});
+export const plotlyFrom = (reading) => { read = reading; };
+export const task = () => new Promise((done) => setTimeout(done));
+const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+export const plotly = () => (library ??= painted().then(read));
+
+// Draws each element when it comes into view, one in a task, so that the page answers between them.
+const waiting = new Map();
+let drawing = Promise.resolve();
+const drawNow = (element) => {
+  const act = waiting.get(element);
+  if (!act) return;
+  waiting.delete(element);
+  seen.unobserve(element);
+  drawing = drawing.then(plotly).then(task).then(() => element.isConnected && act()).catch((error) => element.replaceChildren(troubled(error.message)));
+};
+const seen = new IntersectionObserver((all) => all.forEach((one) => one.isIntersecting && drawNow(one.target)), { rootMargin: "200px" });
+export const whenSeen = (element, act) => { waiting.set(element, act); seen.observe(element); };
+
 let known = null;
 export const looks = async () => (known ??= await ask(["looks"]));
 
@@ -55,8 +79,8 @@ const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const RATES = [[1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]];
 const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
 const COUNTS = [[1, "packets"]];
-const pick = (most, units) => units.find(([size]) => most >= size) || units.at(-1);
-export const units = { time: (m) => pick(m, TIMES), rate: (m) => pick(m, RATES), size: (m) => pick(m, SIZES), count: () => COUNTS[0] };
+const unitOf = (most, units) => units.find(([size]) => most >= size) || units.at(-1);
+export const units = { time: (m) => unitOf(m, TIMES), rate: (m) => unitOf(m, RATES), size: (m) => unitOf(m, SIZES), count: () => COUNTS[0] };
 const digits = (value) => (Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))).toString();
 export const showIn = (kind, value) => {
   const [size, name] = units[kind](Math.abs(value));
@@ -77,6 +101,34 @@ export const counts = (found, all) => make("span", { class: "badges" }, ...Objec
   .filter(([, count]) => count).map(([verdict, count]) => badge(verdict, all, `${count} ${verdict}`)));
 export const facts = (rows) => make("dl", { class: "facts" }, ...rows.filter(([, value]) => value)
   .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+// ---- tables that a click on a head sorts
+const NONE = ["", "–"];
+export const inOrder = (p, q, up) => {
+  if (NONE.includes(p) || NONE.includes(q)) return NONE.includes(p) - NONE.includes(q); // no value: last, both ways
+  const by = Number.isNaN(p - q) ? String(p).localeCompare(String(q), "en", { numeric: true }) : p - q;
+  return up ? by : -by;
+};
+// chosen(column, up) is called; now: [column, up] that it is sorted by already.
+export const sortHeads = (heads, chosen, now = null) => heads.forEach((head, column) => {
+  if (!head.textContent || head.hasAttribute("data-plain")) return;
+  const button = head.querySelector("button") || make("button", { type: "button" }, ...head.childNodes);
+  head.append(button);
+  head.setAttribute("aria-sort", now?.[0] !== column ? "none" : now[1] ? "ascending" : "descending");
+  button.addEventListener("click", () => {
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    heads.forEach((other) => other.hasAttribute("aria-sort") && other.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    chosen(column, up);
+  });
+});
+// Sorts its rows where they are, by data-sort of a cell or its text.
+export const sorted = (element) => {
+  const key = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();
+  const [body] = element.tBodies;
+  sortHeads([...element.tHead.rows[0].cells], (column, up) => body.append(...[...body.rows].sort((a, b) => inOrder(key(a, column), key(b, column), up))));
+  return element;
+};
+
 export const table = (heads, rows, attributes = {}) => make("table", attributes,
   make("thead", {}, make("tr", {}, ...heads.map((head) => head instanceof Node ? head : make("th", { scope: "col" }, head)))),
   make("tbody", {}, ...rows));
@@ -86,6 +138,18 @@ export const choose = (label, options, chosen, onchange) => {
   const select = make("select", { onchange: (event) => onchange(event.target.value) },
     ...options.map(([value, text]) => make("option", { value, selected: value === chosen }, text)));
   return make("label", {}, label, select);
+};
+// One of many names: typed, with those that have these letters to choose from.
+let lists = 0;
+export const pick = (label, names, chosen, onchange) => {
+  const id = `names-${lists++}`;
+  const input = make("input", { list: id, value: chosen, size: 24, autocomplete: "off", spellcheck: "false", placeholder: "all names have a list", onchange: () => {
+    const value = input.value.trim();
+    const wrong = value && !names.includes(value);
+    input.setCustomValidity(wrong ? `There is no ${label} of this name here.` : "");
+    if (wrong) input.reportValidity(); else onchange(value);
+  } });
+  return make("span", {}, make("label", {}, label, input), make("datalist", { id }, ...names.map((name) => make("option", { value: name }))));
 };
 // A text of many lines shows how it begins, and all of it when asked for.
 const LONG = 300;
@@ -103,6 +167,7 @@ export const here = () => {
   const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
   return { path: path.split("/").filter(Boolean).map(decode), query: Object.fromEntries(new URLSearchParams(query || "")) };
 };
+export const fileOf = (run, path) => "/files/" + [run, ...path.split("/")].map(encodeURIComponent).join("/");
 export const drawn = (what) => {
   document.documentElement.dataset.drawn = what;
   dispatchEvent(new CustomEvent("testctl:drawn", { detail: what }));

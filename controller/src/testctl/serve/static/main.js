@@ -6,6 +6,8 @@ import { showRun } from "./run.js";
 import { showPoint } from "./point.js";
 import { showComparison } from "./compare.js";
 import { showTrend } from "./trend.js";
+import { showPlan } from "./plan.js";
+import { showFiles } from "./files.js";
 import { mark, showMarks } from "./marks.js";
 
 const main = byId("main");
@@ -17,6 +19,8 @@ const pages = [
   [/^$/, () => [["Runs", route([])]], showRuns],
   [/^run$/, ([, run]) => [["Runs", route([])], [run, route(["run", run])]], showRun],
   [/^run\/point$/, ([, run, , point]) => [["Runs", route([])], [run, route(["run", run])], [point, ""]], showPoint],
+  [/^run\/files$/, ([, run]) => [["Runs", route([])], [run, route(["run", run])], ["Files", ""]], showFiles],
+  [/^plan$/, ([, plan]) => [["Runs", route([])], [plan, ""]], showPlan],
   [/^compare$/, () => [["Runs", route([])], ["Comparison", ""]], showComparison],
   [/^trend$/, ([, point]) => [["Runs", route([])], [`Trend of ${point}`, ""]], showTrend],
 ];

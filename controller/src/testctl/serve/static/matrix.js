@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix of a run: any two of what varies; a cell is all points with these two values, taken together.
-import { ask, choose, here, make, route, say, scroll } from "./dom.js";
+import { ask, choose, here, make, pick, route, say, scroll } from "./dom.js";
 
 // Viridis at seven places: told apart with any colour vision, and in grey ("Viridis", van der Walt and Smith, 2015).
 const SCALE = [[68, 1, 84], [68, 57, 131], [49, 104, 142], [33, 145, 140], [53, 183, 121], [144, 215, 67], [253, 231, 37]];
@@ -33,7 +33,7 @@ export const matrix = (run, looks, query, onCell) => {
   let shown = null;
   let turn = 0;
 
-  const share = () => history.replaceState(null, "", route(here().path, { figure: here().query.figure, x: labels[state.x], y: labels[state.y],
+  const share = () => history.replaceState(null, "", route(here().path, { ...here().query, x: labels[state.x], y: labels[state.y],
     metric: state.metric, flow: state.flow, way: state.metric && state.way !== "mean" ? state.way : "" }));
   const fetchValues = async () => {
     const mine = ++turn;
@@ -44,13 +44,13 @@ export const matrix = (run, looks, query, onCell) => {
   };
   const change = (key) => (value) => { state[key] = value; share(); controls(); if (key === "metric" || key === "flow") fetchValues().catch((error) => say(error.message)); else draw(); };
   const controls = () => {
-    const focused = [...form.querySelectorAll("select")].indexOf(document.activeElement);
+    const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
     const factors = labels.map((label, i) => [String(i), label]);
     form.replaceChildren(choose("across", factors, state.x, change("x")), choose("down", factors, state.y, change("y")),
-      choose("colour", [["", "verdict"], ...run.metrics.map((name) => [name, name])], state.metric, change("metric")),
+      pick("metric", run.metrics, state.metric, change("metric")), ...(state.metric ? [make("button", { type: "button", onclick: () => change("metric")("") }, "Verdicts")] : []),
       ...(state.metric ? [choose("of points", Object.keys(WAYS).map((name) => [name, name]), state.way, change("way"))] : []),
       ...(state.metric && run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
-    if (focused >= 0) form.querySelectorAll("select")[focused]?.focus();
+    if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
   };
 
   const draw = () => {

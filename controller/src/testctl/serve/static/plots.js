@@ -42,14 +42,17 @@ const rate = (data, view, axis, looks, unit) => data.lines.flatMap((line, i) => 
     line: { shape: "hv", width: 1.5, color: own }, hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>` }];
 });
 
-const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => ({
+const plain = (shape) => (data, view, axis, looks, unit) => data.lines.map((line, i) => lasting(shape, axis.x(view.to), {
   type: "scatter", mode: data.lines.every((one) => inView(one, view) <= FEW_MARKS) ? "lines+markers" : "lines", name: escaped(line.name), x: times(line, view, axis),
   y: line.y.map((value) => value / unit[0]), marker: { size: 4, color: lane(i, looks) },
-  line: { shape, width: 1.3, color: lane(i, looks), dash: line.name === "slow-start threshold" ? "dot" : "solid" },
+  line: { shape, width: 1.3, color: lane(i, looks), dash: (line.label || line.name) === "slow-start threshold" ? "dot" : "solid" },
   hovertemplate: `%{y:.4~g} ${unit[1]}<extra>${escaped(line.name)}</extra>`,
 }));
 
-// What only packets tell is not known between two that are far apart: the line has a gap there, and a packet alone is a dot.
+// A level holds after its last sample.
+const lasting = (shape, end, trace) => (shape !== "hv" || !trace.x.length || trace.x.at(-1) >= end ? trace : { ...trace, x: [...trace.x, end], y: [...trace.y, trace.y.at(-1)] });
+
+// What only packets tell is not known between two that are far apart: a dotted line holds the last value there, and a packet alone is a dot.
 const perPacket = (data, view, axis, looks, unit) => plain("linear")(data, view, axis, looks, unit).flatMap((trace) => {
   const far = (view.to - view.from) / axis.size / 25;
   const [x, y, alone] = [[], [], { x: [], y: [] }];
@@ -59,8 +62,13 @@ const perPacket = (data, view, axis, looks, unit) => plain("linear")(data, view,
     x.push(at); y.push(trace.y[n]);
     if (!before && !behind) { alone.x.push(at); alone.y.push(trace.y[n]); }
   });
+  // The last value before a silence, until the next one.
+  const held = { x: [], y: [] };
+  const ends = [...trace.x.slice(1), axis.x(view.to)];
+  trace.x.forEach((at, n) => { if (ends[n] - at > far) { held.x.push(at, ends[n], null); held.y.push(trace.y[n], trace.y[n], null); } });
+  const silent = { ...trace, ...held, mode: "lines", line: { ...trace.line, dash: "dot", width: 1 }, opacity: 0.6, showlegend: false, hoverinfo: "skip", hovertemplate: undefined };
   const dots = { ...trace, ...alone, mode: "markers", showlegend: false };
-  return trace.mode === "lines" && alone.x.length && alone.x.length <= MANY_MARKS ? [{ ...trace, x, y }, dots] : [{ ...trace, x, y }];
+  return trace.mode === "lines" && alone.x.length && alone.x.length <= MANY_MARKS ? [{ ...trace, x, y }, silent, dots] : [{ ...trace, x, y }, silent];
 });
 
 const FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
@@ -113,7 +121,7 @@ export const learn = ({ figures }) => { for (const one of figures) FIGURES[one.n
 export const rangeOf = (name, all, view) => {
   let [least, most] = [Infinity, -Infinity];
   for (const data of all) for (const line of data?.lines || []) {
-    if (name === "cwnd" && line.name === "slow-start threshold" && data.lines.length > 1) continue;
+    if (name === "cwnd" && (line.label || line.name) === "slow-start threshold" && data.lines.length > 1) continue;
     const [low, high] = within(line, view);
     [least, most] = [Math.min(least, low), Math.max(most, high)];
   }
@@ -123,9 +131,14 @@ export const rangeOf = (name, all, view) => {
     for (const value of values) { least = Math.min(least, value); most = Math.max(most, value); }
   }
   if (FIGURES[name].zero) least = 0;
+  if (FIGURES[name].zero && most === 0) return [0, FIGURES[name].kind === "time" ? 1e6 : 1]; // nothing but zeros
   const room = (most - least || Math.abs(most) || 1) * 0.06;
   return [FIGURES[name].zero ? 0 : least - room, most + room];
 };
+
+// The same figure of several connections as one; `names` are theirs.
+export const together = (names, all) => ({ ...all[0], log: all.some((data) => data.log), bucket_ns: Math.max(...all.map((data) => data.bucket_ns)), error: all.find((data) => data.error)?.error,
+  lines: all.flatMap((data, i) => data.lines.map((line) => ({ ...line, label: line.name, name: line.name === names[i] || data.lines.length === 1 ? names[i] : `${names[i]} ${line.name}` }))) });
 
 export const summary = (name, data, view) => {
   const range = rangeOf(name, [data], view);

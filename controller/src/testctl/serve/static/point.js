@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One point: figures, stalls, packets, metrics.
-import { ask, at, badge, choose, drawn, facts, here, looks, make, route, scroll, showTime, table, troubled, wrapped } from "./dom.js";
-import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
+import { ask, at, badge, drawn, facts, here, looks, make, many, route, scroll, showTime, sorted, table, troubled, wrapped } from "./dom.js";
+import { fileTable } from "./files.js";
+import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
 import { stallList } from "./stalls.js";
 
@@ -11,16 +12,17 @@ export const showPoint = async (place, now, ready) => {
   const [, run, , id] = now.path;
   const [page, all] = await Promise.all([ask(["runs", run, "points", id]), looks()]);
   const lane = page.lanes.includes(now.query.lane) ? now.query.lane : page.lanes[0];
-  const column = { run, point: id, page, lane, label: id };
+  const others = (now.query.and || "").split(",").filter((one) => one !== lane && page.lanes.includes(one));
+  const column = { run, point: id, page, lane, others, label: id };
   const name = `${page.run}/${page.id}`;
   place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
   if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
   if (page.reason) place.append(make("p", { class: "error" }, page.reason));
   place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
     make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
-    make("span", { class: "note" }, page.packets ? `${page.packets.toLocaleString("en")} packets, ${showTime(page.duration_ns)}` : "no packets")));
-  place.append(make("details", { class: "small" }, make("summary", {}, "What was asked"), tuples(page),
-    facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
+    make("span", { class: "note" }, page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets")));
+  place.append(make("details", { class: "small" }, make("summary", {}, "What was asked, and files"), tuples(page),
+    make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
 
   if (!page.figures.length) {
     place.append(make("p", { class: "note" }, page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
@@ -28,11 +30,10 @@ export const showPoint = async (place, now, ready) => {
     return { mark: name };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
-    { ...(board.isWhole() ? {} : board.view), lane: column.lane === page.lanes[0] ? "" : column.lane, ...extra }));
+    { ...(board.isWhole() ? {} : board.view), lane: column.lane === page.lanes[0] ? "" : column.lane, and: (column.others || []).join(","), ...extra }));
   const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
-  const changeLane = (chosen) => { column.lane = chosen; put({}, false); board.show(); changed(); };
-  const lanes = page.lanes.length > 1 ? [choose("connection", page.lanes.map((text) => [text, text]), lane, changeLane)] : [];
-  const bar = toolbar(board, lanes);
+  const [lanes] = connections({ column, page }, () => { put({}, false); board.show(); changed(); });
+  const bar = toolbar(board, lanes ? [lanes] : []);
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
@@ -53,10 +54,10 @@ export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "
   page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
 
 const metrics = (page) => make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
-  scroll("Metrics", table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
+  scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
     page.metrics.rows.map(([metric, ...values]) => make("tr", {},
       make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
-      ...values.map((value) => make("td", { class: value.text ? "text" : "number" }, value.text ? wrapped(value.shown) : value.shown)))))));
+      ...values.map((value) => make("td", { class: value.text ? "text" : "number", "data-sort": value.value }, value.text ? wrapped(value.shown) : value.shown))))))));
 
 // The packets of the window in words, when it is short enough.
 const packetList = (column, board) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric over a swept parameter, as testctl/report/sweep.py computes it: lines, bars, boxes or cumulative distributions.
-import { css, escaped, isDark, make, scroll } from "./dom.js";
+import { css, escaped, isDark, make, many, scroll, whenSeen } from "./dom.js";
 
 const SYMBOLS = [["circle", "●"], ["square", "■"], ["triangle-up", "▲"], ["diamond", "◆"], ["triangle-down", "▼"], ["star", "★"], ["cross", "✚"], ["x", "✖"]];
 const GROUP = 0.8; // the share of a step of x that bars or boxes take
@@ -17,7 +17,7 @@ export const sweepFigure = (sweep, looks) => {
   const least = (cell) => cell.values[0];
   const greatest = (cell) => cell.values.at(-1);
   const all = sweep.panels.flatMap((panel) => panel.lines.flatMap((line) => line.cells.flatMap((cell) => cell.values)));
-  const ranged = (cell) => `${read(cell.middle)}${cell.n > 1 ? ` (${read(least(cell))} to ${read(greatest(cell))}, ${cell.n} points)` : ""}`;
+  const ranged = (cell) => `${read(cell.middle)}${cell.n > 1 ? ` (${read(least(cell))} to ${read(greatest(cell))}, ${many(cell.n, "point")})` : ""}`;
   const where = (panel, line, i) => [[sweep.x.key, sweep.x.values[i]], [sweep.by.key, line.name], [sweep.facet.key, panel.name]]
     .filter(([key]) => key).map(([key, value]) => `${key} ${value}`).join(", ");
   const ofNumber = sweep.x.numbers.length > 0 && sweep.kind === "metric";
@@ -98,7 +98,10 @@ export const sweepFigure = (sweep, looks) => {
     sweep.kind === "cdf" ? null : asTable());
   const draw = () => {
     keys.forEach(([sign], i) => { sign.style.color = shade(i, looks); });
-    plots.forEach((plot, n) => Plotly.react(plot, sweep.panels[n].lines.flatMap((line, i) => traces(sweep.panels[n], line, i)), layout(), { responsive: true, displayModeBar: false }));
+    plots.forEach((plot, n) => {
+      const one = () => Plotly.react(plot, sweep.panels[n].lines.flatMap((line, i) => traces(sweep.panels[n], line, i)), layout(), { responsive: true, displayModeBar: false });
+      if (plot.data) one(); else whenSeen(plot, one);
+    });
   };
   function asTable() {
     const heads = [sweep.facet.key, sweep.by.key].filter(Boolean);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of metrics over swept parameters of a run, and one that is chosen here.
-import { ask, choose, here, make, route, say } from "./dom.js";
+import { ask, choose, here, make, pick, route, say } from "./dom.js";
 import { sweepFigure } from "./sweep.js";
 
 const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"]];
@@ -40,9 +40,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
   const controls = () => {
     const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
     const keys = sweeps.swept.map((key) => [key, key]);
-    const metric = make("input", { list: "sweep-metrics", value: state.metric, size: 24, onchange: (event) => change("metric")(event.target.value.trim()) });
-    form.replaceChildren(choose("show", KINDS, state.kind, change("kind")), make("label", {}, "of", metric),
-      make("datalist", { id: "sweep-metrics" }, ...run.metrics.map((name) => make("option", { value: name }))),
+    form.replaceChildren(choose("show", KINDS, state.kind, change("kind")), pick("of", run.metrics, state.metric, change("metric")),
       ...(state.kind === "cdf" ? [] : [choose("over", keys, state.x, change("x"))]),
       choose("by", [["", "–"], ...keys], state.by, change("by")), choose("panels", [["", "–"], ...keys], state.facet, change("facet")),
       ...(run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));

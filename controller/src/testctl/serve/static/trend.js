@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric of one point over the runs that have it, with the places where its level changed.
-import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, route, scroll, table, when } from "./dom.js";
+import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, pick, plotly, route, scroll, sorted, table, when } from "./dom.js";
 
 export const showTrend = async (place, now, ready) => {
   const point = now.path[1];
@@ -18,26 +18,28 @@ export const showTrend = async (place, now, ready) => {
   };
   place.append(make("h1", {}, "Trend of ", make("code", {}, point)),
     make("p", { class: "note" }, trend.tuples.map(([entity, parameter, value]) => `${entity} ${parameter} ${value}`).join(", ")),
-    make("div", { class: "choices" }, choose("metric", (trend.metrics.includes(state.metric) ? trend.metrics : [state.metric, ...trend.metrics]).map((name) => [name, name]), state.metric, change("metric")),
+    make("div", { class: "choices" }, pick("metric", trend.metrics, state.metric, change("metric")),
       ...(trend.flows.length > 1 ? [choose("flow", [["", "all together"], ...trend.flows.map((name) => [name, name])], state.flow, change("flow"))] : [])),
     said, make("figure", {}, plot), list);
   const show = () => {
     const { runs, changes } = trend;
     const known = runs.filter((run) => run.value !== null).length;
-    said.textContent = known ? `${known} run${known === 1 ? "" : "s"}; ${changes.length ? `a new level begins at ${changes.map((i) => runs[i].name).join(", ")}` : "no change of level"}` :
+    said.textContent = known === 1 ? "One run so far: nothing to compare it with. Run the plan again; testctl nightly does so every night."
+      : known ? `${known} runs; ${changes.length ? `a new level begins at ${changes.map((i) => runs[i].name).join(", ")}` : "no change of level"}` :
       "No run has a number for this metric.";
-    chart(plot, trend, all);
+    plot.parentElement.hidden = known < 2;
+    if (known > 1) plotly().then(() => chart(plot, trend, all)).then(() => drawn("trend"));
     plot.setAttribute("aria-label", `${state.metric} over runs: ${said.textContent}`);
-    list.replaceChildren(table(["run", "started (UTC)", "kernel", "verdict", make("th", { scope: "col", class: "number" }, state.metric), "level", "digest"],
+    list.replaceChildren(sorted(table(["run", "started (UTC)", "kernel", "verdict", make("th", { scope: "col", class: "number" }, state.metric), "level", "digest"],
       runs.map((run, i) => make("tr", { class: changes.includes(i) ? "chosen" : "" },
         make("td", {}, make("a", { href: route(["run", run.name, "point", point]), "data-item": true, "data-mark": `${run.name}/${point}` }, run.name)),
-        make("td", { class: "nowrap" }, when(run.started)), make("td", {}, run.kernels.join(", ") || "–"), make("td", {}, badge(run.verdict, all)), make("td", { class: "number" }, run.shown),
-        make("td", { class: "nowrap" }, changes.includes(i) ? "new level" : ""), make("td", {}, make("code", {}, run.digest.slice(0, 12))))).reverse()));
-    drawn("trend");
+        make("td", { class: "nowrap" }, when(run.started)), make("td", {}, run.kernels.join(", ") || "–"), make("td", {}, badge(run.verdict, all)), make("td", { class: "number", "data-sort": run.value ?? "" }, run.shown),
+        make("td", { class: "nowrap" }, changes.includes(i) ? "new level" : ""), make("td", {}, make("code", {}, run.digest.slice(0, 12))))).reverse())));
+    if (known < 2) queueMicrotask(() => drawn("trend"));
   };
   ready();
   show();
-  return { restyle: () => chart(plot, trend, all), leave: () => Plotly.purge(plot) };
+  return { restyle: () => plot.data && chart(plot, trend, all), leave: () => plot.data && Plotly.purge(plot) };
 };
 
 const chart = (plot, { runs, changes, metric }, all) => {

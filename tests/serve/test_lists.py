@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of serve and the report are sorted, filtered and searched; runs lead to their plan, files and report."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.serve.conftest import Shown, wait
+
+
+def opened(open_shown: Any, shown: Shown, place: str, what: str = "run") -> Any:
+    page = open_shown(shown.at(place))
+    wait(page, what)
+    return page
+
+
+def column(page: Any, table: str, heading: str) -> list[str]:
+    """The texts of a column of a table, of the rows that are shown."""
+    region = page.get_by_role("region", name=table, exact=True)
+    heads = [text.strip(" ▲▼") for text in region.locator("thead th").all_inner_texts()]
+    at = heads.index(heading) + 1
+    return [str(cell.inner_text()) for cell in region.locator(f"tbody tr:visible > :nth-child({at})").all()]
+
+
+@pytest.mark.parametrize("of", ["serve", "report"])
+def test_a_click_on_a_head_sorts_points_missing_values_last(open_shown: Any, shown: Shown, of: str) -> None:
+    if of == "serve":
+        page, table = opened(open_shown, shown, "#/run/{sweep}"), "Points"
+    else:
+        page, table = open_shown(shown.reports["sweep"]), "Table of points"
+        wait(page, "report")
+    heads = page.get_by_role("region", name=table, exact=True).locator("thead")
+    head = heads.get_by_role("button", name="saturation")
+    head.click()
+    rising = column(page, table, "saturation")
+    assert rising[:3] == ["0.25", "0.3", "0.325"]
+    assert rising[-2:] == ["–", "–"]
+    head.click()
+    falling = column(page, table, "saturation")
+    assert falling[0] == "0.97"
+    assert falling[-2:] == ["–", "–"]
+    heads.get_by_role("button", name="delay").click()
+    assert list(dict.fromkeys(column(page, table, "delay"))) == ["1ms", "3ms", "10ms", "30ms"]
+    assert page.locator("th[aria-sort=ascending]").all_inner_texts() == ["delay"]
+
+
+def test_only_failures_by_an_address_that_can_be_shared(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{sweep}")
+    assert len(column(page, "Points", "point")) == 36
+    page.get_by_role("combobox", name="show", exact=True).last.select_option("failures")
+    verdicts = {text.split()[-1] for text in column(page, "Points", "verdict")}
+    assert verdicts == {"fail", "invalid", "broken"}
+    assert "show=failures" in page.url
+    page.reload()
+    wait(page, "run")
+    assert len(column(page, "Points", "point")) == 5
+    page.get_by_role("combobox", name="delay", exact=True).select_option("30ms")
+    assert len(column(page, "Points", "point")) == 3
+    page.get_by_role("combobox", name="buffer", exact=True).select_option("250kB")
+    assert page.get_by_text("No point is like that.").is_visible()
+    page.get_by_role("button", name="Show all").click()
+    assert len(column(page, "Points", "point")) == 36
+
+
+def test_the_report_lists_only_failures_and_searches(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.reports["sweep"])
+    wait(page, "report")
+    page.get_by_label("only failures").check()
+    assert len(column(page, "Table of points", "verdict")) == 5
+    page.get_by_label("search").fill("dctcp 30ms")
+    assert column(page, "Table of points", "verdict") == ["✗ fail"]
+    assert page.get_by_text("1 of 36 points").is_visible()
+    page.get_by_label("search").fill("vegas")
+    assert page.get_by_text("No point is like that.").is_visible()
+
+
+def test_a_run_leads_to_its_report_plan_and_files(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{sweep}")
+    with page.expect_popup() as popped:
+        page.get_by_role("link", name="report.html").click()
+    wait(popped.value, "report")
+    assert popped.value.evaluate("() => origin") == "null"
+    asked = "async () => { try { return (await fetch('/api/runs')).status; } catch (error) { return String(error); } }"
+    assert "Failed to fetch" in popped.value.evaluate(asked)
+    with page.expect_popup() as popped:
+        page.get_by_role("link", name="plan.yaml").click()
+    assert "a sweep of three parameters" in popped.value.locator("body").inner_text()
+    page.get_by_role("link", name="files", exact=False).click()
+    wait(page, "files")
+    assert {"plan.yaml", "report.html", "summary.json"} <= set(column(page, "Files", "file"))
+
+
+def test_a_point_lists_its_own_files(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{two}/point/loss", "figures")
+    page.get_by_text("What was asked, and files").click()
+    with page.expect_popup() as popped:
+        page.get_by_role("link", name="point.json").click()
+    assert json.loads(popped.value.locator("body").inner_text())["id"] == "loss"
+
+
+def test_a_plan_has_the_trends_of_its_points(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/", "runs")
+    page.get_by_role("combobox", name="plan", exact=True).select_option("two")
+    assert len(column(page, "Runs", "plan")) == 2
+    page.get_by_role("link", name="Trends of two").click()
+    wait(page, "plan")
+    assert column(page, "Trends", "last value") == ["20.2 Mb/s", "336 Mb/s"]
+    assert page.locator(".trend circle").count() == 3  # the last values, and an earlier run that failed
+    page.get_by_role("combobox", name="metric", exact=True).fill("retransmissions")
+    page.get_by_role("combobox", name="metric", exact=True).press("Enter")
+    page.get_by_role("cell", name="71", exact=True).wait_for()
+    assert "metric=retransmissions" in page.url
+    page.get_by_role("searchbox").fill("owed")
+    assert len(column(page, "Trends", "point")) == 1
+    page.get_by_role("searchbox").fill("nothing like it")
+    assert page.get_by_text("No point has these words.").is_visible()
+
+
+def test_one_run_has_no_trend_and_says_what_makes_one(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/plan/sweep", "plan")
+    assert page.get_by_text("One run so far").is_visible()
+    page = opened(open_shown, shown, "#/trend/all_instruments", "trend")
+    assert page.get_by_text("testctl nightly").is_visible()
+    assert not page.locator(".plot").is_visible()
+
+
+def test_a_metric_is_found_among_many_by_its_letters(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{two}")
+    form = page.get_by_role("combobox", name="metric", exact=True)
+    form.fill("no_such_metric")
+    form.press("Enter")
+    assert "no metric of this name" in form.evaluate("element => element.validationMessage")
+    assert "metric=" not in page.url
+    form.fill("stall_longest_ms")
+    form.press("Enter")
+    page.locator(".scale i").wait_for()
+    assert "metric=stall_longest_ms" in page.url
+
+
+def test_a_comparison_begins_with_headline_metrics_better_or_worse(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/compare?a={two}/loss&b={two}/ack_owed", "figures")
+    found = dict(zip(column(page, "Headline metrics", "metric"), column(page, "Headline metrics", "B is"), strict=True))
+    assert next(iter(found)) == "throughput_bps"
+    assert found["throughput_bps"] == found["packets_lost"] == "▲ better"
+    assert found["stall_longest_ms"] == "▼ worse"
+    page.get_by_text("other metrics, worse ones first").click()
+    others = column(page, "Other metrics", "B is")
+    assert others == sorted(others, key=["▼ worse", "▲ better", ""].index)
