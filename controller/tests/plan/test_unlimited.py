@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from testctl.plan import load_plan
+from testctl.plan.remarks import remarks
 from testctl.plan.unlimited import unlimited_flows
 
 PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 1s]\n"
@@ -52,6 +53,13 @@ def test_a_reversed_flow_goes_the_other_way() -> None:
 def test_some_points_of_a_sweep() -> None:
     (found,) = said("[switch:receiver, rate, [1gbit, none]]")
     assert "flow bulk has no limit at 1 of 2 points: " in found
+
+
+def test_bits_that_tc_would_read_as_bytes_are_named() -> None:
+    text = PLAN + "  - [switch:receiver, rate, [1Gbps, 100mbit]]\n"
+    assert remarks(load_plan(text.encode())) == [
+        "<plan>:5:29: switch:receiver.rate: 1Gbps is 1gbit, in bits (tc would read bytes): write 1gbit"
+    ]
 
 
 def test_in_the_time_of_the_machine_there_is_always_a_limit() -> None:

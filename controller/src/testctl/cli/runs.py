@@ -99,7 +99,7 @@ def plan(
 
     chosen = load(file, testbed, sets, kernel, max_points, without)
     check_kernels(chosen)
-    _warn_of_unlimited(chosen)
+    _warn(chosen)
     print_dry_run(chosen, as_json, places(testbed, chosen))
 
 
@@ -156,7 +156,7 @@ def run(
     check_kernels(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
-    _warn_of_unlimited(chosen)
+    _warn(chosen)
 
     from testctl.cli.exit_code import SKIPPED, exit_code
     from testctl.execution.first_failure import FirstFailure
@@ -192,10 +192,10 @@ def run(
         sys.exit(code)
 
 
-def _warn_of_unlimited(chosen: Plan) -> None:
-    from testctl.plan.unlimited import unlimited_flows
+def _warn(chosen: Plan) -> None:
+    from testctl.plan.remarks import remarks
 
-    for sentence in unlimited_flows(chosen):
+    for sentence in remarks(chosen):
         print(f"warning: {sentence}", file=sys.stderr)
 
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan may state and its author may not mean: said before a run, never an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from testctl_agent.spec.types import Amount
+from testctl_agent.spec.units import Rate
+
+from testctl.plan.model import Plan
+from testctl.plan.unlimited import unlimited_flows
+
+_BPS = re.compile(r"([0-9.]+)\s*([kMG])bps")
+
+
+def remarks(plan: Plan) -> list[str]:
+    """A sentence for each, with its place."""
+    return [*unlimited_flows(plan), *_bits(plan)]
+
+
+def _bits(plan: Plan) -> Iterator[str]:
+    """Rates in "Gbps", which are bytes to tc and bits here."""
+    for one in plan.assignments:
+        if not any(isinstance(t.spec.type, Amount) and t.spec.type.of is Rate for t in one.targets):
+            continue
+        places = one.places or (one.place,) * len(one.texts)
+        for text, place in zip(one.texts, places, strict=True):
+            if found := _BPS.fullmatch(text):
+                meant = f"{found[1]}{found[2].lower()}bit"
+                yield f"{place}: {one.key}: {text} is {meant}, in bits (tc would read bytes): write {meant}"
