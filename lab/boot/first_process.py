@@ -27,10 +27,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+import commands
 from early import libc, mount_writable, step_ended
 from testctl.core.point import PointSpec
 from testctl.lab.programs import HOME, Ended, Program, names_of
-from testctl.system.subprocesses import Process, interact, run, start_with, wait
+from testctl.system.subprocesses import Process, interact, start_with, wait
 from testctl.testbeds import network, point_runner
 from testctl.testbeds.agents import LocalAgents
 from testctl.testbeds.traffic_time import VirtualTime
@@ -323,7 +324,7 @@ def main() -> None:
     point = PointSpec.from_json(spec["point"])
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
-    network.build(point.topology, point.backend, lambda argv, text: run(argv, stdin=text))
+    network.build(point.topology, point.backend, commands.run)
     step_ended("network")
     load_code(point)
     reached, pids = agents(point, Path(spec["workdir"]))

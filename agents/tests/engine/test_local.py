@@ -53,6 +53,14 @@ def test_it_applies_and_restores_in_a_process_of_its_own(agent: tuple[int, Pipe]
     assert not (tmp_path / "journal").exists()
 
 
+def test_it_describes_what_is_asked_for(agent: tuple[int, Pipe]) -> None:
+    _, pipe = agent
+    everything = pipe.call("Describe", messages.DescribeRequest()).capabilities
+    asked = pipe.call("Describe", messages.DescribeRequest(parameters=["rate", "delay"])).capabilities
+    assert {one.parameter for one in asked} == {"rate", "delay"}
+    assert asked == [one for one in everything if one.parameter in ("rate", "delay")]
+
+
 def test_a_refused_call_says_why_and_the_next_one_is_answered(agent: tuple[int, Pipe]) -> None:
     _, pipe = agent
     with pytest.raises(TestbedError, match=r"^port s1:alpha, rate: want .*; got 'fast'$"):

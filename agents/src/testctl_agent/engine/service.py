@@ -84,11 +84,13 @@ class Service:
 
     def Describe(self, request: messages.DescribeRequest, context: Any = None) -> messages.Description:
         engine = self._state.engine
+        wanted = set(request.parameters)
         capabilities = []
         for entity in engine.entities.values():
             for parameter in self._state.parameters(entity.kind):
-                capabilities.append(replies.capability(engine, entity.name, parameter))
-        for collector, missing in self._state.collectors(self._state.kind).items():
+                if not wanted or parameter in wanted:
+                    capabilities.append(replies.capability(engine, entity.name, parameter))
+        for collector, missing in self._state.collectors(self._state.kind, wanted).items():
             capabilities.append(messages.Capability(parameter=collector, entity=self._state.name, missing=missing))
         return messages.Description(
             name=self._state.name,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class AgentState:
     parameters: Callable[[str], list[str]]
     notes: Mapping[str, str] = field(default_factory=dict)
     close: Callable[[], None] = lambda: None
-    collectors: Callable[[str], Mapping[str, str]] = lambda kind: {}
+    collectors: Callable[[str, Collection[str]], Mapping[str, str]] = lambda kind, wanted: {}
     version: Callable[[], str] = version
 
     @property

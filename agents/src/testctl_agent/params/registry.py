@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
@@ -145,12 +145,15 @@ def installed_specs() -> dict[str, dict[str, ParamSpec]]:
     return found
 
 
-def collectors(kind: str) -> dict[str, str]:
-    """The collectors whose file says whether this host or switch can have them: name -> why not, or ""."""
+def collectors(kind: str, wanted: Collection[str] = ()) -> dict[str, str]:
+    """The collectors whose file says whether this host or switch can have them: name -> why not, or "".
+
+    wanted: names to look at; none: all
+    """
     named = _registry().members.get(cast(Kind, kind), {})
     reasons = {
         name: getattr(found.module, "unavailable", None)
         for name, found in named.items()
-        if found.spec.role == "collector"
+        if found.spec.role == "collector" and (not wanted or name in wanted)
     }
     return {name: reason() for name, reason in reasons.items() if reason}

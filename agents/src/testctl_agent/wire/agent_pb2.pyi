@@ -30,8 +30,10 @@ class Setting(_message.Message):
     def __init__(self, entity: _Optional[str] = ..., parameter: _Optional[str] = ..., value: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
 
 class DescribeRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("parameters",)
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    parameters: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, parameters: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("parameter", "entity", "missing", "value")

@@ -46,7 +46,7 @@ class Setting(Message):
 
 
 class DescribeRequest(Message):
-    pass
+    parameters: Sequence[str] = ()
 
 
 class Capability(Message):

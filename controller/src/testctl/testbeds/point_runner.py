@@ -50,6 +50,11 @@ def _named(agent: str, setting: messages.Setting) -> str:
     return setting.parameter if setting.entity == agent else f"{setting.entity} {setting.parameter}"
 
 
+def _names(wanted: Iterable[tuple[str, str]]) -> list[str]:
+    """The parameters of (entity, parameter), each once."""
+    return sorted({parameter for _, parameter in wanted})
+
+
 def owner(entity: str) -> str:
     """The agent that has an entity: a port belongs to its switch."""
     return entity.partition(":")[0]
@@ -145,9 +150,8 @@ class PointRun:
         for name, collectors in self._point.collect.items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
-        for name, actual in self._agents.all(
-            "Describe", {n: messages.DescribeRequest() for n in self._agents.names}
-        ).items():
+        requests = {name: messages.DescribeRequest(parameters=_names(wanted[name])) for name in self._agents.names}
+        for name, actual in self._agents.all("Describe", requests).items():
             missing = {(c.entity, c.parameter): c.missing for c in actual.capabilities if c.missing}
             self.outcome.entities[name] = Entity(actual.kind)
             self.outcome.kernel = actual.kernel
