@@ -20,7 +20,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -375,5 +374,7 @@ def run_and_power_off() -> NoReturn:
     try:
         main()
     except BaseException:  # noqa: BLE001 -- whatever it was, the lab must say so and end
+        import traceback
+
         traceback.print_exc()
     power_off()

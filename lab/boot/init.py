@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class BootCode:
     """Finds and loads modules: an index {name: (what, where, file, package)}, and bytecode behind it.
 
-    what  "code": of `where`, (offset, bytes); "library": of the file; "none": there is no such module here
+    what  "code": of `where`, (offset, bytes); "library": of the file; "none": there is no such module here; "methods":
+          those of data classes, {text: code}, which Python would compile anew
     """
 
     def __init__(self, path: str) -> None:
@@ -58,20 +59,34 @@ class BootCode:
         exec(self.get_code(module.__name__), module.__dict__)
 
     def get_code(self, name: str) -> CodeType:
-        offset, length = self._index[name][1]
-        code: CodeType = marshal.loads(os.pread(self._file, length, self._begin + offset))
+        code: CodeType = self._read(name)
         return code
+
+    def _read(self, name: str) -> Any:
+        offset, length = self._index[name][1]
+        return marshal.loads(os.pread(self._file, length, self._begin + offset))
+
+    def bring_methods(self) -> None:
+        """Those of data classes."""
+        import dataclasses
+
+        methods = self._read("methods of data classes")
+        dataclasses.exec = lambda text, *places: exec(methods.get(text, text), *places)  # type: ignore[attr-defined]
 
 
 def main() -> None:
-    if path := os.environ.get("TESTCTL_CODE"):
+    path = os.environ.get("TESTCTL_CODE")
+    code = BootCode(path) if path else None
+    if code:
         builtin_and_frozen = 2
-        sys.meta_path.insert(builtin_and_frozen, BootCode(path))
+        sys.meta_path.insert(builtin_and_frozen, code)
     from early import mount_writable, step_ended
 
     if steps := os.environ.get("TESTCTL_STEPS"):
         mount_writable(steps)
         step_ended("interpreter")
+    if code:
+        code.bring_methods()
     import first_process
 
     step_ended("imports")

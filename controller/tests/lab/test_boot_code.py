@@ -22,12 +22,18 @@ import importlib.util
 spec = importlib.util.spec_from_file_location("init", {program!r})
 init = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(init)
-sys.meta_path.insert(2, init.BootCode({code!r}))
+code = init.BootCode({code!r})
+sys.meta_path.insert(2, code)
+code.bring_methods()
+import dataclasses
+bring, texts = dataclasses.exec, set()
+dataclasses.exec = lambda text, *places: (texts.add(text), bring(text, *places))
 import first_process
 first_process.load_everything()
 print(*sorted(name for name, one in sys.modules.items() if type(getattr(one, "__loader__", 0)) is init.BootCode))
 print(*sorted(sys.modules))
 print("site" in sys.modules)
+print(len(texts), len(texts - code._read("methods of data classes").keys()))
 """
 
 
@@ -41,7 +47,9 @@ def loaded(made: BootCode) -> tuple[set[str], set[str], bool]:
     """(the modules that came from the file, all modules, whether `site` was needed) in an interpreter of its own."""
     program = PROGRAM.format(program=str(Path(made.argv[-1])), code=made.environment["TESTCTL_CODE"])
     done = subprocess.run([*made.argv[:-1], "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    own, everything, site = done.stdout.splitlines()
+    own, everything, site, methods = done.stdout.splitlines()
+    all_methods, compiled = map(int, methods.split())
+    assert (all_methods > 100, compiled) == (True, 0)  # none is compiled anew
     return set(own.split()), set(everything.split()), site == "True"
 
 

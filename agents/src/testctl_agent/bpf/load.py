@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import platform
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ _MAX_MAPS = 256
 
 def _bpf(command: int, attributes: bytes, doing: str) -> tuple[int, bytes]:
     """One system call: (its result, the attributes as the kernel left them)."""
-    machine = platform.machine()
+    machine = os.uname().machine
     if machine not in _SYSCALL:
         raise TestbedError(f"bpf(2) on {machine}: want one of {', '.join(_SYSCALL)}")
     held = ctypes.create_string_buffer(attributes.ljust(_ATTR_BYTES, b"\0"), _ATTR_BYTES)

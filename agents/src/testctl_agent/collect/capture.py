@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
+from testctl_agent.system.subprocesses import found_in_path
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "capture"
@@ -34,7 +34,7 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 def unavailable() -> str:
     """Why this collector is not available; "" if it is."""
-    return "" if shutil.which("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
+    return "" if found_in_path("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
 
 
 def argv(options: Mapping[str, Value]) -> list[str]:

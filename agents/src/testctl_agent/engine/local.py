@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -36,7 +35,7 @@ def forked_local_agent(config: AgentConfig, enter: Callable[[], None]) -> tuple[
             serve(Service(assemble(config)), os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
             os._exit(0)
         except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
-            traceback.print_exc()
+            _print_traceback()
         os._exit(1)
     os.close(requests)
     os.close(replies)
@@ -60,10 +59,16 @@ def _answer(service: Service, method: str, request: Message) -> tuple[bool, Any]
     except TestctlError as error:
         return False, _copy(error)
     except Exception as error:  # noqa: BLE001 -- whatever it was, the agent lives
-        traceback.print_exc()
+        _print_traceback()
         return False, TestbedError(f"{method}: {type(error).__name__}; the console says more")
 
 
 def _copy(error: TestctlError) -> TestctlError:
     """The error as a caller needs it: an Unavailable is a reason to skip, everything else an error of the testbed."""
     return Unavailable(str(error)) if isinstance(error, Unavailable) else TestbedError(str(error))
+
+
+def _print_traceback() -> None:
+    import traceback  # which takes long, and nobody needs where all is well
+
+    traceback.print_exc()

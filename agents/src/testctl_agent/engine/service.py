@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-import platform
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -96,7 +96,7 @@ class Service:
             name=self._state.name,
             kind=self._state.kind,
             version=self._state.version(),
-            kernel=platform.release(),
+            kernel=os.uname().release,
             capabilities=capabilities,
             notes=dict(self._state.notes),
         )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -88,7 +89,9 @@ def _opens(path: Path) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Whether one of of_plans() has this name; opens its file alone."""
+    """Whether one of of_plans() has this name; opens its file alone, and none once it is imported."""
+    if loaded := sys.modules.get(f"testctl_agent.switch.{name}"):
+        return hasattr(loaded, "open_backend")
     path = Path(__file__).with_name(f"{name}.py")
     return name.isidentifier() and path.is_file() and _opens(path)
 
@@ -103,7 +106,6 @@ def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -
     return opener(name)(tuple(devices.values()), forwarding)
 
 
-@functools.cache
 def opener(name: str) -> Open:
     """What opens a back end, which is imported.  Raises TestbedError."""
     if name in _registered:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,8 @@ def version(packages: tuple[str, ...] = ()) -> str:
     packages: those of other distributions whose generators and back end an agent's configuration names
     (params/words.py); an agent runs no others.  Raises TestbedError for one that is not there.
     """
+    import hashlib  # a lab, which is told its version, does without OpenSSL
+
     digest = hashlib.sha256()
     for root in (Path(__file__).parents[1], *(place for name in packages for place in _places(name))):
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:

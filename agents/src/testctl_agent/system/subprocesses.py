@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,12 @@ from testctl_agent.spec.errors import TestbedError
 
 Process = subprocess.Popen[bytes]
 WaitTimeout = subprocess.TimeoutExpired
+
+
+def found_in_path(name: str) -> str:
+    """The path of a program in $PATH; "" when it is in none of its directories.  (shutil takes long to import.)"""
+    places = [os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    return next((path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)), "")
 
 
 def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:

@@ -8,17 +8,12 @@ the cache: $TESTCTL_CACHE/tgen/<hash of the sources>/tgen.  A lab and a deployed
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
-import platform
-import shutil
-import tempfile
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.system import durable, toolchain
 from testctl_agent.system.own_files import agents_file
-from testctl_agent.system.subprocesses import run
+from testctl_agent.system.subprocesses import found_in_path
 
 GIVEN = "TESTCTL_TGEN"
 NAME = "tgen"
@@ -31,7 +26,7 @@ def found() -> str:
         return given
     source = agents_file(SOURCES)
     places = [source / NAME, _cached(source)] if source else []
-    return next((str(path) for path in places if path.exists()), "") or shutil.which(NAME) or ""
+    return next((str(path) for path in places if path.exists()), "") or found_in_path(NAME)
 
 
 def ready() -> str:
@@ -41,6 +36,12 @@ def ready() -> str:
     """
     if present := found():
         return present
+    import shutil  # all that compiling needs is no use in a lab
+    import tempfile
+
+    from testctl_agent.system import durable, toolchain
+    from testctl_agent.system.subprocesses import run
+
     source = agents_file(SOURCES)
     if source is None:
         raise TestbedError(f"tgen: neither the program nor its sources ({SOURCES}) exist here; set {GIVEN} to its path")
@@ -64,7 +65,11 @@ def ready() -> str:
 @functools.cache
 def _cached(source: Path) -> Path:
     """Where the program of these sources lies in the cache, whether it was compiled or not."""
-    digest = hashlib.sha256(platform.machine().encode())
+    import hashlib
+
+    from testctl_agent.system import toolchain
+
+    digest = hashlib.sha256(os.uname().machine.encode())
     for path in sorted([*source.glob("*.[ch]"), source / "Makefile"]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return toolchain.cache_dir() / "tgen" / digest.hexdigest()[:16] / NAME
