@@ -19,7 +19,7 @@ def version(packages: tuple[str, ...] = ()) -> str:
     packages: those of other distributions whose generators and back end an agent's configuration names
     (params/words.py); an agent runs no others.  Raises TestbedError for one that is not there.
     """
-    import hashlib  # a lab, which is told its version, does without OpenSSL
+    import hashlib  # brings OpenSSL; a lab does not compute its version
 
     digest = hashlib.sha256()
     for root in (Path(__file__).parents[1], *(place for name in packages for place in _places(name))):
