@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, jobs, analysis, cluster, many, serve,
-switch, stages, agents (the last three need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, kernels, jobs, analysis, cluster, many,
+serve, switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ topology: pair
 flows: {{bulk: sender -> receiver}}
 tuples:
   - [hosts, cc, cubic]
+  - [hosts, kernel, "{kernel}"]
   - [hosts, capture, {capture}]
   - [all, mtu, 1500]
   - [switch:receiver, rate, 1gbit]
@@ -35,7 +36,7 @@ tuples:
 repeat: {repeat}
 """
 
-DEFAULTS = {"capture": "on", "duration": "10s", "repeat": 1, "backend": "ebpf", "telemetry": "on"}
+DEFAULTS = {"capture": "on", "duration": "10s", "repeat": 1, "backend": "ebpf", "telemetry": "on", "kernel": "6.12"}
 
 
 def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], float, list[dict[str, Any]]]:
@@ -72,6 +73,23 @@ def flow(where: Path) -> None:
                   f"({lab_s:.2f} s of wall time for 10 s of traffic at {gbps:.2f} Gb/s)")  # fmt: skip
         for kind in ("ebpf", "ebpf, telemetry"):
             print(f"flow, {kind} over netem, capture {capture}: {speeds[kind, capture] / speeds['netem', capture]:.2f}")
+
+
+def kernels(where: Path) -> None:
+    """Each built kernel, user processes by ptrace and by seccomp: to the first packet, and 3 s of 1 Gb/s captured."""
+    from testctl.lab.built import built, names
+    from testctl.lab.self_test import SECCOMP, has_seccomp
+
+    found = {name: kernel for name in names() if (kernel := built(name))}
+    for name, kernel in found.items():
+        for seccomp in ("off", "on") if has_seccomp(kernel.binary) else ("off",):
+            os.environ[SECCOMP] = seccomp
+            summary, _, (outcome,) = run(where, duration="3s", kernel=name)
+            del os.environ[SECCOMP]
+            wall = outcome["wall"]
+            first_s, speed = wall["traffic"] - wall["started"], 3 / (wall["ended"] - wall["traffic"])
+            print(f"kernel {name}, seccomp {seccomp:3}: start to first packet {first_s:.2f} s, {speed:.2f} virtual s / "
+                  f"wall s at 1 Gb/s with captures, digest {summary['digest'][:16]}")  # fmt: skip
 
 
 def jobs(where: Path) -> None:
@@ -174,8 +192,8 @@ def serve(where: Path) -> None:
 
 
 BENCHES: dict[str, Callable[[Path], None]] = {
-    "start": start, "flow": flow, "jobs": jobs, "analysis": analysis, "cluster": cluster, "many": many,
-    "serve": serve, "switch": switch, "stages": stages, "agents": agents,
+    "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "cluster": cluster,
+    "many": many, "serve": serve, "switch": switch, "stages": stages, "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 

@@ -2,7 +2,7 @@
 """The first process of a lab: namespaces, an agent in each, one point, power off.
 
 Started by init.py with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
-"t0_ns", "seed", "mode": "point",
+"t0_ns", "seed", "kernel_log" (a file for the kernel's taints and messages), "mode": "self-test", "point",
 "programs" or "shell", "writable" (directories), "point": …}, and for programs also "programs", "environment",
 "directory" and "ends" (a file).  The root is the machine's, read-only.  Agents are forked from this
 process, which has loaded everything, because starting Python is the slow part.
@@ -66,6 +66,7 @@ KERNEL_LOG = "kernel.log"
 LOG_BYTES = 1 << 20
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
 """2: the lab ends when its memory is full, instead of going on without one of its processes."""
+TAINTED = Path("/proc/sys/kernel/tainted")
 LOG_TIMES = Path("/sys/module/printk/parameters/time")
 
 
@@ -320,6 +321,11 @@ def main() -> None:
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     for where in spec["writable"]:
         mount_writable(where)
+    if spec["mode"] == "self-test":
+        from testctl.testbeds import kernel_facts
+
+        Path(spec["outcome"]).write_text(json.dumps(kernel_facts.facts()), encoding="utf-8")
+        return
     point = PointSpec.from_json(spec["point"])
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
@@ -338,7 +344,10 @@ def main() -> None:
     traffic = Traffic(spec, point, pids, programs if spec["mode"] == "programs" else flows)
     hooks = point_runner.Hooks(hold=traffic.hold, step_ended=step_ended)
     runner = point_runner.PointRun(point, reached, VirtualTime(spec["t0_ns"]), hooks)
-    point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
+    try:
+        point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
+    finally:
+        Path(spec["kernel_log"]).write_bytes(TAINTED.read_bytes() + kernel_log())
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 

@@ -3,8 +3,8 @@
  * BPF programs as native code in the lab: the tree's x86-64 JIT can't be built for arch/um, whose
  * kernel is nevertheless x86-64 code in pages that may be executed.
  *
- * core.c calls bpf_int_jit_compile() whatever the configuration; this one replaces its weak
- * default and leaves the interpreter to any program with an instruction it does not know.  The
+ * core.c calls bpf_int_jit_compile() whatever the configuration (in newer trees by an edit); this one
+ * replaces its weak default and leaves the interpreter to any program with an instruction it does not know.  The
  * verifier takes the program for an interpreted one, so nothing is inlined for the JIT, and calls
  * between functions come as BPF_CALL_ARGS.  Code is never freed: a lab is short.
  *
@@ -17,6 +17,13 @@
 #include <linux/vmalloc.h>
 
 #ifdef CONFIG_X86_64
+
+/* How far the function lies that a BPF_CALL_ARGS calls; the other field is the interpreter for its stack. */
+#ifdef TESTCTL_CALLEE_IS_IMM
+#define CALLEE(i) ((i)->imm)
+#else
+#define CALLEE(i) ((i)->off)
+#endif
 
 enum { X_AX, X_CX, X_DX, X_BX, X_SP, X_BP, X_SI, X_DI, X_8, X_9, X_10, X_11, X_12, X_13, X_14, X_15 };
 
@@ -327,7 +334,7 @@ static bool jump(struct jit *j, const struct bpf_insn *i, u32 here)
 {
 	bool wide = BPF_CLASS(i->code) == BPF_JMP, reg = BPF_SRC(i->code) == BPF_X;
 	u8 dst = native[i->dst_reg], src = native[i->src_reg], op = BPF_OP(i->code);
-	u32 target = here + 1 + i->off;
+	u32 target = here + 1 + (op == BPF_CALL_ARGS ? CALLEE(i) : i->off);
 
 	if (!wide && (op == BPF_JA || op == BPF_CALL || op == BPF_EXIT || op >= BPF_CALL_ARGS))
 		return false;
@@ -414,7 +421,13 @@ static bool pass(struct jit *j)
 	return true;
 }
 
-struct bpf_prog *bpf_int_jit_compile(struct bpf_prog *prog)
+#ifdef TESTCTL_JIT_HAS_ENV
+#define JIT_ARGUMENTS struct bpf_verifier_env *env, struct bpf_prog *prog
+#else
+#define JIT_ARGUMENTS struct bpf_prog *prog
+#endif
+
+struct bpf_prog *bpf_int_jit_compile(JIT_ARGUMENTS)
 {
 	struct jit j = { .insns = prog->insnsi, .count = prog->len };
 
@@ -426,7 +439,7 @@ struct bpf_prog *bpf_int_jit_compile(struct bpf_prog *prog)
 	j.entry[0] = 1;
 	for (u32 n = 0; n < j.count; n++)
 		if (j.insns[n].code == (BPF_JMP | BPF_CALL_ARGS)) {
-			u32 target = n + 1 + j.insns[n].off;
+			u32 target = n + 1 + CALLEE(&j.insns[n]);
 
 			if (target >= j.count)
 				goto out;

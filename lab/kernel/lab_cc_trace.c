@@ -72,8 +72,8 @@ static const struct proc_ops trace_ops = {
 	.proc_lseek = default_llseek,
 };
 
-static int __init trace_init(void)
+static int __init cc_trace_init(void)
 {
 	return proc_create("testctl_cc_trace", 0600, NULL, &trace_ops) ? 0 : -ENOMEM;
 }
-device_initcall(trace_init);
+device_initcall(cc_trace_init);

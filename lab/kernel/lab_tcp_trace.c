@@ -301,9 +301,9 @@ static struct pernet_operations trace_net_operations = {
 	.size = sizeof(struct trace),
 };
 
-static int __init trace_init(void)
+static int __init tcp_trace_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct tcp_event) != 56);
 	return register_pernet_subsys(&trace_net_operations);
 }
-fs_initcall(trace_init);
+fs_initcall(tcp_trace_init);

@@ -29,7 +29,8 @@ def edits(tmp_path: Path, text: str) -> Path:
     return path
 
 
-CLOCK = '- {file: clock, when: ">=6.1 <6.13", find: tick 256, replace: tick 1, why: a timer fires in time}\n'
+CLOCK = '- {file: clock, when: ">=6.1 <6.13", find: tick 256, replace: tick 1, why: a timer fires in time, '
+CLOCK += "otherwise: since 6.13 it does}\n"
 LINE = '- {file: list, when: ">=6.1", append: obj-y += testctl/, why: builds lab/cc in}\n'
 
 
@@ -79,6 +80,30 @@ def test_no_kernel_tree(tmp_path: Path) -> None:
         version_of(tmp_path)
 
 
-def test_every_edit_is_for_the_oldest_kernel_of_the_lab() -> None:
-    """That each can be made is seen whenever a kernel is built: one that can't be is an error."""
-    assert [edit for edit in load_edits(EDITS) if not edit.is_for((6, 1, 192))] == []
+def test_an_edit_for_some_versions_says_why_others_do_without(tmp_path: Path) -> None:
+    alone = '- {file: a, when: ">=6.1 <6.13", append: x, why: w}\n'
+    with pytest.raises(TestbedError, match=r"edit 1: want otherwise, why versions beyond >=6\.1 <6\.13 do not need"):
+        load_edits(edits(tmp_path, alone))
+    made = tree(tmp_path / "tree", "6.13.0", clock="tick 256\n", list="obj-y += ipv4/\n")
+    assert apply_edits(edits(tmp_path, CLOCK + LINE), made) == [
+        "clock: not changed, is for >=6.1 <6.13: since 6.13 it does",
+        "list: changed: builds lab/cc in",
+    ]
+
+
+def test_edits_of_a_tree_that_is_kept_begin_from_its_pristine_files(tmp_path: Path) -> None:
+    yaml = edits(tmp_path, CLOCK + LINE)
+    pristine = tree(tmp_path / "pristine", clock="tick 256\n", list="obj-y += ipv4/\n")
+    kept = tree(tmp_path / "kept")
+    apply_edits(yaml, kept, pristine)
+    times = {name: (kept / name).stat().st_mtime_ns for name in ("clock", "list")}
+    apply_edits(yaml, kept, pristine)
+    assert (kept / "list").read_text() == "obj-y += ipv4/\nobj-y += testctl/\n"
+    assert {name: (kept / name).stat().st_mtime_ns for name in times} == times, "make would compile it again"
+
+
+@pytest.mark.parametrize("version", [(6, 1, 192), (6, 12, 117), (6, 17, 0), (6, 18, 0), (7, 2, 13), (7, 3, 4)])
+def test_the_ring_of_a_capture_is_set_once_in_every_version(version: tuple[int, ...]) -> None:
+    """That each edit can be made is seen whenever a kernel is built: one that can't be is an error."""
+    mine = [edit for edit in load_edits(EDITS) if edit.file == "net/packet/af_packet.c" and edit.is_for(version)]
+    assert len(mine) == 1

@@ -14,7 +14,8 @@ from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system import tgen_program
 from testctl_agent.system.toolchain import KERNEL_TYPES
 
-from testctl.lab.source import DEBIAN_SOURCES
+from testctl.lab.self_test import kept
+from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
 from testctl.testbeds.inventory_file import ansible
 from testctl.testbeds.lab import built
@@ -104,11 +105,16 @@ def _kernels() -> list[Diagnosis]:
             kernel = built(name)
         except TestctlError:
             kernel = None
-        if kernel is None and not tarball.is_file():
+        if kernel is None and tarball_of(name) is None:
             fix = _install(f"linux-source-{name}")
             findings.append(Diagnosis(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
         got = str(kernel.binary) if kernel else "not built"
         findings.append(Diagnosis(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
+        if kernel is not None:
+            tested = kept(kernel.directory)
+            got, good = (tested.summary, tested.ok) if tested else ("not made", False)
+            fix = f"testctl lab test {kernel.directory.name}"
+            findings.append(Diagnosis(f"self-test of kernel {name}", good, got, fix, optional or tested is None))
     return findings
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl lab: build, list, rm, shell, exec."""
+"""testctl lab: build, get, list, rm, test, shell, exec."""
 
 from __future__ import annotations
 
@@ -26,22 +26,30 @@ app.command("exec", context_settings={"allow_interspersed_args": False})(exec_)
 @app.command()
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]…", help="6.12 (default), 6.1, or a name for --source")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]…", help="6.12 (default), 6.1, one of testctl lab get, or a name for --source"),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option("--source", metavar="DIR", help="any kernel tree; it is not changed")
+        str | None,
+        typer.Option(
+            "--source", metavar="DIR[@REV]", help="any kernel tree, or a git revision of it; it is not changed"
+        ),
     ] = None,
     plan: Annotated[
         Path | None, typer.Option("--for", metavar="PLAN", help="only where no built kernel serves this plan")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
+    test: Annotated[bool, typer.Option("--test/--no-test", help="the self-test of a kernel that was built")] = True,
 ) -> None:
-    """Build the lab's kernel from Debian's source package, with lab/cc built in."""
+    """Build the lab's kernel from Debian's source package, with lab/cc built in.
+
+    The objects of a tree that is named with --source are kept: the next build compiles what changed.
+    """
     from testctl_agent.spec.errors import PlanError
 
     from testctl.lab import kernel as kernels
     from testctl.lab.inputs import Inputs
-    from testctl.lab.source import find
+    from testctl.lab.source import find, split_revision
 
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")
@@ -50,14 +58,39 @@ def build(
         if name in served and (kernel := served[name]):
             print(f"kernel {name}: {kernel.binary}")
             continue
-        origin = find(name, source)
+        origin = find(name, *split_revision(source)) if source else find(name)
         kernel = kernels.locate(name, Inputs.of(origin))
+        built_now = False
         if not kernel.built:
             with _progress() as show:
                 kernel = kernels.build(origin, show, jobs)
+            _changed(kernel)
+            built_now = True
         if source:
             kernels.remember(kernel)
+        if built_now and test:
+            _test(kernel)
         print(f"kernel {name}: {kernel.binary}")
+
+
+def _test(kernel: Kernel) -> bool:
+    """Test a kernel; whether it passed."""
+    from testctl.execution.kernel_test import self_test
+
+    found = self_test(kernel, lambda what: print(f"kernel {kernel.name}: {what}", file=sys.stderr))
+    print(f"kernel {kernel.name}: self-test {found.summary}")
+    return found.ok
+
+
+def _changed(kernel: Kernel) -> None:
+    """Name the files of the user's tree that changed since its last build."""
+    from testctl.lab.kernel import CHANGED
+    from testctl.system.text import first_of
+
+    file = kernel.directory / CHANGED
+    if file.is_file():
+        names = file.read_text(encoding="utf-8").split()
+        print(f"kernel {kernel.name}: changed since the last build of this tree: {first_of(names, 8) or 'nothing'}")
 
 
 def _served(file: Path) -> dict[str, Kernel | None]:
@@ -73,6 +106,46 @@ def _served(file: Path) -> dict[str, Kernel | None]:
     for name in sorted({kernel_of(point) for point in points}):
         found[name] = built(name, ccs_of(point for point in points if kernel_of(point) == name))
     return found
+
+
+@app.command()
+def get(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[VERSION]", help="such as 7.3; none: list what there is")
+    ] = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option("--suite", metavar="NAME", help="a suite of Debian to look in; default: trixie-backports and sid"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+) -> None:
+    """Download a kernel's source of a newer Debian into the cache, or list what can be had; needs no root.
+
+    apt is run with sources, lists and downloads of its own: those of this machine stay as they are.
+    """
+    from dataclasses import asdict
+
+    from testctl.lab.debian import SecondApt
+
+    apt = SecondApt(suite or ())
+    where = f"{', '.join(one.uri for one in apt.archives)} {', '.join(apt.suites)}"
+    print(f"asked {where} (apt's lists in {apt.home}; this machine's own are not changed)", file=sys.stderr)
+    apt.update()
+    if name is None:
+        found = apt.available()
+        print(json.dumps([asdict(one) for one in found]) if as_json else "", end="\n" if as_json else "")
+        for one in () if as_json else found:
+            print(f"{one.name}  {one.version}  in {one.suite}; download it with: testctl lab get {one.name}")
+        return
+    got = apt.fetch(name)
+    if as_json:
+        print(json.dumps(asdict(got.available) | {"path": str(got.path), "new": got.new}))
+        return
+    what = f"linux-source-{name} {got.available.version} of {got.available.suite}"
+    print(
+        f"{'downloaded' if got.new else 'there already:'} {what}: {got.path} ({got.path.stat().st_size / 1e6:.0f} MB)"
+    )
+    print(f"build it with: testctl lab build {name}")
 
 
 @app.command("list")
@@ -91,12 +164,13 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print JSON for m
     if not found:
         print("no kernel is built; build one with: testctl lab build")
         return
-    table = Table("kernel", "version", "size", "used", "where", box=None)
+    table = Table("kernel", "version", "size", "used", "self-test", "where", box=None)
     for one in found:
         used = "by default" if one.name == DEFAULT_KERNEL else f"kernel: {one.name}"
+        tested = one.tested.summary if one.tested else f"none: testctl lab test {one.path.name}"
         source = "" if not one.own_tree else ", own tree"
         used = (used if one.used else "no") + source
-        table.add_row(one.name, one.release, f"{one.size / 1e6:.1f} MB", used, str(one.path))
+        table.add_row(one.name, one.release, f"{one.size / 1e6:.1f} MB", used, tested, str(one.path))
     plain_console(Console()).print(table)
     print("config of each: the file `config` there; remove one with: testctl lab rm NAME")
 
@@ -124,6 +198,24 @@ def rm(
         print(f"removed {kernel.path} ({kernel.size / 1e6:.1f} MB)")
     if not found:
         print("nothing to remove: every kernel is used")
+
+
+@app.command()
+def test(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME…", help="a kernel's name, or that of its directory", autocompletion=complete.kernels
+        ),
+    ],
+) -> None:
+    """The self-test of built kernels: timers, random numbers, the same digest twice; exit code 1 if one fails."""
+    from testctl.lab.kernel import Kernel
+    from testctl.lab.stored import chosen
+
+    found = chosen(words, unused=False, several=False)
+    passed = [_test(Kernel(one.name, one.path.name.rpartition("-")[2], one.path)) for one in found]
+    sys.exit(0 if all(passed) else 1)
 
 
 class _progress:

@@ -29,6 +29,7 @@ SHAPE = {
     "lacking?": [[str]],
     "drift?": [str],
     "kernel?": str,
+    "kernel_faults?": [str],
     "t0_ns?": int,
     "end_ns?": int,
     "wall?": Named(float),
@@ -77,6 +78,7 @@ class Outcome:
     error      why the point is broken; skip: why the testbed can't have it; "": it ran
     lacking    (entity, parameter or collector) that the testbed has not
     drift      what is not as it was before the point
+    kernel_faults   what the lab's kernel reported of itself: warnings, oopses, reports of sanitizers
     t0_ns, end_ns   when its traffic began and ended
     wall       wall-clock times of a lab, in s
     placement  entity -> its machine, on a rack
@@ -93,6 +95,7 @@ class Outcome:
     lacking: list[tuple[str, str]] = field(default_factory=list)
     drift: list[str] = field(default_factory=list)
     kernel: str = ""
+    kernel_faults: list[str] = field(default_factory=list)
     t0_ns: int = 0
     end_ns: int = 0
     wall: Mapping[str, float] = field(default_factory=dict)
@@ -120,7 +123,7 @@ class Outcome:
             "addresses": dict(self.addresses),
             "error": self.error or None,
         }
-        rest = ("skip", "lacking", "drift", "kernel", "t0_ns", "end_ns", "wall", "placement")
+        rest = ("skip", "lacking", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
         found |= {name: value for name in rest if (value := getattr(self, name))}
         return found | ({"clocks": {host: asdict(one) for host, one in self.clocks.items()}} if self.clocks else {})
 
@@ -152,7 +155,7 @@ class Outcome:
         )
 
 
-_AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "t0_ns", "end_ns", "wall", "placement")
+_AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
 
 
 def _known(raw: Mapping[str, Any], of: type) -> dict[str, Any]:

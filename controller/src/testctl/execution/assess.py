@@ -22,7 +22,10 @@ MAX_DOUBTS = 8
 
 @dataclass(frozen=True)
 class Assessment:
-    """verdict: "pass", or "invalid" with what speaks against the measurement; before any expectation of a plan."""
+    """The verdict before any expectation of a plan.
+
+    verdict: "pass"; "invalid" with what speaks against the measurement; "fail" if the lab's kernel reported a fault
+    """
 
     verdict: str
     reason: str
@@ -35,10 +38,12 @@ def assess(records: Records) -> Assessment:
     """Everything that is computed from records alone, the same each time."""
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
+    faults = records.outcome.kernel_faults
+    faulty = f"the lab's kernel reports a fault of its own: {'; '.join(faults)}" if faults else ""
     doubts = [*records.outcome.drift, *unlike_asked, *instruments_agree(records)]
     return Assessment(
-        verdict="invalid" if doubts else "pass",
-        reason=first_of(doubts, MAX_DOUBTS, "; "),
+        verdict="fail" if faulty else "invalid" if doubts else "pass",
+        reason="; ".join(filter(None, [faulty, first_of(doubts, MAX_DOUBTS, "; ")])),
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[found.to_json() for found in fates],

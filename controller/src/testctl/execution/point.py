@@ -92,7 +92,7 @@ def _analyse(
     measured = PointResult(point=asked.to_json(), outcome=kept, verdict="pass")
     for verdict, reason in (("skip", outcome.skip), ("broken", outcome.error)):
         if reason:
-            words = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS]]))
+            words = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS], *outcome.kernel_faults]))
             return replace(measured, verdict=verdict, reason=words, wall_s=time.monotonic() - clock)
     records = make_records(asked, outcome, workdir / "raw")
     found = assess(records)

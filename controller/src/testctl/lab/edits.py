@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system import durable
 
 Version = tuple[int, ...]
 
@@ -24,6 +25,7 @@ class Edit:
 
     when     the versions it is for: terms such as >=6.1 and <6.13, all of which must hold
     find     the text to replace; "": `replace` is appended as a line
+    otherwise  why other versions do not need it; "" only if it is for all later versions
     """
 
     file: str
@@ -31,26 +33,24 @@ class Edit:
     why: str
     find: str
     replace: str
+    otherwise: str = ""
 
     def is_for(self, version: Version) -> bool:
         return all(
             _COMPARE[sign](version[: bound.count(".") + 1], _numbers(bound)) for sign, bound in _terms(self.when)
         )
 
-    def apply(self, tree: Path, version: Version) -> None:
-        """Apply it.  Raises TestbedError if the file or the text does not exist."""
-        path = tree / self.file
+    def apply(self, text: str | None, version: Version) -> str:
+        """A file's text, changed.  Raises TestbedError if there is no file (None), or no text to replace in it."""
         who = f"kernel tree {'.'.join(map(str, version))}: {self.file}"
         rule = f"lab/kernel/edits.yaml is to change it in versions {self.when}: {self.why}"
-        if not path.is_file():
+        if text is None:
             raise TestbedError(f"{who}: no such file; {rule}")
-        text = path.read_text(encoding="utf-8")
         if not self.find:
-            path.write_text(f"{text}{self.replace}\n", encoding="utf-8")
-            return
+            return f"{text}{self.replace}\n"
         if self.find not in text:
             raise TestbedError(f"{who}: want the text {_short(self.find)!r}, which is not there; {rule}")
-        path.write_text(text.replace(self.find, self.replace), encoding="utf-8")
+        return text.replace(self.find, self.replace)
 
 
 def load_edits(path: Path) -> list[Edit]:
@@ -63,8 +63,11 @@ def load_edits(path: Path) -> list[Edit]:
             raise TestbedError(f"{where}: want file, when, why, and append or find and replace; got {', '.join(raw)}")
         if not _terms(raw["when"]):
             raise TestbedError(f"{where}: want when as >=6.1 or >=6.1 <6.13; got {raw['when']!r}")
+        if "<" in raw["when"] and not raw.get("otherwise"):
+            raise TestbedError(f"{where}: want otherwise, why versions beyond {raw['when']} do not need it; got none")
         text = raw.get("append") or raw["replace"]
-        found.append(Edit(raw["file"], raw["when"], " ".join(raw["why"].split()), raw.get("find", ""), text or ""))
+        why, otherwise = (" ".join(raw.get(key, "").split()) for key in ("why", "otherwise"))
+        found.append(Edit(raw["file"], raw["when"], why, raw.get("find", ""), text or "", otherwise))
     return found
 
 
@@ -79,12 +82,33 @@ def version_of(tree: Path) -> Version:
     return tuple(numbers)
 
 
-def apply_edits(path: Path, tree: Path) -> None:
-    """Apply all edits of a file that are for the version of a tree."""
+def apply_edits(path: Path, tree: Path, pristine: Path | None = None) -> list[str]:
+    """Apply all edits of a file that are for the version of a tree; a line about each, made or not needed.
+
+    pristine: where the files are as they were before any edit; default: in the tree.  A file of the tree that
+    would get the text that it has is not written.
+    """
     version = version_of(tree)
+    texts: dict[str, str | None] = {}
+    said = []
     for edit in load_edits(path):
+        text = texts[edit.file] if edit.file in texts else _text(tree if pristine is None else pristine, edit.file)
         if edit.is_for(version):
-            edit.apply(tree, version)
+            text = edit.apply(text, version)
+            said.append(f"{edit.file}: changed: {edit.why}")
+        else:
+            said.append(f"{edit.file}: not changed, is for {edit.when}: {edit.otherwise or 'older trees have it not'}")
+        texts[edit.file] = text
+    for name, text in texts.items():
+        if text is not None and text != _text(tree, name):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            durable.write(tree / name, text.encode())
+    return said
+
+
+def _text(tree: Path, name: str) -> str | None:
+    path = tree / name
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def _terms(when: str) -> list[tuple[str, str]]:

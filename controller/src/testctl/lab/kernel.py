@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-import fcntl
+import filecmp
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
+from testctl.lab import workplace
 from testctl.lab.edits import apply_edits
 from testctl.lab.inputs import Inputs, files
 from testctl.lab.source import NAME, KernelSource
+from testctl.lab.workplace import EDITS, Workplace, lock
 from testctl.system import checkout
 from testctl.system.subprocesses import run, start, wait
 
@@ -29,6 +30,15 @@ UML_WRAPS = ("malloc", "free", "calloc")
 
 INPUTS = "inputs.json"
 """File in a kernel's directory: the inputs of its build."""
+
+EDITS_SAID = "edits.txt"
+"""File in a kernel's directory: a line about each edit of edits.yaml, made or not needed."""
+
+CHANGED = "changed.txt"
+"""File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree."""
+
+_ERROR = re.compile(r"error:|undefined reference|\*\*\* (?!\[|Waiting)")
+"""The compiler's, the linker's or make's."""
 
 STEPS = 1000
 """Approximate number of lines that a build prints; used only for the progress display."""
@@ -65,7 +75,8 @@ def locate(name: str, inputs: Inputs) -> Kernel:
 def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
     """Build a kernel into the cache, unless it is there.
 
-    Raises TestbedError with the compiler's first error; the incomplete build is removed.
+    A tree of the user's is copied into the cache, where its objects are kept: the next build of it, or of a revision
+    of it, compiles what changed.  Raises TestbedError with the compiler's first error; no incomplete kernel is kept.
     """
     inputs = Inputs.of(source)
     kernel = locate(source.name, inputs)
@@ -73,28 +84,14 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
         if kernel.built:
             return kernel
         _check_space(kernel.directory.parent)
-        work = kernel.directory.with_name(kernel.directory.name + ".building")
-        shutil.rmtree(work, ignore_errors=True)
-        try:
-            work.mkdir(parents=True)
-            progress(f"unpack {source.origin.name}", 0, STEPS)
-            source.unpack(work / "source")
-            _prepare(work / "source")
-            _configure(work)
+        with workplace.of(source, kernel.directory) as work:
+            progress(f"{'copy' if source.is_tree else 'unpack'} {source.title}", 0, STEPS)
+            changed = work.bring(source)
+            work.edits.write_text("\n".join(_prepare(work)) + "\n", encoding="utf-8")
+            _configure(work, inputs)
             _compile(work, source.name, progress, jobs)
-            _keep(work, kernel.directory, inputs)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+            _keep(work, kernel.directory, inputs, changed)
     return kernel
-
-
-@contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Lock: one build of a kernel at a time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _check_space(where: Path) -> None:
@@ -106,42 +103,56 @@ def _check_space(where: Path) -> None:
         )
 
 
-def _prepare(tree: Path) -> None:
-    """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml."""
-    home = tree / "net" / "ipv4" / "testctl"
-    home.mkdir()
-    for path in files():
-        if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}:
-            shutil.copy(path, home)
-    apply_edits(checkout.lab() / "kernel" / "edits.yaml", tree)
+def _prepare(work: Workplace) -> list[str]:
+    """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml; a line about each."""
+    home = work.source / "net" / "ipv4" / "testctl"
+    home.mkdir(parents=True, exist_ok=True)
+    chosen = [path for path in files() if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}]
+    for path in home.iterdir():
+        if path.name not in {one.name for one in chosen}:
+            path.unlink()
+    for path in chosen:
+        if not (home / path.name).is_file() or not filecmp.cmp(path, home / path.name, shallow=False):
+            shutil.copyfile(path, home / path.name)
+    return apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
 
 
-def _make(work: Path) -> list[str]:
-    return ["make", "ARCH=um", f"O={work / 'objects'}"]
+def _make(work: Workplace) -> list[str]:
+    return ["make", "ARCH=um", f"O={work.objects}"]
 
 
-def _configure(work: Path) -> None:
-    """Apply defconfig and the fragment, and check that make dropped no option."""
-    tree, objects = work / "source", work / "objects"
-    fragment = checkout.lab() / "kernel" / "fragment.config"
-    objects.mkdir()
-    run([*_make(work), "defconfig"], cwd=tree, timeout_s=300)
-    config = objects / ".config"
-    merge = [str(tree / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(objects), str(config), str(fragment)]
-    run(merge, cwd=tree, timeout_s=300)
-    run([*_make(work), "olddefconfig"], cwd=tree, timeout_s=300)
+def _configure(work: Workplace, inputs: Inputs) -> None:
+    """Apply defconfig and the fragments, unless the objects have been configured so.
+
+    Raises TestbedError if make dropped an option of fragment.config; those of optional.config may be unknown.
+    """
+    parts = [name for name in inputs.files if name.endswith((".config", "/Kconfig", f"/{EDITS}"))]
+    stamp = "\n".join([inputs.compiler, *(inputs.files[name] for name in sorted(parts))])
+    if work.configured.is_file() and work.configured.read_text(encoding="utf-8") == stamp:
+        return
+    work.configured.unlink(missing_ok=True)
+    fragment, optional = (checkout.lab() / "kernel" / f"{name}.config" for name in ("fragment", "optional"))
+    work.objects.mkdir(exist_ok=True)
+    run([*_make(work), "defconfig"], cwd=work.source, timeout_s=300)
+    config = work.objects / ".config"
+    merge = [str(work.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(work.objects), str(config)]
+    run([*merge, str(fragment), str(optional)], cwd=work.source, timeout_s=300)
+    run([*_make(work), "olddefconfig"], cwd=work.source, timeout_s=300)
     have = set(config.read_text(encoding="utf-8").splitlines())
     wanted = [line for line in fragment.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
     if lost := [line for line in wanted if line not in have]:
         raise TestbedError(f"{fragment}: this tree can't have {', '.join(lost)}")
+    work.configured.write_text(stamp, encoding="utf-8")
 
 
-def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
-    log = work / "build.log"
+def _compile(work: Workplace, name: str, progress: Progress, jobs: int) -> None:
+    log = work.log
+    for name_ in ("linux", "vmlinux"):  # make does not see that what is wrapped has changed
+        (work.objects / name_).unlink(missing_ok=True)
     names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
     argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *_compiler()]
-    process = start(argv, log=log, env={**os.environ, **_remembered(work)}, cwd=work / "source")
+    process = start(argv, log=log, env={**os.environ, **_remembered(work.home)}, cwd=work.source)
     try:
         while process.poll() is None:
             progress(f"build kernel {name}", min(_lines(log), STEPS - 1), STEPS)
@@ -152,7 +163,7 @@ def _compile(work: Path, name: str, progress: Progress, jobs: int) -> None:
         raise
     if process.returncode != 0:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        first = next((line for line in lines if "error:" in line or "undefined reference" in line), lines[-1])
+        first = next((line for line in lines if _ERROR.search(line)), lines[-1])
         raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(lines[-12:]))
     progress(f"build kernel {name}", STEPS, STEPS)
 
@@ -176,18 +187,20 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def _keep(work: Path, where: Path, inputs: Inputs) -> None:
-    """Move the kernel, its configuration and its inputs into the cache, atomically."""
+def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] | None) -> None:
+    """Put the kernel, its configuration and its inputs into the cache, atomically."""
     fresh = where.with_name(f"{where.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    binary = work / "objects" / "linux"
-    run(["strip", "--strip-debug", "-o", str(fresh / "linux"), str(binary)])
-    shutil.copy(work / "objects" / ".config", fresh / "config")
-    shutil.copy(work / "build.log", fresh / "build.log")
-    release = (work / "objects" / "include" / "config" / "kernel.release").read_text(encoding="ascii")
+    run(["strip", "--strip-debug", "-o", str(fresh / "linux"), str(work.objects / "linux")])
+    shutil.copy(work.objects / ".config", fresh / "config")
+    shutil.copy(work.log, fresh / "build.log")
+    shutil.copy(work.edits, fresh / EDITS_SAID)
+    release = (work.objects / "include" / "config" / "kernel.release").read_text(encoding="ascii")
     (fresh / "release").write_text(release, encoding="ascii")
     (fresh / INPUTS).write_text(inputs.to_json(), encoding="utf-8")
+    if changed is not None:
+        (fresh / CHANGED).write_text("".join(f"{name}\n" for name in changed), encoding="utf-8")
     durable.publish(fresh, where)
 
 

@@ -21,7 +21,7 @@ from testctl_agent.system import tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.lab import memory
+from testctl.lab import boot_words, kernel_log, memory
 from testctl.lab.boot_code import BootCode, as_files
 from testctl.lab.cpu_pinning import own_processor
 from testctl.lab.programs import Ended, Program, environment, search_path
@@ -49,8 +49,15 @@ LAB_FILES = "/run/testctl/raw"
 """The directory of a shell's agents, in the lab's memory."""
 
 LAST_WORDS = 25  # lines
+SELF_TEST_S = 300.0
 LOOK_S = 0.1
 """How often a lab's programs are asked for their output."""
+
+KERNEL_LOG = "kernel.log"
+"""File in the lab's own directory: the kernel's taints and its messages."""
+
+LOG_BUFFER = "1M"
+"""Of the lab's kernel: its messages must last until the point's end."""
 
 
 def run_point(
@@ -60,24 +67,19 @@ def run_point(
     wall_limit_s: float,
     program: Path | None = None,
     code: BootCode | None = None,
+    seccomp: bool | None = None,
 ) -> Outcome:
     """Boot a lab, run a point in it, and return the outcome (see core/outcome.py).
 
-    program: the compiled program that the switches load, if any; code: how the first process is started.  Raw files
-    are written below `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or
-    runs for longer than wall_limit_s.
+    program: the compiled program that the switches load, if any; code: how the first process is started; seccomp:
+    whether user processes run by seccomp, None: if the kernel's self-test allows it.  Raw files are written below
+    `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or runs for longer
+    than wall_limit_s.
     """
     with _directory() as home, own_processor() as cpu:
         spec = _spec(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu, code)
-        try:
-            ended = wait(process, wall_limit_s)
-        finally:
-            end(process)
-        if not ended:
-            raise TestbedError(
-                f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended{_words(home / CONSOLE)}"
-            )
+        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp)
+        _end(process, home, wall_limit_s)
         return _outcome(home, point, process)
 
 
@@ -127,6 +129,32 @@ def run_programs(
         return [Ended(**one) for one in ends], outcome
 
 
+def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]:
+    """What testbeds/kernel_facts.py finds in a lab of this kernel.  Raises TestbedError if it gives no result."""
+    with _directory() as home, own_processor() as cpu:
+        outcome, spec = home / OUTCOME, home / "lab.json"
+        orders = {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]}
+        spec.write_text(json.dumps(orders), encoding="utf-8")
+        process = _started(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
+        _end(process, home, SELF_TEST_S)
+        if not outcome.is_file():
+            why = f"the lab's self-test ended without a result (exit {process.returncode})"
+            raise TestbedError(why + _words(home / CONSOLE))
+        found: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+        return found
+
+
+def _end(process: Process, home: Path, wall_limit_s: float) -> None:
+    """Wait for a lab's end.  Raises TestbedError if it takes too long."""
+    try:
+        ended = wait(process, wall_limit_s)
+    finally:
+        end(process)
+    if not ended:
+        why = f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended"
+        raise TestbedError(why + _words(home / CONSOLE))
+
+
 def _started(
     home: Path,
     kernel: Path,
@@ -135,9 +163,11 @@ def _started(
     program: Path | None,
     cpu: int | None,
     code: BootCode | None = None,
+    seccomp: bool | None = None,
 ) -> Process:
     """A lab's kernel, in a session of its own."""
-    argv = _command(home, kernel, spec, memory_mb, program, cpu, code, [f"TESTCTL_STEPS={home}"])
+    words = [*boot_words.words(kernel, seccomp), f"TESTCTL_STEPS={home}"]
+    argv = _command(home, kernel, spec, memory_mb, program, cpu, code, words)
     with starting() as sessions:
         process = start(argv, log=home / CONSOLE, env=_environment(home, memory_mb))
         sessions.add(process.pid)
@@ -155,7 +185,7 @@ def _outcome(home: Path, point: PointSpec, process: Process) -> Outcome:
     if not outcome.is_file():
         raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
     result = Outcome.from_json(json.loads(outcome.read_text(encoding="utf-8")))
-    return replace(result, wall=_wall(home))
+    return replace(result, wall=_wall(home), kernel_faults=kernel_log.read(home / KERNEL_LOG))
 
 
 def t0_ns(point: PointSpec) -> int:
@@ -184,7 +214,8 @@ def shell(point: PointSpec, kernel: Path, program: Path | None = None, writable:
         may = [writable.resolve()] if writable else []
         spec = _spec(home, point, Path(LAB_FILES), "shell", may)
         memory_mb = memory.lab_mb(point)
-        return interact(_command(home, kernel, spec, memory_mb, program), env=_environment(home, memory_mb))
+        argv = _command(home, kernel, spec, memory_mb, program, more=boot_words.words(kernel))
+        return interact(argv, env=_environment(home, memory_mb))
 
 
 def _spec(
@@ -202,6 +233,7 @@ def _spec(
         "outcome": str(home / OUTCOME),
         "t0_ns": t0_ns(point),
         "seed": point.seed,
+        "kernel_log": str(home / KERNEL_LOG),
         "writable": [str(path) for path in writable],
         "point": point.to_json(),
         **more,
@@ -241,7 +273,7 @@ def _command(
     program: Path | None,
     cpu: int | None = None,
     code: BootCode | None = None,
-    environment: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> list[str]:
     """The kernel and its command line.  It dies with the process that starts it, and stays on its processor, if any.
 
@@ -256,7 +288,7 @@ def _command(
         f"mem={memory_mb}M",
         "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
         f"init={program_of_init}",
-        "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1",
+        "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"log_buf_len={LOG_BUFFER}",
         f"uml_dir={home}", "umid=lab",
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
         "testctl_random.seed=1",
@@ -264,7 +296,7 @@ def _command(
         f"{tgen_program.GIVEN}={tgen_program.ready()}",
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
         *(f"{name}={value}" for name, value in code.environment.items()),
-        *environment,
+        *more,
         *(["--", *words] if words else []),
     ]  # fmt: skip
 
@@ -287,4 +319,7 @@ def _words(log: Path) -> str:
     lines = _text(log).strip().splitlines()
     if not lines:
         return "; it printed nothing"
+    reports = kernel_log.faults("\n".join(lines))
+    if reports:
+        return "; its kernel reports:\n  " + "\n  ".join(reports[0].splitlines()[:LAST_WORDS])
     return "; its last output:\n  " + "\n  ".join(lines[-LAST_WORDS:])

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel sources: Debian's packages by version, or any tree."""
+"""Kernel sources: Debian's packages by version, any tree, or a git revision of one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
+from testctl.lab import git_tree, tree_files
 from testctl.system import checkout
 from testctl.system.subprocesses import run
 
@@ -25,61 +25,106 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
 class KernelSource:
     """A kernel tree under the name that a plan's `kernel` tuple uses.
 
-    origin  a tarball, or the directory of a tree (which is copied, never changed)
+    origin    a tarball, or the directory of a tree (which is copied, never changed)
+    revision  the id of a commit of that directory's repository; "": the files as they are
     """
 
     name: str
     origin: Path
+    revision: str = ""
 
     @property
-    def package(self) -> str:
-        return f"linux-source-{self.name}"
+    def is_tree(self) -> bool:
+        """Whether it is a tree of the user's, whose objects are kept between builds."""
+        return self.origin.is_dir()
+
+    @property
+    def title(self) -> str:
+        """The origin in a few words."""
+        return self.origin.name + (f"@{self.revision[:12]}" if self.revision else "")
 
     def fingerprint(self) -> str:
-        """SHA-256 of the tarball, or of the names, sizes and times of the tree's files."""
-        if self.origin.is_file():
+        """SHA-256 of the tarball, the id of the revision's tree, or a hash of the files' names, sizes and times."""
+        if self.revision:
+            return f"git {git_tree.tree_id(self.origin, self.revision)}"
+        if not self.is_tree:
             return _digest_of_file(self.origin)
         digest = hashlib.sha256()
-        for path in sorted(self.origin.rglob("*")):
-            if path.is_file() and ".git" not in path.parts:
-                stat = path.stat()
-                digest.update(f"{path.relative_to(self.origin)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        for name, (size, mtime_ns) in sorted(tree_files.listing(self.origin).items()):
+            digest.update(f"{name} {size} {mtime_ns}\n".encode())
         return digest.hexdigest()
 
     def unpack(self, where: Path) -> None:
-        """Put a private copy of the tree at `where`, which does not exist yet."""
-        if self.origin.is_dir():
-            shutil.copytree(self.origin, where, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-            return
+        """Unpack the tarball at `where`, which does not exist yet."""
         where.mkdir()
         run(["tar", "xf", str(self.origin), "--strip-components=1", "-C", str(where)], timeout_s=1800)
 
 
-def find(name: str, directory: Path | None = None) -> KernelSource:
-    """The source for a kernel's name; `directory` is any kernel tree.
+def split_revision(text: str) -> tuple[Path, str]:
+    """DIR or DIR@REV of a --source option: the directory, and the revision or "".
 
-    Raises PlanError for an invalid name, TestbedError if the source does not exist.
+    Raises PlanError if no part of it before an @ is a directory.
+    """
+    ends = [len(text), *(match.start() for match in re.finditer("@", text))]
+    for end in ends:
+        if text[:end] and Path(text[:end]).is_dir():
+            if end + 1 == len(text):
+                raise PlanError(f"--source {text}: want a git revision after the @; got none")
+            return Path(text[:end]), text[end + 1 :]
+    raise PlanError(f"--source {text}: want a kernel tree as DIR or DIR@REV; there is no such directory")
+
+
+def find(name: str, directory: Path | None = None, revision: str = "") -> KernelSource:
+    """The source for a kernel's name; `directory` is any kernel tree, `revision` any git revision of it.
+
+    Raises PlanError for an invalid name or revision, TestbedError if the source does not exist.
     """
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a version such as 6.12, or a name of letters, digits, '.', '_', '-'")
     if directory is not None:
-        if not (directory / "arch" / "um").is_dir():
-            raise TestbedError(f"kernel {name}: {directory} is not a kernel tree: it has no arch/um")
-        return KernelSource(name, directory.resolve())
-    tarball = DEBIAN_SOURCES / f"linux-source-{name}.tar.xz"
-    if not tarball.is_file():
+        return _tree(name, directory.resolve(), revision)
+    tarball = tarball_of(name)
+    if tarball is None:
         have = ", ".join(sorted(available())) or "none"
         raise TestbedError(
-            f"kernel {name}: no source at {tarball} (there are: {have}); "
-            f"install it with: apt-get install linux-source-{name}, or name a tree with --source DIR"
+            f"kernel {name}: no source at {DEBIAN_SOURCES / _file(name)} (there are: {have}); "
+            f"install it with: apt-get install linux-source-{name}, download it with: testctl lab get {name}, "
+            "or name a tree with --source DIR"
         )
     return KernelSource(name, tarball)
 
 
+def _tree(name: str, directory: Path, revision: str) -> KernelSource:
+    if revision:
+        commit = git_tree.commit_id(directory, revision)
+        if not git_tree.has(directory, commit, "arch/um"):
+            raise TestbedError(f"kernel {name}: {directory}@{revision} is not a kernel tree: it has no arch/um")
+        return KernelSource(name, directory, commit)
+    if not (directory / "arch" / "um").is_dir():
+        raise TestbedError(f"kernel {name}: {directory} is not a kernel tree: it has no arch/um")
+    return KernelSource(name, directory)
+
+
+def downloads() -> Path:
+    """Where `testctl lab get` keeps tarballs."""
+    return checkout.cache_dir() / "sources"
+
+
+def tarball_of(name: str) -> Path | None:
+    """The tarball of a version: of the installed package, or else the downloaded one."""
+    found = (place / _file(name) for place in (DEBIAN_SOURCES, downloads()))
+    return next((path for path in found if path.is_file()), None)
+
+
 def available() -> list[str]:
-    """The versions whose Debian source package is installed."""
-    found = (re.fullmatch(r"linux-source-([0-9.]+)\.tar\.xz", path.name) for path in DEBIAN_SOURCES.glob("*.tar.xz"))
-    return [match[1] for match in found if match]
+    """The versions whose source is installed or downloaded."""
+    paths = (path for place in (DEBIAN_SOURCES, downloads()) for path in place.glob("*.tar.xz"))
+    found = (re.fullmatch(r"linux-source-([0-9.]+)\.tar\.xz", path.name) for path in paths)
+    return sorted({match[1] for match in found if match})
+
+
+def _file(name: str) -> str:
+    return f"linux-source-{name}.tar.xz"
 
 
 def _digest_of_file(path: Path) -> str:

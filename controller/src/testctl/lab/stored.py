@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from testctl_agent.system import durable
 
 from testctl.lab import kernel as kernels
 from testctl.lab.built import built, directory, names
+from testctl.lab.self_test import SelfTest, kept
+from testctl.lab.workplace import lock
 
 RELEASE, CONFIG = "release", "config"
 _WHOLE = re.compile(r".+-[0-9a-f]{16}")
@@ -29,6 +31,7 @@ class Stored:
     size      bytes of all its files
     own_tree  whether it is the one that was built with --source under its name
     used      whether a plan that names it, and none of lab/cc, gets this one
+    tested    its self-test, if it was made
     """
 
     name: str
@@ -37,6 +40,7 @@ class Stored:
     size: int
     own_tree: bool
     used: bool
+    tested: SelfTest | None = None
 
     @property
     def config(self) -> Path:
@@ -45,7 +49,8 @@ class Stored:
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "release": self.release, "bytes": self.size, "own_tree": self.own_tree,
-                "used": self.used, "directory": str(self.path), "config": str(self.config)}  # fmt: skip
+                "used": self.used, "directory": str(self.path), "config": str(self.config),
+                "self_test": asdict(self.tested) if self.tested else None}  # fmt: skip
 
 
 def stored() -> list[Stored]:
@@ -66,6 +71,7 @@ def _stored(path: Path, used: Iterable[Path]) -> Stored:
         size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
         own_tree=_registered(name) == path.name,
         used=path in used,
+        tested=kept(path),
     )
 
 
@@ -77,16 +83,19 @@ def _registered(name: str) -> str:
         return ""
 
 
-def chosen(words: Sequence[str], unused: bool) -> list[Stored]:
+def chosen(words: Sequence[str], unused: bool, several: bool = True) -> list[Stored]:
     """The kernels that words mean, and the unused ones.
 
     A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that
     means none or several.
+
+    several: whether a name that several kernels have means none of them; else it means the one that is used
     """
     every = stored()
     found = [one for one in every if unused and not one.used]
     for word in words:
         mine = [one for one in every if word in (one.name, one.path.name)]
+        mine = mine if several else [one for one in mine if one.used or one.path.name == word][:1]
         if len(mine) != 1:
             known = ", ".join(one.path.name for one in mine or every) or "none"
             raise PlanError(f"kernel {word!r}: want one of the built kernels; there are {known} (in {directory()})")
@@ -99,7 +108,7 @@ def remove(kernel: Stored) -> None:
 
     Not while it is built: that is waited for.  A lab that runs keeps its kernel until it ends.
     """
-    with kernels.lock(kernel.path.with_name(f"{kernel.path.name}.lock")):
+    with lock(kernel.path.with_name(f"{kernel.path.name}.lock")):
         if kernel.own_tree:
             kernels.name_file(kernel.name).unlink(missing_ok=True)
         gone = kernel.path.with_name(f"{kernel.path.name}.removed")

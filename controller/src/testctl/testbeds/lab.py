@@ -16,10 +16,11 @@ from testctl_agent.system import own_files, tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
+from testctl.lab import boot_words, machine, memory
 from testctl.lab import kernel as kernels
-from testctl.lab import machine, memory
 from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.built import built, kernel_for
+from testctl.lab.kernel import Kernel
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, temporary
 from testctl.system.code_hash import closure, file_of, imports, modules_below
@@ -46,6 +47,7 @@ class LabTestbed:
     wall_limit_s  watchdog; None: 120 s, 60 s a virtual second and 20 s a host or switch
     asked         what is made of a point before it is run; picklable
     boot          how the first process is started; None: from its files
+    seccomp       whether user processes run by seccomp; None: if the kernel's self-test allows it
     """
 
     kernels: dict[str, kernels.Kernel]
@@ -54,6 +56,7 @@ class LabTestbed:
     wall_limit_s: float | None = None
     asked: Callable[[PointSpec], PointSpec] = as_it_is
     boot: BootCode | None = None
+    seccomp: bool | None = None
 
     @classmethod
     def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
@@ -63,6 +66,7 @@ class LabTestbed:
         PlanError when it has not a sysctl that they set; ProgramError.
         """
         temporary.remove_temporary()
+        boot_words.check()
         points = list(points)
         _compile()
         found = {}
@@ -74,6 +78,12 @@ class LabTestbed:
         code = code_hash()
         program = testbed_object.compiled() if runs else None
         return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()))
+
+    @classmethod
+    def on(cls, found: dict[str, Kernel]) -> LabTestbed:
+        """The lab with these kernels, whatever they were built from, and with the switch's program."""
+        _compile()
+        return cls(found, code_hash(), testbed_object.compiled())
 
     def here(self) -> LabTestbed:
         """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
@@ -100,7 +110,8 @@ class LabTestbed:
         if self.program is not None and backend_of(point) == "ebpf":
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
         code = code_with_others(self.code, point)
-        return str(CodeKey(self.kernels[kernel_of(point)].key, code, program, os.environ.get(memory.SET, "")))
+        kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
+        return str(CodeKey(kernel, code, program, memory_mb, boot_words.key()))
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""
@@ -108,7 +119,7 @@ class LabTestbed:
         agents = len(asked.topology.entities)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * asked.duration_ns / 1e9 + WALL_PER_AGENT * agents
         kernel = self.kernels[asked.kernel]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program, self.boot)
+        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp)
 
 
 def code_hash() -> str:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Revisions of a git repository, written out elsewhere: its checkout, its index and its refs stay as they are."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.system.subprocesses import run
+
+_PLAIN = ("core.sparseCheckout=false", "core.fsmonitor=false", "core.autocrlf=false")
+"""Settings of a user's repository that would make a checkout another one."""
+
+
+def is_repository(directory: Path) -> bool:
+    """Whether git is installed and a directory is the top of a checkout, not only below one."""
+    return (directory / ".git").exists() and shutil.which("git") is not None
+
+
+def commit_id(directory: Path, revision: str) -> str:
+    """The id of the commit that a revision means.  Raises PlanError if there is none."""
+    _git(directory, "rev-parse", "--git-dir")
+    try:
+        found = _git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except TestbedError as error:
+        raise PlanError(f"{directory}: want a git revision, such as v6.12 or HEAD~3; got {revision!r}") from error
+    return found.strip()
+
+
+def tree_id(directory: Path, commit: str) -> str:
+    """The id of the directory's files as they are in a commit."""
+    return _git(directory, "rev-parse", "--verify", "--end-of-options", f"{commit}:./").strip()
+
+
+def has(directory: Path, commit: str, name: str) -> bool:
+    """Whether a commit has a file or directory below the directory."""
+    return bool(_git(directory, "ls-tree", "--name-only", commit, f"./{name}").strip())
+
+
+def names(directory: Path) -> list[str]:
+    """The files of a checkout that git tracks, and those that it would not ignore."""
+    listed = _git(directory, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return [name for name in listed.split("\0") if name]
+
+
+def write(directory: Path, commit: str, where: Path, index: Path) -> None:
+    """Make `where` the files of a commit.  What differs from the last commit written there is written anew.
+
+    index: a file that remembers what is there
+    """
+    where.mkdir(parents=True, exist_ok=True)
+    repository = _git(directory, "rev-parse", "--absolute-git-dir").strip()
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+    argv = ["env", f"GIT_INDEX_FILE={index}", "git", *(word for one in _PLAIN for word in ("-c", one))]
+    argv += [
+        f"--git-dir={repository}",
+        f"--work-tree={where}",
+        "read-tree",
+        "--reset",
+        "-u",
+        tree_id(directory, commit),
+    ]
+    run(argv, timeout_s=1800)
+
+
+def _git(directory: Path, *words: str) -> str:
+    if shutil.which("git") is None:
+        raise TestbedError("git is not installed, and revisions need it; install it with: apt-get install git")
+    return run(["git", "-C", str(directory), *words], timeout_s=300)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a kernel is built: a place that is removed, or, for a tree of the user's, one that keeps its objects."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl.lab import git_tree
+from testctl.lab.edits import load_edits
+from testctl.lab.source import KernelSource
+from testctl.lab.tree_files import Copy
+from testctl.system import checkout
+
+EDITS = "edits.yaml"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The copy of a tree, its objects, and what its build printed."""
+
+    home: Path
+
+    @property
+    def source(self) -> Path:
+        return self.home / "source"
+
+    @property
+    def objects(self) -> Path:
+        return self.home / "objects"
+
+    @property
+    def log(self) -> Path:
+        return self.home / "build.log"
+
+    @property
+    def edits(self) -> Path:
+        """A line about each edit."""
+        return self.home / "edits.txt"
+
+    @property
+    def configured(self) -> Path:
+        """A file that is there if the objects are configured; it says for what."""
+        return self.home / "configured"
+
+    @property
+    def pristine(self) -> Path | None:
+        """Where the files that edits change are as they were; None: in the source, which is new."""
+        kept = self.home / "pristine"
+        return kept if kept.is_dir() else None
+
+    def bring(self, source: KernelSource) -> list[str] | None:
+        """Put the source's files here; the names of those that changed since then, None if it is the first time."""
+        if not source.is_tree:
+            source.unpack(self.source)
+            return None
+        first = not self.configured.is_file()
+        origin = source.origin
+        if source.revision:
+            origin = self.home / "checkout"
+            git_tree.write(source.origin, source.revision, origin, self.home / "index")
+        copy = Copy(self.home, {edit.file for edit in load_edits(checkout.lab() / "kernel" / EDITS)})
+        changed = copy.update(origin, link=bool(source.revision))
+        if any(map(_configures, changed)):
+            self.configured.unlink(missing_ok=True)
+        return None if first else changed
+
+
+def _configures(name: str) -> bool:
+    """Whether another text of this file may be another configuration."""
+    return Path(name).name.startswith(("Kconfig", "Makefile")) or name.startswith(("scripts/", "arch/um/configs/"))
+
+
+@contextmanager
+def of(source: KernelSource, kernel: Path) -> Iterator[Workplace]:
+    """The place to build a kernel in, which will lie in the directory `kernel`."""
+    if source.is_tree:
+        home = kept(source.origin)
+        with lock(home.with_name(f"{home.name}.lock")):
+            home.mkdir(parents=True, exist_ok=True)
+            yield Workplace(home)
+        return
+    home = kernel.with_name(f"{kernel.name}.building")
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        home.mkdir(parents=True)
+        yield Workplace(home)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def trees() -> Path:
+    """Where the copies of users' trees and their objects lie."""
+    return checkout.cache_dir() / "trees"
+
+
+def kept(origin: Path) -> Path:
+    """The place of a user's tree and all its revisions."""
+    return trees() / f"{origin.name}-{hashlib.sha256(str(origin).encode()).hexdigest()[:12]}"
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Lock: one build of a kernel at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

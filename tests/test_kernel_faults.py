@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A warning of the lab's kernel makes its point fail, with the kernel's words in the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.lab import boot_words
+
+pytestmark = pytest.mark.lab
+
+PLAN = """
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [hosts, kernel, "{kernel}"]
+  - [switch:receiver, rate, 100mbit]
+  - [bulk, duration, 20ms]
+expect:
+  - {{name: something is sent, metric: throughput_bps, min: 1kbit}}
+"""
+WORDS = "testctl_fault: a warning on purpose"
+
+
+def run(where: Path, kernel: str, boot: str) -> tuple[int, Path, str]:
+    """A run of the plan with words for the kernel: exit code, its directory, what was printed."""
+    plan = where / "plan.yaml"
+    plan.write_text(PLAN.format(kernel=kernel), encoding="utf-8")
+    out = where / (boot.partition(".")[0] or "plain")
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out)]
+    env = os.environ | {boot_words.SET: boot}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=env)
+    return done.returncode, out, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_a_warning_fails_its_point(tmp_path: Path, kernel: str) -> None:
+    code, out, said = run(tmp_path, kernel, "testctl_fault.warn=1")
+    assert code == 1, said
+    (point,) = json.loads((out / "summary.json").read_text(encoding="utf-8"))["points"]
+    assert point["verdict"] == "fail"
+    assert point["reason"].startswith("the lab's kernel reports a fault of its own: ")
+    assert "lab_fault.c" in point["reason"]
+    assert WORDS in point["reason"]
+    assert WORDS in said
+    assert "a warning on purpose" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_a_kernel_without_a_warning_passes(tmp_path: Path, kernel: str) -> None:
+    code, out, said = run(tmp_path, kernel, "")
+    assert code == 0, said
+    outcome = next(out.glob("points/*/outcome.json")).read_text(encoding="utf-8")
+    assert "kernel_faults" not in json.loads(outcome)
+
+
+def test_the_labs_own_words_are_refused(tmp_path: Path) -> None:
+    code, _, said = run(tmp_path, "6.12", "init=/bin/sh")
+    assert code == 2
+    assert "TESTCTL_LAB_BOOT: want words that are not the lab's own; got 'init=/bin/sh'" in said
