@@ -59,7 +59,11 @@ def _needs(file: str) -> int:
     return MACHINE if "mark.root" in text else LAB if "mark.lab" in text else NOTHING
 
 
-@pytest.fixture(scope="session", params=["6.12", "6.1"])
+KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12,6.1").split(",")
+"""The kernels that tests of the lab run on; others than these two only if the environment names them."""
+
+
+@pytest.fixture(scope="session", params=KERNELS)
 def kernel(request: pytest.FixtureRequest) -> Path:
     """The lab's kernel binary, each that the project builds in turn."""
     from testctl.testbeds.lab import built
