@@ -118,7 +118,7 @@ def test_the_version_covers_the_code_of_what_is_named(install: Install) -> None:
 @pytest.mark.usefixtures("nothing_else")
 def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
     where = "which comes with the distribution testctl-hardware: it is not installed"
-    with pytest.raises(ValueError, match=rf"^want one of iperf3, tgen; got 'trex', {where}$"):
+    with pytest.raises(ValueError, match=rf"^want one of command, iperf3, tgen; got 'trex', {where}$"):
         others.generator().parse("trex")
     with pytest.raises(ValueError, match=rf"^want one of bmv2, ebpf, netem; got 'tofino', {where}$"):
         others.backend().parse("tofino")
@@ -131,7 +131,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
         config.parse(json.dumps(switch | {"backend": "tofino"}), "a.json")
     with pytest.raises(PlanError, match=rf'a.json: generators: want one of iperf3, tgen; got "trex", {where}$'):
         config.parse(json.dumps(json.loads(written(tmp_path).read_text()) | {"generators": ["trex"]}), "a.json")
-    with pytest.raises(ValueError, match=r"^want one of iperf3, tgen; got 'netperf'$"):
+    with pytest.raises(ValueError, match=r"^want one of command, iperf3, tgen; got 'netperf'$"):
         others.generator().parse("netperf")
 
 

@@ -34,7 +34,7 @@ def test_the_local_ports_of_the_client_s_host_are_the_flow_s() -> None:
 @pytest.mark.parametrize(
     ("more", "without", "words"),
     [
-        ("", "client", "<plan>:5:23: flow fetch, generator command: want a tuple [fetch, client, 'COMMAND …']"),
+        ("", "client", "<plan>:5:24: flow fetch, generator command: want a tuple [fetch, client, 'COMMAND …']"),
         ("", "server", "want a tuple [fetch, server, 'COMMAND …']; got none"),
         ("", "generator", "flow fetch, client: want [fetch, generator, command] with it"),
         ("  - [fetch, bytes, 1MB]\n", "-", "flow fetch, bytes: a command has only client, duration, generator"),

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.shows import AsJson
+from testctl.cli.source import METAVAR
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
 
 if TYPE_CHECKING:
@@ -21,10 +23,15 @@ if TYPE_CHECKING:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="the run to compare with", autocompletion=complete.runs)],
-    second: Annotated[
-        Path, typer.Argument(metavar="B", help="the run that may have changed", autocompletion=complete.runs)
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", help="the run to compare with; with --source the plan", autocompletion=complete.runs
+        ),
     ],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="[B]", help="the run that may have changed", autocompletion=complete.runs)
+    ] = None,
     least: Annotated[
         float, typer.Option("--least", min=0.0, metavar="PERCENT", help="pass over metrics that moved by no more")
     ] = 0.0,
@@ -44,6 +51,13 @@ def compare(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="of the permutations")] = 1,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source", metavar=METAVAR, help="twice: run the plan A on the kernels of both, and compare those runs"
+        ),
+    ] = None,
+    results: Annotated[Path, typer.Option("--results", help="with --source: where runs are kept")] = Path("results"),
     strict: Annotated[bool, typer.Option("--strict", help="exit 1 when anything differs, better or not")] = False,
     everything: Annotated[bool, typer.Option("--all", help="print every point and metric that was compared")] = False,
     junit: Junit = None,
@@ -55,8 +69,15 @@ def compare(
 
     Exit 0: nothing got worse; 1: a verdict or metric did, or a point of A is not in B.
     """
+    from testctl.cli.source import run_both
     from testctl.compare import check_alike, open_run, uri_of, verdicts_of, write_verdicts
 
+    if source:
+        if second or more_a or more_b:
+            raise PlanError("--source: want one PLAN, and no runs")
+        first, second = run_both(first, source, results)
+    elif second is None:
+        raise PlanError("want two runs A and B, or a PLAN with --source twice")
     a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
     for run in (*a[1:], *b):
         check_alike(a[0], run, across_plans)

@@ -14,6 +14,7 @@ from testctl_agent.spec.untrusted import words
 from testctl import __version__
 from testctl.cli import (
     aa,
+    bisect,
     bug,
     ccs,
     compare,
@@ -63,7 +64,7 @@ def _options(
 
 for module in (new, runs, vocabulary, nightly, aa, papers, shows, serve):
     module.add_to(app)
-for module in (compare, history, shrink, replay, racks, keys, info):
+for module in (compare, history, bisect, shrink, replay, racks, keys, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)

@@ -15,15 +15,17 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.source import HELP, METAVAR, built
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import check_kernels, check_name, choose, interrupted, places
+from testctl.testbeds.choose import check_kernels, check_name, choose, interrupted, on_kernel, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from testctl.execution.pool import Pool
+    from testctl.lab.kernel import Kernel
     from testctl.results import Run
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file", autocompletion=complete.plans)]
@@ -137,6 +139,7 @@ def run(
     wall_limit: Annotated[
         float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
     ] = None,
+    source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -149,11 +152,13 @@ def run(
 
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
-    chosen = load(file, testbed, sets, kernel, max_points, without)
+    own = _own_kernel(source, testbed, kernel, cluster) if source is not None else None
+    chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
-    check_kernels(chosen)
+    if not own:
+        check_kernels(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     _warn(chosen)
@@ -167,7 +172,7 @@ def run(
     with interruptible():
         if not cluster and (why := _no_room(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
-        bed = choose(testbed, chosen.points, wall_limit, jobs)
+        bed = on_kernel(chosen.points, own, wall_limit) if own else choose(testbed, chosen.points, wall_limit, jobs)
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:
             # On a rack points come one by one, and this machine has nothing else to do when they are done.
@@ -197,6 +202,19 @@ def _warn(chosen: Plan) -> None:
 
     for sentence in remarks(chosen):
         print(f"warning: {sentence}", file=sys.stderr)
+
+
+def _own_kernel(source: str, testbed: str, kernel: str | None, cluster: str | None) -> Kernel:
+    """The kernel of --source, built.  Raises PlanError where points can't run on it."""
+    if kernel is not None:
+        raise PlanError("--source, --kernel: want one of the two")
+    if not kind_of(testbed).boots_kernels or cluster:
+        raise PlanError(f"--source: want --testbed lab on this machine; got {cluster or testbed}")
+    from testctl.lab.kernel import remember
+
+    found = built(source)
+    remember(found)  # for a replay
+    return found
 
 
 def _failed(chosen: Plan, results: Path, run: Path | None) -> Plan:

@@ -46,6 +46,11 @@ STEPS = 1000
 CCACHE_SIZE = "2G"
 """A kernel's objects take about 0.1 GB there."""
 
+
+class BuildError(TestbedError):
+    """A tree that gives no kernel of the lab: an edit or the configuration does not fit, or it does not compile."""
+
+
 Progress = Callable[[str, int, int], None]
 """(name of the step, steps done, total steps)"""
 
@@ -76,7 +81,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     """Build a kernel into the cache, unless it is there.
 
     A tree of the user's is copied into the cache, where its objects are kept: the next build of it, or of a revision
-    of it, compiles what changed.  Raises TestbedError with the compiler's first error; no incomplete kernel is kept.
+    of it, compiles what changed.  Raises BuildError with the compiler's first error; no incomplete kernel is kept.
     """
     inputs = Inputs.of(source)
     kernel = locate(source.name, inputs)
@@ -87,9 +92,12 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
         with workplace.of(source, kernel.directory) as work:
             progress(f"{'copy' if source.is_tree else 'unpack'} {source.title}", 0, STEPS)
             changed = work.bring(source)
-            work.edits.write_text("\n".join(_prepare(work)) + "\n", encoding="utf-8")
-            _configure(work, inputs)
-            _compile(work, source.name, progress, jobs)
+            try:
+                work.edits.write_text("\n".join(_prepare(work)) + "\n", encoding="utf-8")
+                _configure(work, inputs)
+                _compile(work, source.name, progress, jobs)
+            except TestbedError as error:
+                raise BuildError(str(error)) from error
             _keep(work, kernel.directory, inputs, changed)
     return kernel
 

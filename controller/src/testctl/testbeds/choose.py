@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testctl_agent.spec.errors import PlanError, TestctlError
 
@@ -12,6 +14,9 @@ from testctl.core.testbed_kind import NAMED, kind_of
 from testctl.plan import Plan, Point
 from testctl.plan.diagnostics import suggest
 from testctl.testbeds.bed import Bed
+
+if TYPE_CHECKING:
+    from testctl.lab.kernel import Kernel
 
 
 def check_name(testbed: str) -> None:
@@ -97,6 +102,13 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
     from testctl.testbeds.rack import InventoryTestbed
 
     return InventoryTestbed.for_points(points, Path(testbed))
+
+
+def on_kernel(points: Sequence[Point], kernel: Kernel, wall_limit_s: float | None = None) -> Bed:
+    """The lab on one kernel, whichever the points name.  Raises PlanError, TestbedError."""
+    from testctl.testbeds.lab import LabTestbed
+
+    return replace(LabTestbed.all_on(points, kernel), wall_limit_s=wall_limit_s)
 
 
 def interrupted(bed: Bed) -> None:

@@ -85,6 +85,18 @@ class LabTestbed:
         _compile()
         return cls(found, code_hash(), testbed_object.compiled())
 
+    @classmethod
+    def all_on(cls, points: Iterable[Point], kernel: Kernel) -> LabTestbed:
+        """The lab for points that all run on one kernel, whichever they name.  Raises as for_points."""
+        temporary.remove_temporary()
+        boot_words.check()
+        points = list(points)
+        _compile()
+        check_sysctls(points, kernel)
+        runs = any(backend_of(point) == "ebpf" for point in points)
+        named = {kernel_of(point): kernel for point in points}
+        return cls(named, code_hash(), testbed_object.compiled() if runs else None)
+
     def here(self) -> LabTestbed:
         """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
 

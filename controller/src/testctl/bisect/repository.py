@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commits of a kernel tree, and git's own bisection of them in a worktree of its own without files.
+
+The user's checkout, index, HEAD and refs stay as they are: the worktree has its own HEAD and its own refs/bisect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.lab.git_tree import commit_id
+from testctl.system.subprocesses import run
+
+Mark = Literal["good", "bad", "skip"]
+
+_OWN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
+"""Of the user's environment: they would name another repository."""
+_FIRST_BAD = re.compile(r"^# first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
+_POSSIBLE = re.compile(r"^# possible first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
+_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit: its id, the first line of its message, its author and the day of the author's."""
+
+    id: str
+    title: str
+    author: str
+    date: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.id[:12]} {self.title}"
+
+
+def git(directory: Path, *words: str) -> str:
+    """What git prints.  Raises TestbedError with git's words."""
+    unset = [word for name in _OWN for word in ("-u", name)]
+    argv = ["env", *unset, "git", "-C", str(directory), "-c", "core.hooksPath=/dev/null", *words]
+    return run(argv, timeout_s=_TIMEOUT_S)
+
+
+def commit(directory: Path, revision: str) -> Commit:
+    """Raises PlanError when there is no such commit."""
+    found = commit_id(directory, revision)
+    parts = git(directory, "log", "-1", "--format=%H%x00%s%x00%an%x00%as", found).rstrip("\n").split("\0")
+    return Commit(*parts)
+
+
+def parent(directory: Path, of: str) -> str:
+    """The id of a commit's first parent; "" when it has none."""
+    found = git(directory, "rev-list", "--parents", "--max-count=1", of).split()
+    return found[1] if len(found) > 1 else ""
+
+
+def between(directory: Path, good: Commit, bad: Commit) -> int:
+    """How many commits could be the first bad one.  Raises PlanError for ends that can't be bisected."""
+    if good.id == bad.id:
+        raise PlanError(f"--good, --bad: want two commits; got {good.words} twice")
+    if _is_ancestor(directory, bad.id, good.id):
+        raise PlanError(
+            f"--good {good.words}: want an ancestor of --bad {bad.words}; it is the other way round: swap the two"
+        )
+    if not _is_ancestor(directory, good.id, bad.id):
+        raise PlanError(
+            f"--good {good.words}: want an ancestor of --bad {bad.words}; the two are on different branches"
+        )
+    return int(git(directory, "rev-list", "--count", f"{good.id}..{bad.id}"))
+
+
+def _is_ancestor(directory: Path, first: str, second: str) -> bool:
+    try:
+        return first in git(directory, "merge-base", "--all", first, second).split()
+    except TestbedError:  # two histories without a common commit
+        return False
+
+
+def changed(directory: Path, first: str, second: str) -> list[str]:
+    """The files below the directory that differ between two commits."""
+    listed = git(directory, "diff", "--name-only", "--no-renames", "--relative", "-z", first, second)
+    return [name for name in listed.split("\0") if name]
+
+
+class Bisection:
+    """git's bisection: a candidate, until each has a mark."""
+
+    def __init__(self, worktree: Path) -> None:
+        self._worktree = worktree
+
+    @property
+    def candidate(self) -> str:
+        """The commit that git wants to know next."""
+        return git(self._worktree, "rev-parse", "--verify", "BISECT_HEAD").strip()
+
+    def mark(self, of: str, mark: Mark) -> None:
+        """Tell git what a commit is."""
+        try:
+            git(self._worktree, "bisect", mark, of)
+        except TestbedError:  # git's exit code when only skipped commits are left
+            if not self.undecided:
+                raise
+
+    @property
+    def log(self) -> str:
+        """As `git bisect log` prints it, for `git bisect replay`."""
+        return git(self._worktree, "bisect", "log")
+
+    @property
+    def first_bad(self) -> str:
+        """The id of the first bad commit; "" while it is not known."""
+        found = _FIRST_BAD.search(self.log)
+        return found[1] if found else ""
+
+    @property
+    def undecided(self) -> list[str]:
+        """The commits of which git can't say which is the first bad one, because some were skipped; [] otherwise."""
+        return _POSSIBLE.findall(self.log)
+
+
+@contextmanager
+def bisection(directory: Path, good: str, bad: str, home: Path) -> Iterator[Bisection]:
+    """Begin a bisection in a worktree below `home`, which is removed afterwards."""
+    worktree = home / "bisection"
+    git(directory, "worktree", "prune")
+    git(directory, "worktree", "add", "--quiet", "--force", "--no-checkout", "--detach", str(worktree), bad)
+    try:
+        git(worktree, "bisect", "start", "--no-checkout", bad, good)
+        yield Bisection(worktree)
+    finally:
+        with suppress(TestbedError):
+            git(directory, "worktree", "remove", "--force", str(worktree))

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""git's bisection over the lab's verdicts, from two revisions to a commit, with what it changed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.bisect import repository
+from testctl.bisect.criterion import Criterion, Verdict, shown
+from testctl.bisect.measure import Bench, Measurement, need_lab
+from testctl.bisect.repository import Bisection, Commit
+from testctl.compare.deltas import Move, moves
+from testctl.compare.packet import FirstDifference, first_difference
+
+LOG = "bisect.log"
+"""The file with git's log."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit that was judged; verdict "skip": it can't be, `words` says why."""
+
+    commit: Commit
+    verdict: Verdict | str
+    words: str
+    same_as: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a point is before and after the first bad commit."""
+
+    point: str
+    metrics: tuple[Move, ...]
+    first: FirstDifference | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a bisection.
+
+    culprit   the first bad commit; None: one of `possible` is, and the others of them could not be judged
+    before    the commit before it, which is good
+    values    what the criterion says of before and of the culprit
+    total     how many commits were between the two ends
+    """
+
+    good: Commit
+    bad: Commit
+    criterion: Criterion
+    culprit: Commit | None
+    before: Commit | None
+    possible: tuple[Commit, ...]
+    values: tuple[float | str, float | str]
+    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
+    total: int
+    builds: int
+    runs: int
+
+
+def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, told: Callable[[Step], None]) -> Found:
+    """Bisect.  Raises PlanError for ends that can't be bisected, TestbedError for a lab that fails or does not repeat.
+
+    told: called for each commit that was judged, with the two ends first
+    """
+    total = repository.between(bench.tree, good, bad)
+    steps: list[Step] = []
+
+    def step(commit: Commit, verdict: Verdict | str, found: Measurement) -> None:
+        words = found.untestable or f"{criterion.words} {shown(criterion.value(found))}"
+        steps.append(Step(commit, verdict, words, found.same_as))
+        told(steps[-1])
+
+    ends = [need_lab(lambda commit=commit: bench.measured(commit.id)) for commit in (good, bad)]  # type: ignore[misc]
+    for commit, verdict, found in zip((good, bad), ("good", "bad"), ends, strict=True):
+        step(commit, verdict, found)
+    criterion.check_ends(*ends)
+    for found in ends:
+        check_repeats(bench, found, criterion)
+    with (
+        tempfile.TemporaryDirectory(prefix="testctl-bisect-") as home,
+        repository.bisection(bench.tree, good.id, bad.id, Path(home)) as git,
+    ):
+        _all(git, bench, ends, criterion, step)
+        (bench.directory / LOG).write_text(git.log, encoding="utf-8")
+        first, possible = git.first_bad, git.undecided
+    culprit = repository.commit(bench.tree, first) if first else None
+    before = repository.commit(bench.tree, repository.parent(bench.tree, first)) if first else None
+    values = [criterion.value(found) for found in ends]
+    changes: Sequence[Change] = ()
+    if culprit and before:
+        pair = need_lab(lambda: bench.measured(before.id)), bench.measured(culprit.id)
+        values, changes = [criterion.value(one) for one in pair], _changes(bench, *pair)
+    return Found(
+        good, bad, criterion, culprit, before, tuple(repository.commit(bench.tree, one) for one in possible),
+        (values[0], values[1]), tuple(steps), tuple(changes), total, bench.builds, bench.runs,
+    )  # fmt: skip
+
+
+def _all(
+    git: Bisection,
+    bench: Bench,
+    ends: Sequence[Measurement],
+    criterion: Criterion,
+    step: Callable[[Commit, Verdict | str, Measurement], None],
+) -> None:
+    """Mark every candidate, until git knows the first bad commit, or only skipped ones are left."""
+    while not git.first_bad and not git.undecided:
+        candidate = git.candidate
+        found = bench.measured(candidate)
+        verdict = "skip" if found.untestable else criterion.judge(found, ends[0], ends[1])
+        step(repository.commit(bench.tree, candidate), verdict, found)
+        git.mark(candidate, verdict)
+
+
+def check_repeats(bench: Bench, found: Measurement, criterion: Criterion) -> None:
+    """Run an end a second time.  Raises TestbedError when it is then judged by another value."""
+    again = bench.again(found.commit)
+    if again.untestable:
+        raise TestbedError(f"commit {found.commit[:12]} is flaky: the second run can't be judged: {again.untestable}")
+    first, second = criterion.value(found), criterion.value(again)
+    if first != second:
+        raise TestbedError(
+            f"commit {found.commit[:12]} is flaky: by the {criterion.words} it is {shown(first)} in one run and "
+            f"{shown(second)} in the next; nothing can be bisected by that"
+        )
+
+
+def _changes(bench: Bench, before: Measurement, after: Measurement) -> list[Change]:
+    ours, theirs = bench.points(before.commit), bench.points(after.commit)
+    return [
+        Change(
+            name,
+            moves(before.metrics.get(name, {}), after.metrics.get(name, {}), 0.0),
+            first_difference(ours[name].path, theirs[name].path) if ours[name].digest != theirs[name].digest else None,
+        )
+        for name in ours
+    ]

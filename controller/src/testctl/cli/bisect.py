@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl bisect."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from testctl.cli import complete, panels
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.runs import MaxPoints, PlanFile, Sets, Without
+
+if TYPE_CHECKING:
+    from testctl.bisect.criterion import Criterion
+    from testctl.bisect.repository import Commit
+    from testctl.bisect.search import Step
+    from testctl.plan import Plan
+
+UNDECIDED = 1
+"""The exit code when only commits are left that can't be judged."""
+
+
+def bisect(
+    file: PlanFile,
+    source: Annotated[Path, typer.Option("--source", metavar="DIR", help="a git checkout of a kernel tree")],
+    good: Annotated[str, typer.Option("--good", metavar="REV", help="a revision that is good, an ancestor of --bad")],
+    bad: Annotated[str, typer.Option("--bad", metavar="REV", help="a revision that is bad")],
+    point: Annotated[str, typer.Option("--point", metavar="ID", help="only this point of the plan")] = "",
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            metavar="[FLOW.]NAME",
+            autocompletion=complete.metrics,
+            help="bad: nearer to its value at --bad than at --good",
+        ),
+    ] = "",
+    expect: Annotated[str, typer.Option("--expect", metavar="NAME", help="bad: this expectation fails")] = "",
+    digest: Annotated[bool, typer.Option("--digest", help="bad: other records than at --good")] = False,
+    sets: Sets = None,
+    without: Without = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="default: results/bisect/<plan>-<good>-<bad>")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with a bisection that was interrupted")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="of make")] = os.cpu_count() or 1,
+    max_points: MaxPoints = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+) -> None:
+    """Find the commit of a kernel tree that makes a plan fail, changes a metric, or changes any packet.
+
+    Exit 0: found; 1: only commits are left that can't be judged; 2: bad input; 3: the lab failed, or does not repeat.
+    """
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.bisect import repository
+    from testctl.bisect.search import search
+    from testctl.bisect.write import PAGE, line_of, lines, to_json, write
+    from testctl.cli.labs import _progress
+    from testctl.lab.tree_kernel import SOURCE
+
+    criterion = _criterion(metric, expect, digest)
+    tree = source.resolve()
+    if not tree.is_dir():
+        raise PlanError(f"--source {source}: want a git checkout of a kernel tree; there is no such directory")
+    ends = [_commit(tree, option, word) for option, word in (("--good", good), ("--bad", bad))]
+    repository.between(tree, *ends)
+    plan = _plan(file, sets, without, max_points, point, criterion)
+    name = f"{plan.name}-{ends[0].id[:12]}-{ends[1].id[:12]}"
+    directory = out or Path("results") / "bisect" / name
+    _begin(directory, resume)
+
+    def told(step: Step) -> None:
+        print(line_of(step), file=sys.stderr, flush=True)
+
+    from testctl.bisect.measure import Bench
+
+    with interruptible():
+        try:
+            with _progress() as progress:
+                bench = Bench(tree, SOURCE, plan, directory.resolve(), _key(plan), progress, jobs)
+                found = search(bench, ends[0], ends[1], criterion, told)
+        except KeyboardInterrupt:
+            print("interrupted; what was judged is kept, go on with --resume", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        write(found, directory)
+        if as_json:
+            print(json.dumps(to_json(found), indent=1))
+        else:
+            print("\n".join([*lines(found), f"report  {directory / PAGE}"]))
+    sys.exit(0 if found.culprit else UNDECIDED)
+
+
+def _criterion(metric: str, expect: str, digest: bool) -> Criterion:
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.bisect.criterion import Criterion
+    from testctl.cli.search import near
+    from testctl.metrics import metric_names
+    from testctl.plan.diagnostics import show
+
+    if sum(map(bool, (metric, expect, digest))) > 1:
+        raise PlanError("want one of --metric, --expect and --digest")
+    name = metric.rpartition(".")[2]
+    if metric and name not in metric_names():
+        raise PlanError(f"--metric: no metric {show(name)}{near(name, metric_names())}; see testctl metrics")
+    return Criterion(expect, metric, digest)
+
+
+def _commit(tree: Path, option: str, word: str) -> Commit:
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.bisect import repository
+
+    try:
+        return repository.commit(tree, word)
+    except PlanError as error:
+        raise PlanError(f"{option}: {error}") from error
+
+
+def _plan(
+    file: Path, sets: list[str] | None, without: list[str] | None, most: int, point: str, criterion: Criterion
+) -> Plan:
+    """The plan on the kernels of the tree, or the one point of it."""
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.cli.runs import load
+    from testctl.lab.tree_kernel import SOURCE
+    from testctl.plan.subset import subset
+
+    plan = load(file, "lab", sets, SOURCE, most, without)
+    names = [one.name for one in plan.expectations]
+    if criterion.expect and criterion.expect not in names:
+        raise PlanError(f"--expect {criterion.expect!r}: want an expectation of the plan; there are: "
+                        f"{', '.join(names) or 'none'}")  # fmt: skip
+    if not (names or criterion.metric or criterion.digest):
+        raise PlanError(f"{file}: it expects nothing; want an expectation, --metric NAME or --digest")
+    if not point:
+        return plan
+    mine = [one.id for one in plan.points if one.id.startswith(point)]
+    if len(mine) != 1:
+        there = ", ".join(mine or [one.id for one in plan.points][:8])
+        raise PlanError(f"--point {point!r}: want the id of one point, as testctl run PLAN --source DIR shows it; "
+                        f"there are {there}")  # fmt: skip
+    return subset(plan, mine)
+
+
+def _begin(directory: Path, resume: bool) -> None:
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.bisect.measure import COMMITS
+
+    if (directory / COMMITS).is_dir() and not resume:
+        raise PlanError(f"{directory}: a bisection is there already; go on with --resume, or want another --out DIR")
+    try:
+        (directory / COMMITS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlanError(f"{directory}: can't be made: {error.strerror}") from error
+
+
+def _key(plan: Plan) -> str:
+    """What determines a measurement beside the commit: the points, what they expect, and the code of the lab."""
+    from testctl.execution.assess import analysis_keys
+    from testctl.testbeds.lab import code_hash
+
+    parts = [code_hash(), plan.text, *plan.overrides, *(point.id for point in plan.points), str(analysis_keys())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(rich_help_panel=panels.COMPARE)(bisect)

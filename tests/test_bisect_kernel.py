@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl bisect`, `run --source` and `compare --source` with kernels that are really built.
+
+It takes some minutes: the first kernel of the tree is compiled as a whole.  Run by TESTCTL_BISECT=1 pytest
+tests/test_bisect_kernel.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.lab.source import tarball_of
+
+from controller.tests.bisect import trees
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(os.environ.get("TESTCTL_BISECT") != "1", reason="takes minutes: TESTCTL_BISECT=1 runs it"),
+]
+
+LEFT_OUT = ("drivers/gpu", "drivers/net/ethernet", "drivers/net/wireless", "drivers/media", "drivers/staging", "sound")
+"""Directories of which the lab needs only Kconfig and Makefile."""
+CUBIC = "net/ipv4/tcp_cubic.c"
+BETA = "static int beta __read_mostly = 717;"
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, cc, cubic]
+  - [switch:receiver, rate, 100mbit]
+  - [switch, delay, 20ms]
+  - [switch, fate, "drop data 200 of bulk, first"]
+  - [bulk, duration, 1s]
+expect:
+  - {name: fast after a loss, metric: throughput_bps, min: 35000000}
+"""
+
+
+def edit(tree: Path, title: str, name: str, old: str, new: str) -> str:
+    text = (tree / name).read_text()
+    assert old in text
+    (tree / name).write_text(text.replace(old, new, 1))
+    return trees.commit(tree, title)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A git tree of Debian's package, and its eight commits."""
+    tarball = tarball_of("6.12")
+    if tarball is None:
+        pytest.skip("linux-source-6.12 is not installed")
+    tree = tmp_path_factory.mktemp("bisect") / "linux"
+    tree.mkdir()
+    excluded = [f"--exclude=*/{name}/*.[ch]" for name in LEFT_OUT]
+    argv = ["tar", "xf", str(tarball), "--strip-components=1", "--wildcards", *excluded, "-C", str(tree)]
+    subprocess.run(argv, check=True)
+    trees.git(tree, "init", "-q", "-b", "main")
+    trees.git(tree, "add", "-A", "-f")
+    first = trees.commit(tree, "Linux of Debian")
+    (tree / "MAINTAINERS").write_text("nobody\n")
+    return tree, [
+        first,
+        trees.commit(tree, "MAINTAINERS: nobody"),
+        edit(tree, "dctcp: a comment", "net/ipv4/tcp_dctcp.c", "/*", "/* a comment */\n/*"),
+        edit(tree, "cubic: does not build", CUBIC, BETA, BETA.rstrip(";")),
+        edit(tree, "cubic: builds again", CUBIC, BETA.rstrip(";"), BETA),
+        edit(tree, "cubic: less is left after a loss", CUBIC, BETA, BETA.replace("717", "410")),
+        edit(tree, "sctp: a comment", "net/sctp/socket.c", "/*", "/* a comment */\n/*"),
+        edit(tree, "vegas: a comment", "net/ipv4/tcp_vegas.c", "/*", "/* a comment */\n/*"),
+    ]
+
+
+def testctl_in(where: Path, *words: str) -> tuple[int, str]:
+    argv = [sys.executable, "-m", "testctl.cli.main", *words]
+    done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=3600, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_commit_that_slows_cubic_down(tree: tuple[Path, list[str]], tmp_path: Path) -> None:
+    where, commits = tree
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    status = trees.git(where, "status", "--porcelain"), trees.git(where, "for-each-ref")
+    code, said = testctl_in(
+        tmp_path, "bisect", "plan.yaml", "--source", str(where), "--good", commits[0], "--bad", "main", "--out", "found"
+    )
+    assert code == 0, said
+    found = json.loads((tmp_path / "found" / "bisect.json").read_text())
+    assert found["culprit"]["id"] == commits[5], said
+    assert found["culprit"]["title"] == "cubic: less is left after a loss"
+    assert found["values"] == ["pass", "fail"]
+    assert "error:" in next(step["words"] for step in found["steps"] if step["verdict"] == "skip")
+    assert found["changes"][0]["first"]["what"] == "packet"
+    assert found["builds"] < len(commits)
+    assert (trees.git(where, "status", "--porcelain"), trees.git(where, "for-each-ref")) == status
+
+    code, said = testctl_in(tmp_path, "run", "plan.yaml", "--source", f"{where}@{commits[4]}", "--out", "run")
+    assert code == 0, said
+    sources = ["--source", f"{where}@{commits[4]}", "--source", f"{where}@{commits[5]}"]
+    code, said = testctl_in(tmp_path, "compare", "plan.yaml", *sources)
+    assert code == 1, said
+    assert "throughput_bps" in said
+    code, said = testctl_in(tmp_path, "compare", "plan.yaml", *sources[:2], *sources[:2])
+    assert code == 2, said
+    assert "are the same" in said
