@@ -64,10 +64,10 @@ class Found:
     runs: int
 
 
-def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, told: Callable[[Step], None]) -> Found:
+def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify: Callable[[Step], None]) -> Found:
     """Bisect.  Raises PlanError for ends that can't be bisected, TestbedError for a lab that fails or does not repeat.
 
-    told: called for each commit that was judged, with the two ends first
+    notify: called for each commit that was judged, with the two ends first
     """
     total = repository.between(bench.tree, good, bad)
     steps: list[Step] = []
@@ -75,7 +75,7 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, told: 
     def step(commit: Commit, verdict: Verdict | str, found: Measurement) -> None:
         words = found.untestable or f"{criterion.words} {shown(criterion.value(found))}"
         steps.append(Step(commit, verdict, words, found.same_as))
-        told(steps[-1])
+        notify(steps[-1])
 
     ends = [need_lab(lambda commit=commit: bench.measured(commit.id)) for commit in (good, bad)]  # type: ignore[misc]
     for commit, verdict, found in zip((good, bad), ("good", "bad"), ends, strict=True):

@@ -62,7 +62,7 @@ def exit_code(ended: Sequence[Ended]) -> int:
 
 
 def environment(path: str) -> dict[str, str]:
-    """The environment of every program: the same whoever starts it, but for PATH."""
+    """The environment of every program: the same for all users, but for PATH."""
     return {"PATH": path, "HOME": HOME, "TMPDIR": HOME, **ENVIRONMENT}
 
 
