@@ -183,3 +183,37 @@ def test_the_action_pins_what_it_uses_and_interpolates_no_input_into_a_shell() -
     names = set(re.findall(r"inputs\.(\w+)", text))
     assert names == set(ACTION["inputs"])
     assert all(one["description"] for one in (*ACTION["inputs"].values(), *ACTION["outputs"].values()))
+
+
+TESTCTL = """#!/bin/sh
+case "$1" in
+lab) ! grep -q unbuildable tcp.c ;;
+run) grep -q broken tcp.c && exit 3; ! grep -q slow tcp.c ;;
+esac
+"""
+"""A stand-in for builds of kernels, which take minutes: its exit codes are those of testctl."""
+
+
+def test_the_documented_bisection_finds_the_commit_and_skips_what_can_not_be_tested(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"git bisect start BAD GOOD\n(git bisect run .*?)\n```", page, re.DOTALL)
+    program = tmp_path / "bin" / "testctl"
+    program.parent.mkdir()
+    program.write_text(TESTCTL)
+    program.chmod(0o755)
+    tree = tmp_path / "linux"
+    env = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+
+    def shell(text: str) -> str:
+        return subprocess.run(
+            ["bash", "-c", text], cwd=tree, env=env, capture_output=True, text=True, check=True
+        ).stdout
+
+    tree.mkdir()
+    shell("git init -q . && git config user.name a && git config user.email a@b")
+    for name in ("good", "fast", "unbuildable", "fine", "slow 1", "slow 2", "broken slow", "slow 3"):
+        (tree / "tcp.c").write_text(name)
+        shell(f"git add tcp.c && git commit -qm '{name}'")
+    shell("git bisect start HEAD HEAD~7")
+    assert "is the first bad commit" in shell(script)
+    assert shell("git log -1 --format=%s refs/bisect/bad").strip() == "slow 1"

@@ -58,7 +58,7 @@ def test_some_points_of_a_sweep() -> None:
 def test_bits_that_tc_would_read_as_bytes_are_named() -> None:
     text = PLAN + "  - [switch:receiver, rate, [1Gbps, 100mbit]]\n"
     assert remarks(load_plan(text.encode())) == [
-        "<plan>:5:29: switch:receiver.rate: 1Gbps is 1gbit, in bits (tc would read bytes): write 1gbit"
+        "<plan>:5:30: switch:receiver.rate: 1Gbps is 1gbit, in bits (tc would read bytes): write 1gbit"
     ]
 
 

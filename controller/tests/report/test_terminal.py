@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 from rich.console import Console
-from testctl.report import Progress, print_summary
+from testctl.report import Drawing, Progress, print_summary
 from testctl.report.metrics import one_number
 from testctl.report.page import render_report
 from testctl.report.terminal import MANY
@@ -139,6 +139,20 @@ def test_progress_in_a_terminal_keeps_the_lines_and_moves_a_bar() -> None:
         progress.done("two", "pass", 0.5)
     assert "[1/2] one … " in out.getvalue()
     assert "2/2" in out.getvalue()
+
+
+def test_a_report_that_is_drawn_says_so_at_once_and_moves_a_bar() -> None:
+    plain, screen = io.StringIO(), io.StringIO()
+    shown = Drawing(2, Console(file=plain))
+    assert plain.getvalue() == "drawing the report: 2 points\n"
+    bar = Drawing(2, Console(file=screen, force_terminal=True, width=80))
+    for drawing in (shown, bar):
+        for point in ("a", "b"):
+            drawing.drawn(point)
+    assert plain.getvalue() == "drawing the report: 2 points\n", "no bar outside of a terminal"
+    assert "2/2" in screen.getvalue()
+    Drawing(0, Console(file=plain))
+    assert plain.getvalue().count("drawing") == 1
 
 
 def test_a_point_of_many_flows_has_one_number(run: Run) -> None:

@@ -124,7 +124,7 @@ def test_devices_of_the_inventory_and_of_the_machine() -> None:
 
 
 def test_keys_that_are_not_there_and_that_others_read(tmp_path: Path) -> None:
-    with pytest.raises(TestbedError, match=r"ca\.crt: No such file or directory; make the rack's keys"):
+    with pytest.raises(TestbedError, match=r"ca\.crt: No such file or directory; deploy the rack first"):
         read_keys(tmp_path)
     for name in ("ca.crt", "controller.crt", "controller.key"):
         (tmp_path / name).write_bytes(b"secret")

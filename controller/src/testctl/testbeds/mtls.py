@@ -46,7 +46,9 @@ def read_keys(directory: Path) -> Keys:
                 raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
             found.append(path.read_bytes())
         except OSError as error:
-            raise TestbedError(f"{path}: {error.strerror}; make the rack's keys with: testctl keys") from error
+            raise TestbedError(
+                f"{path}: {error.strerror}; deploy the rack first, which makes them (playbooks/deploy.yml), or make the rack's keys with: testctl keys"
+            ) from error
     return Keys(*found)
 
 
