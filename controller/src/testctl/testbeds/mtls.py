@@ -47,7 +47,7 @@ def read_keys(directory: Path) -> Keys:
             found.append(path.read_bytes())
         except OSError as error:
             raise TestbedError(
-                f"{path}: {error.strerror}; deploy the rack first, which makes them (playbooks/deploy.yml), or make the rack's keys with: testctl keys"
+                f"{path}: {error.strerror}; deploy the rack first (playbooks/deploy.yml), or see: testctl keys"
             ) from error
     return Keys(*found)
 
