@@ -23,7 +23,7 @@ from testctl.records.schema import FATES
 from testctl.records.texts import cleaned
 from testctl.results import layout
 
-_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 _ECN = ("none", "ECT(1)", "ECT(0)", "CE")
 TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": layout.TCP_INFO}
 
@@ -73,7 +73,7 @@ class FirstDifference:
 def _value(name: str, value: Any) -> str:
     """A field as text: flags, ECN and packet action by their names."""
     if name == "flags":
-        return "|".join(flag for bit, flag in enumerate(_FLAGS) if value >> bit & 1) or "none"
+        return "|".join(flag for bit, flag in enumerate(FLAGS) if value >> bit & 1) or "none"
     names = {"ecn": _ECN, "fate": FATES}.get(name, ())
     return names[value] if names and 0 <= value < len(names) else str(value)
 
