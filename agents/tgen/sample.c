@@ -3,7 +3,7 @@
  * Samples struct tcp_info of this namespace's TCP sockets by inet_diag (sock_diag(7)).
  *
  * File, little-endian: "TGI1", u32 S; then for each socket and sample a `record` and S
- * bytes of tcp_info, zero padded.  S leaves room for kernels newer than our headers:
+ * bytes of tcp_info, zero padded.  S leaves space for kernels newer than our headers:
  * how many bytes the kernel gave is in the record.  The records of one sample carry the
  * same time and are sorted by ports; their order in the kernel's hash is random.
  */

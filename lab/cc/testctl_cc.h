@@ -65,7 +65,7 @@ struct cc_window {
 	u64 pacing_Bps; /* bytes/s; 0: as Linux paces.  Needs TESTCTL_CC_RECOVERY */
 };
 
-/* An operation that ran: what was told, and what was decided. */
+/* An operation that ran: its arguments, and what was decided. */
 struct cc_trace_record {
 	u64 socket;
 	u32 operation;

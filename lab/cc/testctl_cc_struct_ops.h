@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * testctl_cc.h as BPF, after the interface: struct tcp_congestion_ops as a
- * struct_ops map that libbpf loads, and a trace of what was told and decided.
+ * struct_ops map that libbpf loads, and a trace of arguments and decisions.
  */
 #include <linux/bpf.h>
 
@@ -17,7 +17,7 @@ struct tcp_congestion_ops {
 	char name[CC_NAME_BYTES];
 };
 
-/* One record an operation, while cc_trace_on[0] is not zero; cc_trace_lost counts what the ring had no room for. */
+/* One record an operation, while cc_trace_on[0] is not zero; cc_trace_lost counts those that did not fit. */
 struct {
 	int (*type)[BPF_MAP_TYPE_RINGBUF];
 	int (*max_entries)[1 << 22];

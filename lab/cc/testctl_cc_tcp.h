@@ -44,7 +44,7 @@ static __always_inline void cc_tcp_window(const struct sock *sk, struct cc_windo
 	w->pacing_Bps = 0;
 }
 
-/* Remember what was told, so that the next event tells what is new. */
+/* Remember what was reported, so that the next event reports what is new. */
 static __always_inline void cc_tcp_told(const struct sock *sk, struct cc_track *track)
 {
 	track->una = tcp_sk(sk)->snd_una;

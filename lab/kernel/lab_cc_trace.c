@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the congestion controls of lab/cc were told and what they decided, event
- * by event, as BPF's ring has it on a running kernel (testctl_cc_struct_ops.h).
+ * What the congestion controls of lab/cc were called with and what they decided,
+ * event by event, as BPF's ring has it on a running kernel (testctl_cc_struct_ops.h).
  *
- *	echo 100000 > /proc/testctl_cc_trace	room for so many records; 0: off
+ *	echo 100000 > /proc/testctl_cc_trace	space for so many records; 0: off
  *	cat /proc/testctl_cc_trace		struct cc_trace_record, one by one
  *
- * Writing forgets what was recorded before.  A read of a trace that had no room
- * for some event fails with ENOSPC.
+ * Writing forgets what was recorded before.  A read of a trace with an event
+ * that did not fit fails with ENOSPC.
  */
 #include <linux/bottom_half.h>
 #include <linux/proc_fs.h>

@@ -5,9 +5,9 @@
  * Virtual time stands still while a process computes, so what the scheduler
  * charges a process depends on who happened to run when a tick passed.  Before
  * the traffic that differs from run to run: Python's threads and gRPC wait on
- * the processor's own counter.  The debts of that time would decide which of
+ * the processor's own counter.  What was charged then would decide which of
  * two flows that start together sends first.  Writing to
- * /sys/module/testctl_sched/parameters/forget forgets them for all processes
+ * /sys/module/testctl_sched/parameters/forget forgets it for all processes
  * that sleep; from there on the scheduler is the kernel's own, and repeats.
  */
 #include <linux/moduleparam.h>

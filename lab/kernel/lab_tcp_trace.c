@@ -15,7 +15,7 @@
  * /proc/net/testctl_tcp_trace, one in each network namespace: write 1 to empty
  * it and begin, 0 to end; read struct trace_head, then struct tcp_event.  It
  * holds MOST_CHUNKS chunks, which are allocated as they fill; an event that
- * finds no room is counted in `lost`.
+ * does not fit is counted in `lost`.
  */
 #include <linux/bottom_half.h>
 #include <linux/gfp.h>
@@ -74,7 +74,7 @@ static struct trace *trace_of(const struct sock *sk)
 	return t->on && sk->sk_protocol == IPPROTO_TCP ? t : NULL;
 }
 
-/* Room for the next event, its time and ports filled in; NULL: lost. */
+/* Space for the next event, its time and ports filled in; NULL: lost. */
 static struct tcp_event *reserve(struct trace *t, const struct sock *sk)
 {
 	u32 chunk = div_u64(t->events, CHUNK_EVENTS), at = t->events - (u64)chunk * CHUNK_EVENTS;

@@ -35,7 +35,7 @@ topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
   - [hosts, cc, [cubic, reno]]
-  - [bulk, duration, [100ms, 200ms, 300ms, 400ms, 500ms]]
+  - [bulk, duration, [10ms, 20ms, 30ms, 40ms, 50ms]]
 repeat: REPEAT
 expect:
   - {name: fast, metric: throughput_bps, min: 1gbit}

@@ -69,7 +69,7 @@ class Deparser:
         """The varbit; it has no bytes where the header is not valid."""
         store = (
             f"bpf_skb_store_bytes(skb, to, p->head + {header.base + header.bytes}, "
-            f"at_most({header.length}, {header.room}), BPF_F_RECOMPUTE_CSUM)"
+            f"at_most({header.length}, {header.bound}), BPF_F_RECOMPUTE_CSUM)"
         )
         code.add(
             f"if ({header.length} && p->dirty & {header.mask} && {store})", "\treturn -1;", f"to += {header.length};"

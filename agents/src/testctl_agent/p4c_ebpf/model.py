@@ -64,14 +64,14 @@ class Header:
         return range(0, (self.bytes + self.extra + 7) // 8 * 8, 8)
 
     @property
-    def room(self) -> int:
+    def bound(self) -> int:
         """The power of two that bounds `extra` for the verifier."""
         return 1 << (self.extra - 1).bit_length() if self.extra else 0
 
     @property
     def stride(self) -> int:
         """Bytes that it takes of `head`."""
-        return (self.bytes + self.room + 7) // 8 * 8
+        return (self.bytes + self.bound + 7) // 8 * 8
 
     @property
     def length(self) -> str:

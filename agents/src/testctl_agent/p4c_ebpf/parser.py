@@ -207,7 +207,7 @@ class Parser:
             if header.bytes:
                 with code.block(f"if (bpf_skb_load_bytes(skb, at, p->head + {header.base}, {header.bytes}))"):
                     self._fail(code, what, "PacketTooShort")
-            load = f"bpf_skb_load_bytes(skb, at + {header.bytes}, p->head + {first}, at_most(more, {header.room}))"
+            load = f"bpf_skb_load_bytes(skb, at + {header.bytes}, p->head + {first}, at_most(more, {header.bound}))"
             with code.block(f"if (more && {load})"):
                 self._fail(code, what, "PacketTooShort")
             code.add(f"{header.length} = more;", f"at += {header.bytes} + more;")

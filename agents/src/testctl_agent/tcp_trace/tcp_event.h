@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is recorded of a TCP sender at an event: by the lab's kernel
- * (lab_tcp_trace.c) and by BPF on a running one (tcp_trace.c).  Whoever
- * includes this has struct tcp_sock, the types of linux/types.h,
+ * (lab_tcp_trace.c) and by BPF on a running one (tcp_trace.c).  The
+ * file that includes this has struct tcp_sock, the types of linux/types.h,
  * tcp_event_get(tp, field) and tcp_event_state(tp), which gives enum tcp_ca_state.
  *
  * Values are those after the event.  The kernel counts a segment among what is

@@ -34,7 +34,7 @@ MAX = 6000
 MANY = 100
 """Marks of fates beyond this number are drawn smaller."""
 
-ROOM = 20
+LABEL_SHARE = 20
 """A stall shorter than this part of the axis has no label, unless it is the longest: they would cover each other."""
 
 SOFT = "#5b6470"
@@ -113,7 +113,7 @@ def draw_sequence(
             axes.plot(line.time_ns[kept] / 1e9, line.value[kept] / unit.size, shape or "-", label=label, **look)
     longest = sorted(shown, key=lambda stall: -stall.length_ns)[:words]
     for index, stall in enumerate(longest):
-        if index == 0 or stall.length_ns >= (span[1] - span[0]) * 1e9 / ROOM:
+        if index == 0 or stall.length_ns >= (span[1] - span[0]) * 1e9 / LABEL_SHARE:
             _arrow(axes, data, stall, unit, top / unit.size)
     axes.set_ylim(0, top / unit.size * 1.12)
     axes.set_xlim(*span)

@@ -24,7 +24,7 @@ MAX = 8000
 MIN_PX = 2
 """Height of a bar at least: a segment of megabytes would be less than a pixel."""
 
-_ROOM = 0.06
+_MARGIN = 0.06
 
 
 def draw_time_sequence(
@@ -45,7 +45,7 @@ def draw_time_sequence(
     una, edge, allowed = (_within(lines.get(name), span_ns, 1) for name in (seq.ACKS, seq.EDGE, seq.ALLOWED))
     una = Line(una.name, una.time_ns, np.maximum.accumulate(una.value))
     low, high = limits(parts[:2], una)
-    room = _ROOM * max(high - low, 1)
+    margin = _MARGIN * max(high - low, 1)
     time, size = time_unit(span_ns[1] - span_ns[0]), byte_unit(high)
     legend: list[Line2D | Patch] = []
     legend += _shade(axes, recoveries, span_ns, time)
@@ -60,7 +60,7 @@ def draw_time_sequence(
         strict=True,
     ):
         if len(bars):
-            _bars(axes, bars, time, size, colour, wide, (high - low + 2 * room) * MIN_PX)
+            _bars(axes, bars, time, size, colour, wide, (high - low + 2 * margin) * MIN_PX)
             legend.append(Line2D([], [], color=colour, linewidth=2.5, label=label))
     steps: tuple[tuple[Line, str, str, Literal["-", "--", ":"]], ...] = (
         (una, UNA, "snd.una", "-"),
@@ -68,7 +68,7 @@ def draw_time_sequence(
         (allowed, UNA, seq.ALLOWED, ":"),
     )
     for line, colour, label, dashes in steps:
-        if len(line) and int(line.value.min()) <= high + room:
+        if len(line) and int(line.value.min()) <= high + margin:
             x = np.append(line.time_ns, span_ns[1]) / time.size
             axes.step(
                 x, np.append(line.value, line.value[-1]) / size.size, dashes, where="post", color=colour, linewidth=1.1
@@ -80,7 +80,7 @@ def draw_time_sequence(
         if len(drops):
             axes.plot(drops.time_ns / time.size, drops.value / size.size, **mark, zorder=5)  # type: ignore[arg-type]
             legend.append(Line2D([], [], label=name, **mark))  # type: ignore[arg-type]
-    axes.set_ylim((low - room) / size.size, (high + room) / size.size)
+    axes.set_ylim((low - margin) / size.size, (high + margin) / size.size)
     axes.set_xlim(span_ns[0] / time.size, span_ns[1] / time.size)
     tidy(axes, title, f"time ({time.name})", f"sequence number ({size.name})")
     axes.legend(handles=legend, loc="upper left", fontsize=8, framealpha=0.8, edgecolor="none")

@@ -38,7 +38,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Befallen:
+class ActedOn:
     """One packet and its fate; times in ns, bytes relative to the connection's first."""
 
     time_ns: int
@@ -54,7 +54,7 @@ class Fates:
     """asked: findings as in fates.json; packets: those listed, by time; counts: (port, flow, what, how many) of all."""
 
     asked: Sequence[Mapping[str, Any]]
-    packets: Sequence[Befallen]
+    packets: Sequence[ActedOn]
     counts: Sequence[tuple[str, str, str, int]]
 
     def __bool__(self) -> bool:
@@ -67,7 +67,7 @@ class Fates:
 
 def read_fates(point: RunPoint, records: Records) -> Fates:
     """All fates of a point."""
-    packets: list[Befallen] = []
+    packets: list[ActedOn] = []
     counts: list[tuple[str, str, str, int]] = []
     for flow in records.flows:
         for port, index in _befallen(records, flow):
@@ -88,13 +88,13 @@ def _befallen(records: Records, flow: str) -> Iterator[tuple[str, Ints]]:
             yield passage.port, passage.rows.index[passage.rows["fate"] > 0]
 
 
-def _listed(records: Records, flow: str, port: str, what: str, rows: Ints) -> Iterator[Befallen]:
+def _listed(records: Records, flow: str, port: str, what: str, rows: Ints) -> Iterator[ActedOn]:
     names = ("time_ns", "conn", "seq", "ack", "length", "ordinal", "first_ordinal", "queue_bytes", "direction")
     columns = {name: records.column(name)[rows].tolist() for name in names}
     for values in zip(*columns.values(), strict=True):
         packet = dict(zip(columns, values, strict=True))
         name = f"{flow} #{packet['conn']}" if packet["conn"] else flow
-        yield Befallen(packet["time_ns"], port, name, what, _packet(packet), packet["queue_bytes"])
+        yield ActedOn(packet["time_ns"], port, name, what, _packet(packet), packet["queue_bytes"])
 
 
 def _packet(packet: Mapping[str, int]) -> str:

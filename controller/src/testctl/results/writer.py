@@ -16,7 +16,7 @@ from testctl_agent.system import durable
 from testctl.results import layout
 from testctl.results.atomic import check_place, naming_path, write_json, write_text
 
-ROOM = 500_000_000
+FREE_BYTES = 500_000_000
 """Bytes that must be free before a run starts, when the caller has no better estimate."""
 _MAX_AT_ONCE = 99
 """Runs of one plan that can begin in one second."""
@@ -36,7 +36,7 @@ class RunWriter:
     latest: Path | None
 
     @classmethod
-    def create(cls, results_dir: Path, plan: str, *, need: int = ROOM, now: datetime | None = None) -> RunWriter:
+    def create(cls, results_dir: Path, plan: str, *, need: int = FREE_BYTES, now: datetime | None = None) -> RunWriter:
         """Start `results_dir/<UTC time>-<plan>`.  Raises PlanError: no space, not writable."""
         latest = results_dir / layout.LATEST
         if latest.exists() and not latest.is_symlink():
@@ -50,7 +50,7 @@ class RunWriter:
         raise PlanError(f"{final}: the result directory exists already, and {_MAX_AT_ONCE} runs of this second")
 
     @classmethod
-    def create_at(cls, final: Path, *, need: int = ROOM) -> RunWriter:
+    def create_at(cls, final: Path, *, need: int = FREE_BYTES) -> RunWriter:
         """Start a run in a directory of the user's choice (`--out`); no `latest` link.  Raises PlanError."""
         path = _begun(final, need)
         if path is None:

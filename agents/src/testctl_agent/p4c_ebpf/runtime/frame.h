@@ -8,7 +8,7 @@
  * bpf_skb_adjust_room() does it behind the MAC header, for what the kernel believes to be IP, and
  * if at least an IPv6 header's length is left.  frame_resize() meets these conditions first.
  *
- * Whoever includes this has struct packet with `headers`, the bytes at the front of the packet
+ * The file that includes this has struct packet with `headers`, the bytes at the front of the packet
  * that the program's headers take up, and `mac`, the kernel's idea of the MAC header's length.
  */
 #ifndef TESTCTL_FRAME_H

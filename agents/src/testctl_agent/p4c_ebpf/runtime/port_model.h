@@ -15,8 +15,8 @@
  * 64 bits hold it: the queue never exceeds PORT_MOST_BYTES, and elapsed * rate is only computed
  * where it is at most the backlog.  A port without a rate has no queue, and its buffer no effect.
  *
- * Whoever includes this has SEC(), __uint(), __type(), __always_inline, the types of
- * linux/types.h, and bpf_spin_lock() and bpf_spin_unlock().  The order of the members of struct
+ * The file that includes this has SEC(), __uint(), __type(), __always_inline, the types
+ * of linux/types.h, and bpf_spin_lock() and bpf_spin_unlock().  The order of the members of struct
  * port is read and written by switch/ebpf_ports.py.
  */
 #ifndef TESTCTL_PORT_MODEL_H

@@ -4,11 +4,11 @@
  * program taps.
  *
  * Records lie in the ring buffer `telemetry`.  Its reader is woken when the ring is half full and
- * not before: waking a process is what costs.  A record that finds no room is counted in
+ * not before: waking a process is what costs.  A record that does not fit is counted in
  * telemetry_lost[0].  telemetry_on[0] switches all of it.
  *
- * Whoever includes this has SEC(), __uint(), __type(), __always_inline, the types of linux/types.h
- * and the helpers' declarations.
+ * The file that includes this has SEC(), __uint(), __type(), __always_inline, the types of
+ * linux/types.h and the helpers' declarations.
  */
 #ifndef TESTCTL_TELEMETRY_H
 #define TESTCTL_TELEMETRY_H
@@ -49,7 +49,7 @@ static __always_inline int telemetry_wanted(void)
 	return on && *on;
 }
 
-/* Room for a record of constant size, or NULL: then it is counted as lost. */
+/* Space for a record of constant size, or NULL: then it is counted as lost. */
 static __always_inline void *telemetry_reserve(__u32 bytes)
 {
 	void *record = bpf_ringbuf_reserve(&telemetry, bytes, 0);
