@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan may state and its author may not mean: said before a run, never an error."""
+"""What a plan may state and its author may not mean: printed before a run, never an error."""
 
 from __future__ import annotations
 
