@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.serve.conftest import Shown, wait
 
 
@@ -80,3 +82,20 @@ def test_an_axis_of_zeros_has_whole_units(open_shown: Any, shown: Shown) -> None
     page = open_shown(shown.at("#/run/{two}/point/loss"))
     wait(page, "all")
     assert page.locator('[data-figure="own_queue"]').evaluate("one => one.layout.yaxis.range") == [0, 1]
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_trend_takes_the_width_of_a_narrow_screen(open_shown: Any, shown: Shown, width: int) -> None:
+    page = open_shown(shown.at("#/trend/loss"), width=width)
+    wait(page, "trend")
+    assert page.evaluate("() => document.documentElement.scrollWidth") == width
+    assert page.locator('[data-figure="trend"]').bounding_box()["width"] > width * 0.85
+
+
+def test_a_trend_of_equal_values_has_an_axis_that_can_be_read(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.at("#/trend/loss"))
+    wait(page, "trend")
+    ticks = page.locator('[data-figure="trend"] .ytick text').all_text_contents()
+    assert len(ticks) > 2
+    assert all(len(text) <= 6 for text in ticks)
+    assert len(set(ticks)) == len(ticks)

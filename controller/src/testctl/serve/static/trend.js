@@ -42,6 +42,16 @@ export const showTrend = async (place, now, ready) => {
   return { restyle: () => plot.data && chart(plot, trend, all), leave: () => plot.data && Plotly.purge(plot) };
 };
 
+// Values that differ by less than a share of them lie in the middle, on an axis of few digits.
+const LEAST = 0.01;
+const aboutEqual = (runs) => {
+  const values = runs.map((run) => run.value).filter((value) => value !== null);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (high - low >= LEAST * size && size) return {};
+  return { range: size ? [(low + high) / 2 - LEAST * size, (low + high) / 2 + LEAST * size] : [-1, 1] };
+};
+
 const chart = (plot, { runs, changes, metric }, all) => {
   const colour = (isDark() && all.dark[all.data]) || all.data;
   const lines = { gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
@@ -59,7 +69,7 @@ const chart = (plot, { runs, changes, metric }, all) => {
     font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
     xaxis: { ...lines, range: [-0.6, runs.length - 0.4], ...(few ? { tickvals: runs.map((_, i) => i), ticktext: runs.map((run) => when(run.started).slice(5)) } :
       { tickvals: runs.map((_, i) => i).filter((i) => i % Math.ceil(runs.length / 10) === 0), ticktext: runs.filter((_, i) => i % Math.ceil(runs.length / 10) === 0).map((run) => when(run.started).slice(5, 10)) }) },
-    yaxis: { ...lines, title: { text: metric }, exponentformat: "SI" },
+    yaxis: { ...lines, title: { text: metric }, tickformat: ".4~s", nticks: 7, ...aboutEqual(runs) },
     hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
     shapes: changes.map((i) => ({ type: "line", x0: i - 0.5, x1: i - 0.5, y0: 0, y1: 1, yref: "paper", line: { color: all.retrans, width: 1.5, dash: "dot" } })),
   }, { responsive: true, displayModeBar: false });
