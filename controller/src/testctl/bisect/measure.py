@@ -140,8 +140,8 @@ class Bench:
         source = find(self.name, self.tree, commit)
         kernel = kernels.locate(self.name, Inputs.of(source))
         if not kernel.built:
-            self.builds += 1
             kernel = kernels.build(source, self.progress, self.jobs)
+            self.builds += 1
             compiled.keep(kernel, source)
         return kernel
 
