@@ -27,9 +27,10 @@ rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove e
 	@tools/setup --rack
 	@tools/rack-trial
 
-test: ## All tests: unit, lab and, as root, namespace tests
+test: ## All tests: unit, lab and, as root, namespace tests; DURATIONS=1 lists the slowest
 	@tools/setup --test 6.12 6.1
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+		$(if $(DURATIONS),--durations=50 --durations-min=1)
 
 check: ## Formatting, lint, types, import rules, generated files
 	@tools/check

@@ -72,6 +72,15 @@ def test_it_is_made_once_for_this_code(cache: Path) -> None:
     assert _key("abc", moved) not in {_key("abc", boot_modules()), _key("abd", boot_modules())}
 
 
+def test_what_no_run_has_used_for_a_month_is_removed(cache: Path) -> None:
+    used, unused = (Path(boot_code(code, boot_modules()).argv[-1]).parent for code in ("used", "unused"))
+    for entry in (used, unused):
+        os.utime(entry, (0, 0))
+    boot_code("used", boot_modules())
+    fresh = Path(boot_code("fresh", boot_modules()).argv[-1]).parent
+    assert sorted((cache / "boot").iterdir()) == sorted([used, fresh])
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_where_nothing_can_be_kept_the_files_are_used(cache: Path) -> None:
     cache.chmod(0o500)

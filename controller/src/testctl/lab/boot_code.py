@@ -12,9 +12,13 @@ import hashlib
 import importlib.util
 import json
 import marshal
+import os
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
 from pathlib import Path
@@ -26,6 +30,7 @@ from testctl_agent.system import durable
 from testctl.system import checkout
 from testctl.system.subprocesses import run
 
+UNUSED_S = 30 * 24 * 3600
 METHODS = "methods of data classes"
 """In the index, where no module can have this name."""
 Entry = tuple[str, tuple[int, int], str, bool]
@@ -73,15 +78,26 @@ def boot_code(code: str, modules: Mapping[str, Path]) -> BootCode:
     modules  the project's modules with their files
     """
     folder = checkout.cache_dir() / "boot" / _key(code, modules)
-    if not (folder / "code").exists():
-        try:
+    try:
+        if not (folder / "code").exists():
             _make(folder, modules)
-        except OSError:
-            return as_files()
+            _remove_unused(folder.parent)
+        with suppress(PermissionError):  # another user's cache, which is as good
+            os.utime(folder)
+    except OSError:
+        return as_files()
     return BootCode(
         (sys.executable, "-S", str(folder / "init.pyc")),
         {"TESTCTL_CODE": str(folder / "code"), "TESTCTL_VERSION": code},
     )
+
+
+def _remove_unused(home: Path) -> None:
+    """Remove what no run has used for UNUSED_S."""
+    for entry in home.iterdir():
+        with suppress(FileNotFoundError):  # another process was first
+            if entry.stat().st_mtime < time.time() - UNUSED_S:
+                shutil.rmtree(entry, ignore_errors=True)
 
 
 def _key(code: str, modules: Mapping[str, Path]) -> str:
