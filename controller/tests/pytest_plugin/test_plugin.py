@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from testctl.results import load_run
@@ -139,8 +140,10 @@ def test_what_a_testbed_cannot_have_is_skipped(pytester: pytest.Pytester) -> Non
 def test_points_are_tests(pytester: pytest.Pytester) -> None:
     """On two workers: each point once, each verdict where it belongs, and a run that the report takes."""
     write(pytester)
-    result = run(pytester, "--plan", "two.yaml", "--testctl-out", "out", "-n", "2")
+    result = run(pytester, "--plan", "two.yaml", "--testctl-out", "out", "-n", "2", "--junitxml=junit.xml")
     result.assert_outcomes(passed=1, failed=2)
+    properties = {one.get("name") for one in ET.parse(pytester.path / "junit.xml").iter("property")}
+    assert {"hosts.cc", "verdict", "bulk.throughput_bps", "bulk.saturation"} <= properties
     result.stdout.fnmatch_lines_random(
         [
             "more than there is: saturation of bulk: want at least 2; got *",
