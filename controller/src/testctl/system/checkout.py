@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import durable
 from testctl_agent.system.own_files import DATA, home_of
 from testctl_agent.system.toolchain import cache_dir
 
@@ -78,11 +79,11 @@ def _move_all(staging: Path, place: Path) -> None:
     moved: list[str] = []
     try:
         for name in COPIED:
-            (staging / name).rename(place / name)
+            durable.rename(staging / name, place / name)
             moved.append(name)
     except OSError:
         for name in moved:
-            (place / name).rename(staging / name)
+            durable.rename(place / name, staging / name)
         raise
 
 
