@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from testctl import cli
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import INTERRUPTED, TOGETHER_S, interruptible
 from testctl.cli.main import main
 from testctl_agent.spec.errors import PlanError
 
@@ -30,6 +31,23 @@ def test_the_first_signal_interrupts_and_the_handlers_are_restored(number: signa
     assert handlers() == before
 
 
+def test_two_signals_at_once_are_one() -> None:
+    """As `timeout` sends them."""
+    after = []
+
+    def command() -> None:
+        with interruptible():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+                after.append("the end of the command")
+
+    with pytest.raises(KeyboardInterrupt):
+        command()
+    assert after == ["the end of the command"]
+
+
 def test_the_second_signal_ends_the_process() -> None:
     child = os.fork()
     if child == 0:
@@ -38,6 +56,7 @@ def test_the_second_signal_ends_the_process() -> None:
                 try:
                     os.kill(os.getpid(), signal.SIGTERM)
                 except KeyboardInterrupt:
+                    time.sleep(2 * TOGETHER_S)
                     os.kill(os.getpid(), signal.SIGTERM)
         finally:
             os._exit(99)

@@ -18,7 +18,7 @@ from testctl.lab.self_test import kept
 from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
 from testctl.testbeds.inventory_file import ansible
-from testctl.testbeds.lab import built
+from testctl.testbeds.lab import kernel_for
 
 PROGRAMS = {
     "gcc": "build-essential",
@@ -102,13 +102,13 @@ def _kernels() -> list[Diagnosis]:
         optional = name != KERNELS[0]
         tarball = DEBIAN_SOURCES / f"linux-source-{name}.tar.xz"
         try:
-            kernel = built(name)
-        except TestctlError:
-            kernel = None
+            kernel, got = kernel_for(name), ""
+        except TestctlError as error:
+            kernel, got = None, str(error).partition("; build it with")[0]
         if kernel is None and tarball_of(name) is None:
             fix = _install(f"linux-source-{name}")
             findings.append(Diagnosis(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
-        got = str(kernel.binary) if kernel else "not built"
+        got = str(kernel.binary) if kernel else got
         findings.append(Diagnosis(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
         if kernel is not None:
             tested = kept(kernel.directory)

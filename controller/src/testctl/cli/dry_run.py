@@ -61,6 +61,8 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print(f"\non {plan.testbed}: " + ", ".join(f"{entity} is {name}" for entity, name in places.items()))
     if said.expectations:
         console.print("\nexpects: " + "; ".join(said.expectations))
+    if plan.figures:
+        console.print("figures: " + "; ".join(figure.title for figure in plan.figures))
     if plan.dropped:
         console.print("\ndropped, since --set took away what they compare with: " + "; ".join(plan.dropped))
 

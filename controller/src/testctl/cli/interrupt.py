@@ -5,25 +5,34 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
 """The exit code."""
+TOGETHER_S = 0.5
+"""Signals that come within this time are one: `timeout` sends its signal to the command and to its process group."""
 
 _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """The first signal raises KeyboardInterrupt; one that comes while the command ends, ends it at once.
+    """The first signal raises KeyboardInterrupt; one that comes later, while the command ends, ends it at once.
 
     What it leaves then ends by itself: workers die with their parent, leases run out, and the next run removes
     the rest.  Afterwards both signals have the handlers that they had.  For the main thread alone.
     """
 
     def first(*_: object) -> None:
-        _install(lambda *_: os._exit(INTERRUPTED))
+        began = time.monotonic()
+
+        def later(*_: object) -> None:
+            if time.monotonic() - began > TOGETHER_S:
+                os._exit(INTERRUPTED)
+
+        _install(later)
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in _BOTH}

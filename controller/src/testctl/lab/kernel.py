@@ -85,7 +85,8 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     """
     inputs = Inputs.of(source)
     kernel = locate(source.name, inputs)
-    with lock(kernel.directory.with_name(f"{kernel.directory.name}.lock")):
+    other = f"wait for kernel {source.name}, which another process builds"
+    with lock(kernel.directory.with_name(f"{kernel.directory.name}.lock"), lambda: progress(other, 0, STEPS)):
         if kernel.built:
             return kernel
         _check_space(kernel.directory.parent)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,9 +105,13 @@ def kept(origin: Path) -> Path:
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Lock: one build of a kernel at a time."""
+def lock(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Lock: one build of a kernel at a time.  `waits` is called where another process has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waits()
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield

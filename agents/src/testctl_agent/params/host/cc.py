@@ -17,7 +17,9 @@ from testctl_agent.spec.types import Text, Value
 SPEC = ParamSpec(
     name="cc",
     kind="host",
-    help="Congestion control of every TCP connection of the host",
+    help="Congestion control of every TCP connection of the host.  The lab's kernels have bbr (version 1), bic, cdg, "
+    "cubic, dctcp, highspeed, htcp, hybla, illinois, lp, nv, reno, scalable, vegas, veno, westwood, yeah, and the "
+    "project's own (docs/congestion-control.md)",
     type=Text(r"[a-z][a-z0-9_]{0,15}", "the name of a congestion control, such as cubic"),
 )
 
