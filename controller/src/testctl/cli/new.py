@@ -49,9 +49,7 @@ expect:
 # repeat: 3                         # every point three times, each with the next seed
 # exclude: [{{hosts.cc: reno, switch.delay: 5ms}}]
 # design: {{cover: 2}}                # all pairs of values in few points, in place of every combination
-# figures:
-#   - {{kind: metric, metric: saturation, x: hosts.cc}}    # a metric over what is swept
-#   - {{title: Throughput of Reno, kind: throughput, when: {{hosts.cc: reno}}}}
+# figures: [{{kind: metric, metric: saturation, x: hosts.cc}}, {{kind: throughput, title: All flows}}]
 """
 
 
