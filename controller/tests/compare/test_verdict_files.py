@@ -215,6 +215,36 @@ def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Pa
     assert table[2].endswith(" | 0.2 |")
 
 
+def test_each_expectation_that_fails_at_a_point_has_its_own_text_and_those_of_some_point_a_case(tmp_path: Path) -> None:
+    reason = "fast: throughput_bps of one: want at least 2; got 1; no loss: drops of one: want 0; got 35"
+    bad = replace(POINT, verdict="fail", reason=reason)
+    expected = [
+        {"name": "a stall", "metric": "stalls", "verdict": "fail", "detail": "1 of 1", "points": [POINT.id],
+         "at": "p.yaml:10:5", "alone": True},
+        {"name": "fast", "metric": "throughput_bps", "verdict": "fail", "points": [POINT.id], "at": "p.yaml:11:5"},
+        {"name": "no loss", "metric": "drops", "verdict": "fail", "points": [POINT.id], "at": "p.yaml:12:5"},
+    ]  # fmt: skip
+    judged = of_run(write_run(tmp_path / "a", [bad], expectations=expected), "plan.yaml")
+    (point, alone) = judged.cases
+    assert [(one.rule, one.text, one.place and one.place.line) for one in point.findings] == [
+        ("throughput_bps", "fail: fast: throughput_bps of one: want at least 2; got 1", 11),
+        ("drops", "fail: no loss: drops of one: want 0; got 35", 12),
+    ]
+    assert alone.name == "expect a stall"
+    assert [(one.rule, one.place and one.place.line) for one in alone.findings] == [("stalls", 10)]
+
+
+def test_a_page_for_githubs_summary_is_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = of_run(write_run(tmp_path / "a", [POINT]), "plan.yaml")
+    page, other = tmp_path / "summary.md", tmp_path / "other.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    for file in (page, other):
+        file.write_text("earlier\n", encoding="utf-8")
+        write_verdicts(judged, {"markdown": file})
+    assert page.read_text(encoding="utf-8").startswith("earlier\n# testctl run")
+    assert other.read_text(encoding="utf-8").startswith("# testctl run")
+
+
 texts = st.text(max_size=20)
 findings = st.builds(
     Change, st.sampled_from(["verdict", "drops", "x"]), st.sampled_from(["worse", "better", "other"]), texts

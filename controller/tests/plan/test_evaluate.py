@@ -173,6 +173,7 @@ expect:
         "verdict": "fail",
         "detail": "1 of 2 points fail; throughput_bps of bulk: want at least 1e+09; got 5e+08 (hosts.cc=b)",
         "points": [b],
+        "at": "<plan>:5:5",
         "metric": "throughput_bps",
     }
     assert expectations[0].points == (b,)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.compare.github import SUMMARY
 from testctl.compare.junit import junit
 from testctl.compare.markdown import markdown
 from testctl.compare.sarif import sarif, uri_of_file
@@ -23,11 +25,16 @@ def uri_of(run: Path) -> str:
 
 
 def write_verdicts(judged: Verdicts, wanted: Mapping[str, Path | None]) -> None:
-    """Write the selected formats, {format: file}.  Raises PlanError if a file can't be written."""
+    """Write the selected formats, {format: file}.  Raises PlanError if a file can't be written.
+
+    A page for the summary of a job of GitHub Actions is appended to it: earlier steps have written there.
+    """
     for form, path in wanted.items():
         if path is None:
             continue
         try:
-            path.write_text(FORMS[form](judged), encoding="utf-8")
+            appended = form == "markdown" and str(path) == os.environ.get(SUMMARY)
+            with path.open("a" if appended else "w", encoding="utf-8") as file:
+                file.write(FORMS[form](judged))
         except OSError as error:
             raise PlanError(f"--{form} {path}: can't write it: {error.strerror}") from error

@@ -26,7 +26,10 @@ MOST_POINTS = 100
 
 @dataclass(frozen=True)
 class _Expected:
-    """An entry of summary.json's `expectations`; place: None in runs of an older testctl."""
+    """An entry of summary.json's `expectations`; place: None in runs of an older testctl.
+
+    alone  whether no point fails by it; runs of an older testctl do not say so
+    """
 
     name: str
     metric: str
@@ -34,13 +37,14 @@ class _Expected:
     detail: str
     points: frozenset[str]
     place: Place | None
+    alone: bool
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> _Expected:
         at = str(entry.get("at") or "")
         name, metric, verdict, detail = (str(entry.get(key) or "") for key in ("name", "metric", "verdict", "detail"))
         points = frozenset(map(str, entry.get("points") or ()))
-        return cls(name, metric, verdict, detail, points, Place.of(at) if at else None)
+        return cls(name, metric, verdict, detail, points, Place.of(at) if at else None, entry.get("alone") is True)
 
 
 def of_run(run: Run, plan: str) -> Verdicts:
@@ -49,7 +53,9 @@ def of_run(run: Run, plan: str) -> Verdicts:
     varying = factors(run.points)
     cases = [_of_point(point, expected, varying) for point in run.points]
     wrong = {point.id for point in run.points if point.verdict in _WRONG}
-    cases += [_of_expectation(one) for one in expected if one.verdict in _WRONG and not one.points & wrong]
+    cases += [
+        _of_expectation(one) for one in expected if one.verdict in _WRONG and (one.alone or not one.points & wrong)
+    ]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
     nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
     return Verdicts(
@@ -73,15 +79,25 @@ def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tupl
 def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
     findings: list[Change] = []
     if point.verdict != "pass":
-        mine = [one for one in expected if one.verdict == point.verdict and point.id in one.points]
-        text = f"{point.verdict}: {point.reason}"
-        findings += [Change(one.metric or "verdict", "worse", text, place=one.place) for one in mine[:1]]
-        findings += [Change(one.metric, "worse", f"also: {one.name}", place=one.place) for one in mine[1:]]
-        findings = findings or [Change("verdict", "worse", text)]
+        there = [one for one in expected if point.id in one.points and not one.alone]
+        names = [one.name for one in there]
+        for one in (one for one in there if one.verdict == point.verdict):
+            text = f"{point.verdict}: {_part(point.reason, one.name, names)}"
+            findings.append(Change(one.metric or "verdict", "worse", text, place=one.place))
+        findings = findings or [Change("verdict", "worse", f"{point.verdict}: {point.reason}")]
     tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
     properties = (("point", point.id), *tuples, *metric_properties(point, (one.metric for one in expected)))
     name = _swept(point, varying) or tuple_words(point.tuples)
     return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
+
+
+def _part(reason: str, name: str, names: Sequence[str]) -> str:
+    """What a point's reason has about one of its expectations; the reason itself if it does not name that one."""
+    start = reason.find(f"{name}: ")
+    if start < 0:
+        return reason
+    ends = (reason.find(f"; {other}: ", start) for other in names)
+    return reason[start : min((end for end in ends if end >= 0), default=len(reason))]
 
 
 def _of_expectation(one: _Expected) -> JudgedCase:

@@ -64,7 +64,10 @@ class PointVerdict(Judgement):
 
 @dataclass(frozen=True)
 class ExpectationVerdict:
-    """What becomes of an expectation; `points` are those that the verdict rests on, `at` is its place in the plan."""
+    """What becomes of an expectation; `points` are those that the verdict rests on, `at` is its place in the plan.
+
+    alone  whether no single point can fail by it (the quantifier `some`)
+    """
 
     name: str
     verdict: Verdict
@@ -72,6 +75,7 @@ class ExpectationVerdict:
     points: tuple[str, ...]
     metric: str = ""
     at: str = ""
+    alone: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,6 +85,7 @@ class ExpectationVerdict:
             "points": list(self.points),
             "metric": self.metric,
             **({"at": self.at} if self.at else {}),
+            **({"alone": True} if self.alone else {}),
         }
 
 
@@ -183,7 +188,8 @@ def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Findi
     else:
         detail = _detail(plan, verdict, basis, found)
     ids, at = tuple(finding.point for finding in basis), str(expectation.place)
-    return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at)
+    alone = expectation.quantifier == "some"
+    return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at, alone)
 
 
 _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": "were skipped"}

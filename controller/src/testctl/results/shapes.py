@@ -39,7 +39,10 @@ HEAD = {
     "testbed?": TEXT,
     "wall_s?": NUMBER,
     "counts?": (Named(int), None),
-    "expectations?": ([{"name": str, "verdict": str, "detail?": TEXT, "points?": [str], "at?": str}], None),
+    "expectations?": (
+        [{"name": str, "verdict": str, "detail?": TEXT, "points?": [str], "at?": str, "alone?": bool}],
+        None,
+    ),
     "claims?": ([Named(object)], None),
     "overrides?": [str],
     "left_out?": [[object]],

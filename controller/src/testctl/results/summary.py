@@ -31,7 +31,8 @@ def build_summary(
 
     points        in the order of the plan; None: as they lie on disk, in that of `order`
     order         ids of the points as the plan expands them (else sorted by id)
-    expectations  [{"name", "verdict", "detail", "points": [ids], "at": "file:line:column"}]
+    expectations  [{"name", "verdict", "detail", "points": [ids], "at": "file:line:column",
+                    "alone": true where no single point can fail by it}]
     claims        published values of a paper, compared with the points (testctl.plan.Claim)
     provenance    further entries (testctl.results.provenance)
     """
