@@ -245,6 +245,15 @@ def test_a_page_for_githubs_summary_is_appended(tmp_path: Path, monkeypatch: pyt
     assert other.read_text(encoding="utf-8").startswith("# testctl run")
 
 
+def test_the_greatest_change_is_first(tmp_path: Path) -> None:
+    """JUnit's message names a case's first metric."""
+    a = write_run(tmp_path / "a", [replace(POINT, metrics={"saturation": 1.0, "throughput_bps": 1e9, "jain": 1.0})])
+    b = write_run(tmp_path / "b", [replace(POINT, metrics={"saturation": 0.99, "throughput_bps": 4e8, "jain": 0.9})])
+    (case,) = verdicts_of(compare_runs(a, b), "plan.yaml").cases
+    moved = [one.rule for one in case.findings if one.direction == "worse"]
+    assert moved == ["throughput_bps", "jain", "saturation"]
+
+
 texts = st.text(max_size=20)
 findings = st.builds(
     Change, st.sampled_from(["verdict", "drops", "x"]), st.sampled_from(["worse", "better", "other"]), texts

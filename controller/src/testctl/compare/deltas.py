@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -71,6 +71,15 @@ def move(flow: str, metric: str, a: Value, b: Value) -> Move:
     if isinstance(a, int | float) and isinstance(b, int | float):
         return Move(flow, metric, a, b, relative(a, b), direction(metric, b - a))
     return Move(flow, metric, a, b, None, "other")
+
+
+ORDER: dict[Direction, int] = {"worse": 0, "better": 1, "other": 2}
+"""The order of directions wherever findings are listed."""
+
+
+def ranked(found: Iterable[Move]) -> list[Move]:
+    """Worse before better, and in each the greatest relative change first."""
+    return sorted(found, key=lambda move: (ORDER[move.direction], -abs(move.relative or 0)))
 
 
 def moves(a: Mapping[str, Mapping[str, Value]], b: Mapping[str, Mapping[str, Value]], least: float) -> tuple[Move, ...]:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from testctl.compare.deltas import ORDER
 from testctl.compare.verdicts import JudgedCase, Verdicts
 
 MAX = 200
 """Findings that are listed: such pages are limited in size."""
 LONGEST = 500
 """Characters of a table's cell."""
-_ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
 def markdown(judged: Verdicts) -> str:
@@ -24,7 +24,7 @@ def markdown(judged: Verdicts) -> str:
     for paragraph in judged.details:
         lines += [*paragraph, ""]
     found = [(case, finding) for case in judged.cases for finding in case.findings]
-    found.sort(key=lambda one: _ORDER[one[1].direction])
+    found.sort(key=lambda one: ORDER[one[1].direction])
     if found:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
         lines += [f"| {f.direction} | {_point(case)} | {cell(case.name)} | {cell(f.text)} |" for case, f in found[:MAX]]

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from testctl.compare.deltas import Move, change_words, value_words
+from testctl.compare.deltas import ORDER, Move, change_words, ranked, value_words
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.core.words import counted
@@ -18,14 +18,13 @@ from testctl.results import RunPoint
 MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
 MAX_POINTS = 20
-_ORDER = {"worse": 0, "better": 1, "other": 2}
 
 
 def print_comparison(found: Comparison, console: Console, everything: bool = False) -> None:
     """What differs, worst first."""
     print_versions(found.versions, console)
     print_only(found.only_a, found.only_b, console)
-    shown = sorted(found.differences, key=lambda one: _ORDER[one.direction])
+    shown = sorted(found.differences, key=lambda one: ORDER[one.direction])
     for one in shown if everything else shown[:MAX_POINTS]:
         _print_point(one, console, everything)
     if not everything and len(shown) > MAX_POINTS:
@@ -36,7 +35,7 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
     if not found.differs:
         say(console, f"no difference: {counted(found.same, 'point')} with the same digests")
         return
-    count = {way: sum(one.direction == way for one in found.differences) for way in _ORDER}
+    count = {way: sum(one.direction == way for one in found.differences) for way in ORDER}
     say(
         console,
         f"\n{same_points(found.same)}, {len(found.differences)} differ:"
@@ -47,7 +46,7 @@ def print_comparison(found: Comparison, console: Console, everything: bool = Fal
 def print_statistical(found: Statistical, console: Console, everything: bool = False) -> None:
     """What changed, worst first; everything: also what did not."""
     print_versions(found.versions, console)
-    for cell in sorted(found.cells, key=lambda one: _ORDER[one.direction]):
+    for cell in sorted(found.cells, key=lambda one: ORDER[one.direction]):
         if everything or cell.differs:
             _print_cell(cell, console, everything)
     for words in found.doubts:
@@ -79,7 +78,7 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
     if not shown:
         return
     table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
-    for one in sorted(shown, key=lambda j: (j.said != "changed", _ORDER[j.direction], j.p_adjusted)):
+    for one in sorted(shown, key=lambda j: (j.said != "changed", ORDER[j.direction], j.p_adjusted)):
         tested, low_high = one.tested, one.relative_interval
         said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
         table.add_row(
@@ -128,7 +127,7 @@ def _print_point(one: Difference, console: Console, everything: bool) -> None:
         say(console, f"  first difference: {one.first.words()}")
     elif one.moves:
         say(console, "  the packets are the same, what is made of them is not")
-    ordered = sorted(one.moves, key=lambda m: (_ORDER[m.direction], -abs(m.relative or 0)))
+    ordered = ranked(one.moves)
     shown = ordered if everything else ordered[:MAX_METRICS]
     if shown:
         console.print(_table(shown))

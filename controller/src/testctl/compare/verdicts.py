@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from testctl.compare.deltas import Direction, Move, change_words, value_words, verdict_direction
+from testctl.compare.deltas import Direction, Move, change_words, ranked, value_words, verdict_direction
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import SAID, JudgedCell, Judgement, Statistical
 from testctl.compare.terminal import same_points, tuple_words
@@ -107,7 +107,7 @@ def _of_difference(one: Difference) -> JudgedCase:
         for entity, parameter, a, b in one.asked
     ]
     findings += [Change("digest", "other", f"first difference: {one.first.words()}")] if one.first else []
-    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in one.moves]
+    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in ranked(one.moves)]
     status: Status = "fail" if one.direction == "worse" else "pass"
     return JudgedCase(one.point, tuple_words(one.tuples), status, tuple(findings))
 
