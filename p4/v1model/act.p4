@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chosen fate becomes the packet's.  It is reported only when it was possible: no mark on a packet that
+// The chosen fate becomes the packet's.  It is told only when it was possible: no mark on a packet that
 // is not ECN-capable, no clearing where there is no CE.
 
 #ifndef ACT_P4
