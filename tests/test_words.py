@@ -44,7 +44,7 @@ ALLOWED = (
     r"told apart",
     r"`stations`",
     r"has room for one segment",
-    r"It is told only when",
+    r"It is told only when",  # of a P4 source, which changes with its compiled program alone
     r"a borrow costs",  # of a subtraction
     r"stations +MAC",  # a table of the P4 program
 )

@@ -18,6 +18,7 @@ from testctl_agent.engine.config import load
 from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.service import Service
 from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import messages
 
 from agents.tests.engine.certificates import Authority
 from agents.tests.engine.daemons import Caller, calling, running, written
@@ -118,7 +119,9 @@ def changed(tmp_path: Path) -> Service:
     leases = service.require_leases()
     token = leases.acquire("one who is gone", 0.1).token
     with leases.using(token, "Apply"):
-        service.Apply(pb.ApplyRequest(settings=[RATE]), None)  # type: ignore[arg-type]
+        service.Apply(
+            messages.ApplyRequest(settings=[messages.Setting(entity="s1:alpha", parameter="rate", value=10**9)])
+        )
     assert (tmp_path / "journal.jsonl").exists()
     until(lambda: leases._left_s() <= 0)
     return service

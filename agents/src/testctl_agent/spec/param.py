@@ -31,6 +31,7 @@ class ParamSpec:
     after      parameters that are applied before this one when both are set
     pattern    for a family of names such as sysctls: a regular expression of the name
     internal   set by the testbed; a plan that sets it is refused
+    example    a value for the documentation, where the type gives none, or none that can stand alone
     """
 
     name: str
@@ -44,6 +45,7 @@ class ParamSpec:
     after: tuple[str, ...] = ()
     pattern: str = ""
     internal: bool = False
+    example: str = ""
 
     def matches(self, name: str) -> bool:
         """Whether this is the parameter of that name."""

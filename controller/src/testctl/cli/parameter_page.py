@@ -122,6 +122,8 @@ def example(row: Row) -> str:
 
 def _value(spec: ParamSpec) -> str:
     kind = spec.type
+    if spec.example:
+        return spec.example
     if isinstance(kind, Choice):
         return shown(next((v for v in kind.values if v != spec.default), kind.values[0]))
     if isinstance(kind, Switch):

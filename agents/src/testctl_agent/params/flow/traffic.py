@@ -84,6 +84,7 @@ SPECS = [
         help="The program that makes the traffic: a file of generators/, or of another distribution",
         type=GeneratorWord(tuple(sorted(_GENERATORS - _NO_FLOW))),
         default="tgen",
+        example="iperf3",
     ),
     _spec(
         name="parallel",

@@ -21,6 +21,7 @@ SPEC = ParamSpec(
     "cubic, dctcp, highspeed, htcp, hybla, illinois, lp, nv, reno, scalable, vegas, veno, westwood, yeah, and the "
     "project's own (docs/congestion-control.md)",
     type=Text(r"[a-z][a-z0-9_]{0,15}", "the name of a congestion control, such as cubic"),
+    example="cubic",
 )
 
 
