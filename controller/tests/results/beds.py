@@ -87,11 +87,13 @@ def plan(wanted: int = FEW) -> Plan:
     return load_plan(PLAN % wanted, metrics=metric_names())
 
 
-def go(results: Path, *, wanted: int = FEW, resume: bool = False, bed: Synthetic | None = None) -> tuple[Run, str]:
+def go(
+    results: Path, *, wanted: int = FEW, resume: bool = False, bed: Synthetic | None = None, out: Path | None = None
+) -> tuple[Run, str]:
     """A run of the plan in this process, and its progress messages."""
     said = Console(file=io.StringIO(), width=500)
     asked = plan(wanted)
     progress = Progress(len(asked.points), said)
-    run = run_plan(asked, bed or Synthetic(), Options(results, resume=resume), progress, pool=Here())
+    run = run_plan(asked, bed or Synthetic(), Options(results, out=out, resume=resume), progress, pool=Here())
     assert isinstance(said.file, io.StringIO)
     return run, said.file.getvalue()

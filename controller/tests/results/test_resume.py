@@ -16,7 +16,10 @@ from testctl.execution import finish, resume
 from testctl.report import print_summary, write_report
 from testctl.results import Run, connect, load_run
 from testctl.results.reader import load_points
+from testctl.results.work import WORK
 from testctl.serve.runs import point_of
+from testctl.system import temporary
+from testctl_agent.spec.errors import PlanError
 
 from controller.tests.results.beds import FEW, MANY, SOME, Synthetic, go, plan
 
@@ -154,3 +157,30 @@ def test_a_stopped_run_goes_on(once: Run, results: Path) -> None:
     assert {point.id for point in again.points} == {point.id for point in plan().points}
     assert again.digest == once.digest
     assert json.loads((again.path / "points" / first.name / "verdict.json").read_text())["reused_from"] == once.name
+
+
+def test_a_stopped_run_to_a_directory_of_ones_own_goes_on(once: Run, tmp_path: Path) -> None:
+    out = tmp_path / "own[1]"
+    for number in (1, 2):
+        stopped = tmp_path / "own[1].in-progress"
+        shutil.copytree(once.path, stopped)
+        (stopped / "summary.json").unlink()
+        shutil.rmtree(next(iter(load_points(stopped))).path)
+        again, _ = go(tmp_path / "results", resume=True, out=out)
+        assert (again.path, again.digest) == (out, once.digest)
+        assert again.summary["resumed"]["reused"] == {f"own[1].stopped-{number}": 1}
+        assert not stopped.exists()
+        shutil.rmtree(out)
+
+
+def test_a_run_that_another_process_goes_on_with_is_not_taken_away(once: Run, tmp_path: Path) -> None:
+    going = tmp_path / "own.in-progress"
+    shutil.copytree(once.path, going)
+    (going / WORK).mkdir()
+    temporary.hold(going / WORK)
+    try:
+        with pytest.raises(PlanError, match=r"own\.in-progress: the result directory exists already"):
+            go(tmp_path / "results", resume=True, out=tmp_path / "own")
+    finally:
+        temporary.release(going / WORK)
+    assert len(list((going / "points").iterdir())) == 2

@@ -65,10 +65,10 @@ def complete(
     )
     summary |= more or {}
     drawn = prepared(writer.path)
-    clear_work(writer.path / WORK)
     run = Run(writer.path, summary, tuple(there))
     tell = judged(run) if judged is not None else None
     write_report(run, specs=plan.figures, jobs=max(options.jobs, options.report_jobs), tell=tell, data=drawn)
+    clear_work(writer.path / WORK)  # until here it shows that the run goes on
     final = writer.finish(summary)
     return Run(final, summary, tuple(replace(point, path=layout.point_dir(final, point.id)) for point in there))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,15 @@ from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusab
 
 
 class Resume:
-    """Reuses points of the runs below a directory, one by one, and records the decision for each.
+    """Reuses points of earlier runs, one by one, and records the decision for each.
 
-    runs  a pattern of the names of the runs that may be taken from
+    places  directories of runs, with a pattern of the names of those that may be taken from
     tell  called with a line of text about what can't be taken, once for each reason of a run
     """
 
-    def __init__(self, results_dir: Path, run: Path, runs: str, tell: Callable[[str], None]) -> None:
-        self._results_dir = results_dir
+    def __init__(self, places: Sequence[tuple[Path, str]], run: Path, tell: Callable[[str], None]) -> None:
+        self._places = places
         self._run = run
-        self._runs = runs
         self._tell = tell
         self._said: set[str] = set()
         self._reused: Counter[str] = Counter()
@@ -37,7 +36,7 @@ class Resume:
         Raises TestbedError when it can't be written here.
         """
         reasons: list[tuple[Kept, str]] = []
-        for kept in kept_points(self._results_dir, point.id, self._runs):
+        for kept in (one for place, runs in self._places for one in kept_points(place, point.id, runs)):
             why = unusable(kept, code_key, analysis_keys()["records"])
             if not why:
                 try:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from testctl.report.prepared import begin_drawing
 from testctl.report.write import DRAWN
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.reader import load_point
-from testctl.results.work import WORK, begin_work, clear_work
+from testctl.results.work import STOPPED, WORK, begin_work, clear_work, set_aside
 from testctl.testbeds.bed import Bed
 
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
@@ -82,6 +83,8 @@ def run_plan(
     """
     started, clock = datetime.now(UTC), time.monotonic()
     need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
+    if options.out and options.resume:
+        set_aside(options.out)
     writer = (
         RunWriter.create_at(options.out, need=need)
         if options.out
@@ -92,7 +95,7 @@ def run_plan(
         writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]}, plan.topology_text)
         if len(plan.points) <= DRAWN:
             begin_drawing(writer.path)
-        resume = Resume(options.results_dir, writer.path, options.runs, progress.note) if options.resume else None
+        resume = Resume(_earlier(options), writer.path, progress.note) if options.resume else None
         going = _Going(plan, testbed, writer.path, progress, policy, resume)
         with progress:
             going.all(pool or LocalPool(options.jobs), options.keep_captures)
@@ -106,6 +109,14 @@ def run_plan(
         clear_work(writer.path / WORK)
         writer.discard()
         raise
+
+
+def _earlier(options: Options) -> list[tuple[Path, str]]:
+    """Where `--resume` looks for points: directories, and a pattern of the runs' names in each."""
+    places = [(options.results_dir, options.runs)]
+    if options.out:
+        places.insert(0, (options.out.parent, f"{glob.escape(options.out.name)}{STOPPED}*"))
+    return places
 
 
 @dataclass(frozen=True)

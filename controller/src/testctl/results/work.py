@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import shutil
 import time
+from itertools import count
 from pathlib import Path
+
+from testctl_agent.system import durable
 
 from testctl.results import layout
 from testctl.results.atomic import naming_path
-from testctl.results.writer import RunWriter
+from testctl.results.writer import RunWriter, in_progress
 from testctl.system import temporary
 
 WORK = ".work"
 """In a run in progress: what the labs write, until it has been read."""
+STOPPED = ".stopped-"
+"""In the name of a run to a directory of the user's choice that was stopped, and begun again."""
 CLEAR_TRIES = 50
 
 
@@ -25,6 +30,22 @@ def clear_work(directory: Path) -> None:
             break
         time.sleep(0.1)
     temporary.release(directory)
+
+
+def set_aside(final: Path) -> None:
+    """Rename what a stopped run to `final` left, if anything, so that it can be begun again; its points are kept.
+
+    A run that another process goes on with stays as it is.  Raises TestbedError.
+    """
+    stopped = in_progress(final)
+    if stopped.is_symlink() or not (stopped / layout.PLAN).is_file():
+        return
+    temporary.remove_abandoned([stopped / WORK])
+    if (stopped / WORK).exists():
+        return
+    places = (in_progress(final.with_name(f"{final.name}{STOPPED}{number}")) for number in count(1))
+    with naming_path(stopped, "nothing was run"):
+        durable.rename(stopped, next(place for place in places if not place.exists()))
 
 
 def begin_work(run: Path) -> None:

@@ -54,7 +54,7 @@ class RunWriter:
         """Start a run in a directory of the user's choice (`--out`); no `latest` link.  Raises PlanError."""
         path = _begun(final, need)
         if path is None:
-            there = final if _there(final) else _in_progress(final)
+            there = final if _there(final) else in_progress(final)
             raise PlanError(f"{there}: the result directory exists already; results are never overwritten")
         return cls(path, final, None)
 
@@ -112,7 +112,7 @@ def _begun(final: Path, need: int) -> Path | None:
 
     Raises PlanError when it can't be made.
     """
-    path = _in_progress(final)
+    path = in_progress(final)
     if _there(final) or _there(path):
         return None
     check_place(final.parent, need)
@@ -131,7 +131,8 @@ def _begun(final: Path, need: int) -> Path | None:
     return path
 
 
-def _in_progress(final: Path) -> Path:
+def in_progress(final: Path) -> Path:
+    """Where a run lies until it is complete."""
     return final.with_name(final.name + layout.IN_PROGRESS)
 
 
