@@ -184,8 +184,14 @@ class Point:
             raise PlanError(f"bin: want at least 1ns; got {bin!r}")
         records = self.files.records()
         if records is None:
-            raise PlanError(f"point {self.id} has no records: it is {self.verdict}: {self.files.reason}")
-        return _as(series(records, flow, metric, width_ns), to_arrow)
+            measured = self.verdict in ("pass", "fail")
+            absent = f"packets.parquet or another file of its records is not in {self.files.path}"
+            why = absent if measured else f"it is {self.verdict}: {self.files.reason}"
+            raise PlanError(f"point {self.id} has no records: {why}")
+        try:
+            return _as(series(records, flow, metric, width_ns), to_arrow)
+        except ValueError as error:
+            raise PlanError(f"bin: {error}") from error
 
     def _table(self, name: str, columns: Sequence[str] | None, to_arrow: bool) -> Any:
         path = self.files.path / f"{name}.parquet"

@@ -77,6 +77,15 @@ def test_records_as_pandas_and_as_arrow(run: Run) -> None:
     assert run.sql().sql("select count(*) from packets").fetchall() == [(6,)]
 
 
+def test_a_file_that_was_removed_is_the_reason_and_not_the_verdict(run: Run) -> None:
+    point = run.point("a0")
+    (point.files.path / "packets.parquet").unlink()
+    with pytest.raises(
+        PlanError, match=r"a0 has no records: packets\.parquet or another file of its records is not in"
+    ):
+        point.series("bulk", "throughput")
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [

@@ -95,7 +95,8 @@ def test_what_no_command_takes(call: Call, names: tuple[str, ...]) -> None:
             refused(call, *names, f"{param.opts[0]}=3")
 
 
-RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml")
+LONG = "x" * 300
+RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml", LONG)
 
 OF_RUNS = ("show {}", "report {}", "compare run {}", "compare {} run", "series {} loss --flow bulk", "shrink {} loss",
            "replay {} loss")  # fmt: skip
@@ -114,6 +115,7 @@ series run loss --flow bulk --metric foo
 series run '' --flow bulk
 series run loss --flow bulk --bin 10
 series run loss --flow bulk --bin 0ns
+series run loss --flow bulk --bin 1ns
 series run loss --flow bulk --bin=-1ms
 series run loss --flow ''
 params ratee
@@ -182,6 +184,10 @@ nightly plan.yaml --budget soon
 nightly plan.yaml --budget 1m --like none
 papers plan.yaml
 run plan.yaml --jobs 0
+run plan.yaml --out ''
+run plan.yaml --out .
+run plan.yaml --out /
+run plan.yaml --out '' --resume
 run plan.yaml --jobs x
 plan plan.yaml --max-points 0
 compare run run --least=-1
@@ -197,6 +203,7 @@ nightly plan.yaml --jobs 257
 WRONG = [
     *(words.format(repr(run)) for words in OF_RUNS for run in RUNS),
     *(words.format(repr(file)) for words in OF_FILES for file in FILES),
+    f"run plan.yaml --out {LONG}",
     *(f"{command} plan.yaml {more}" for command in ("plan",) for more in SETS),
     *OTHERS.strip().splitlines(),
 ]

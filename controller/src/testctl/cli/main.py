@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated
 
 import typer
-from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import words
 
 from testctl import __version__
@@ -82,9 +83,23 @@ def main() -> None:
         # The reader of the output (head, less) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        # No command looks at the length of names that it is given.
+        sys.exit(_too_long(error) if error.errno == errno.ENAMETOOLONG else _bug(error))
     except Exception as error:  # noqa: BLE001  the last one who can say it in a sentence
-        print(words(f"testctl: a bug: {bug.sentence(error)}"), file=sys.stderr)
-        sys.exit(bug.EXIT)
+        sys.exit(_bug(error))
+
+
+def _too_long(error: OSError) -> int:
+    """Name the path that the file system does not take."""
+    path = str(error.filename)
+    print(words(f"{path[:60]}…: want a path that the file system takes; got a name too long for it"), file=sys.stderr)
+    return PlanError.exit_code
+
+
+def _bug(error: Exception) -> int:
+    print(words(f"testctl: a bug: {bug.sentence(error)}"), file=sys.stderr)
+    return bug.EXIT
 
 
 if __name__ == "__main__":

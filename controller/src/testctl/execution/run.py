@@ -83,7 +83,7 @@ def run_plan(
     """
     started, clock = datetime.now(UTC), time.monotonic()
     need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
-    if options.out and options.resume:
+    if options.out and options.out.name and options.resume:
         set_aside(options.out)
     writer = (
         RunWriter.create_at(options.out, need=need)

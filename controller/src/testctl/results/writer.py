@@ -52,6 +52,10 @@ class RunWriter:
     @classmethod
     def create_at(cls, final: Path, *, need: int = FREE_BYTES) -> RunWriter:
         """Start a run in a directory of the user's choice (`--out`); no `latest` link.  Raises PlanError."""
+        if not final.name:
+            raise PlanError(
+                f"{final}: want the name of a directory for the run, which is made; got a directory that is there"
+            )
         path = _begun(final, need)
         if path is None:
             there = final if _there(final) else in_progress(final)

@@ -13,6 +13,9 @@ from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import Ints, numbers_of
 
+MAX_BINS = 10_000_000
+"""Of a curve with the sum of each bin, where those without samples count."""
+
 
 def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
     """A curve of a flow; its columns are described at `compute` of testctl/curves/<name>.py, its bins at its SPEC.
@@ -36,8 +39,11 @@ def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
 
 
 def _sum(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
-    """time_ns (begin of the bin), the sum, and its rate as bps."""
-    edges, sums = dense_bins(numbers_of(table, "time_ns"), numbers_of(table, spec.value), bin_ns)
+    """time_ns (begin of the bin), the sum, and its rate as bps; bins without samples too."""
+    time_ns = numbers_of(table, "time_ns")
+    if bin_ns and len(time_ns) and (count := int(time_ns[-1] - time_ns[0]) // bin_ns) > MAX_BINS:
+        raise ValueError(f"want a bin width that gives at most {MAX_BINS} bins; {bin_ns} ns gives {count}")
+    edges, sums = dense_bins(time_ns, numbers_of(table, spec.value), bin_ns)
     return pa.table({"time_ns": edges[:-1], spec.value: sums, "bps": sums * 8e9 / bin_ns})
 
 
