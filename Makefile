@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
+# Tests wait for a third of their time: for leases, timeouts and programs that end.
+TESTERS ?= $(shell expr $(JOBS) + 1)
 PLAN ?= plans/dctcp_htb.yaml
 SECONDS_EACH ?= 60
 BIN := .venv/bin
@@ -29,7 +31,7 @@ rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove e
 
 test: ## All tests: unit, lab and, as root, namespace tests; DURATIONS=1 lists the slowest
 	@tools/setup --test 6.12 6.1
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+	@$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder \
 		$(if $(DURATIONS),--durations=50 --durations-min=1)
 
 check: ## Formatting, lint, types, import rules, generated files
@@ -59,7 +61,7 @@ p4: ## Compile the switch's P4 program, where p4c is installed
 
 format: ## Format the whole tree
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
-	@clang-format -i agents/tgen/*.[ch]
+	@clang-format -i agents/tgen/*.[ch] controller/src/testctl/records/native/*.[ch] controller/src/testctl/metrics/core/native/*.[ch]
 
 clean: ## Remove what was built in the checkout (results and built kernels stay)
 	@rm -rf .venv .venv-docs .mypy_cache .ruff_cache .pytest_cache agents/tgen/tgen

@@ -21,7 +21,7 @@ import sys
 
 CREATED = 0x100 | 0x80  # IN_CREATE, IN_MOVED_TO
 PLACES = ("/tmp", "/var", "/run", "/etc", "/opt", "/srv", "/home", "/usr/local")
-EVIL = "written by an attacker\n"
+EVIL = "written by the attacker of the tests of testctl\n"
 
 
 class Watch:

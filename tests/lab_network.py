@@ -2,6 +2,7 @@
 """Runs inside a lab: the network of a topology made by the programs, and by the lab's own code.
 
 Prints a line of JSON for each: what the programs say of all its namespaces afterwards.  BACKEND names the switches'.
+IPV6 is not empty for hosts that have it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ CHAIN = Topology(
     switches=("s1", "s2"),
     links=(("h1", "s1"), ("h2", "s2"), ("h3", "s2"), ("s1", "s2")),
 )
+BOTH = replace(CHAIN, hosts6={"h1": "fd00::1", "h2": "fd00::2", "h3": "fd00::3"})
 IPV6 = ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6")
 AT_RANDOM = {"address", "permaddr", "link_netnsid", "link_netns", "link", "bridge_id", "designated_root", "root_id",
              "designated_bridge"}  # fmt: skip
@@ -51,7 +54,10 @@ def shown(prefix: str) -> dict[str, Any]:
             "neighbours": sorted(map(str, json.loads(run(["ip", "-n", space, "-j", "neighbour"])))),
             "routes": json.loads(run(["ip", "-n", space, "-j", "route", "show", "table", "all"])),
             "offloads": {one["ifname"]: run([*inside, "ethtool", "-k", one["ifname"]]) for one in links},
+            "routes ipv6": json.loads(run(["ip", "-n", space, "-6", "-j", "route", "show", "table", "all"])),
             "IPv6 is off": run([*inside, "sysctl", *IPV6]),
+            "IPv6": run([*inside, "sysctl", "-a", "-r", r"net\.ipv6\.conf\.eth0\.(?!stable_secret)"]),
+            "sent": run([*inside, "cat", "/proc/net/dev"]),
         }
     return found
 
@@ -60,7 +66,7 @@ def main() -> None:
     Path("/run/tmp").mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     for prefix, how in (("p-", lambda argv, text: run(argv, stdin=text)), ("o-", commands.run)):
-        network.build(CHAIN, os.environ["BACKEND"], how, prefix)
+        network.build(BOTH if os.environ["IPV6"] else CHAIN, os.environ["BACKEND"], how, prefix)
         time.sleep(3)  # the kernel looks at links after a while
         print(json.dumps(shown(prefix)))
 

@@ -103,7 +103,7 @@ def test_the_steps_in_a_repository_of_a_user(job: Job) -> None:
     (annotation,) = re.findall(r"^::error .*", done.stdout, re.MULTILINE)
     head, _, text = annotation.removeprefix("::error ").partition("::")
     assert head == "file=tests/mine.yaml,line=9,col=5,title=mine completion_time_s"
-    assert text.startswith("cc=cubic: fail: late: completion_time_s of bulk: want at least 10; got 0.0")
+    assert text.startswith("cc=cubic: fail: late: completion_time_s of bulk: want at least 10 s; got 4.")
     suite = ET.parse(job.workspace / "testctl-results" / "junit" / "1-mine.xml").getroot()[0]
     assert {one.get("name"): len(one.findall("failure")) for one in suite} == {"cc=reno": 0, "cc=cubic": 1}
     (failed,) = (one for one in suite if one.find("failure") is not None)

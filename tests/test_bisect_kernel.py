@@ -75,7 +75,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     ]
 
 
-def testctl_in(where: Path, *words: str) -> tuple[int, str]:
+def command_in(where: Path, *words: str) -> tuple[int, str]:
     argv = [sys.executable, "-m", "testctl.cli.main", *words]
     done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=3600, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -85,7 +85,7 @@ def test_the_commit_that_slows_cubic_down(tree: tuple[Path, list[str]], tmp_path
     where, commits = tree
     (tmp_path / "plan.yaml").write_text(PLAN)
     status = trees.git(where, "status", "--porcelain"), trees.git(where, "for-each-ref")
-    code, said = testctl_in(
+    code, said = command_in(
         tmp_path, "bisect", "plan.yaml", "--source", str(where), "--good", commits[0], "--bad", "main", "--out", "found"
     )
     assert code == 0, said
@@ -98,12 +98,12 @@ def test_the_commit_that_slows_cubic_down(tree: tuple[Path, list[str]], tmp_path
     assert found["builds"] < len(commits)
     assert (trees.git(where, "status", "--porcelain"), trees.git(where, "for-each-ref")) == status
 
-    code, said = testctl_in(tmp_path, "run", "plan.yaml", "--source", f"{where}@{commits[4]}", "--out", "run")
+    code, said = command_in(tmp_path, "run", "plan.yaml", "--source", f"{where}@{commits[4]}", "--out", "run")
     assert code == 0, said
     sources = ["--source", f"{where}@{commits[4]}", "--source", f"{where}@{commits[5]}"]
-    code, said = testctl_in(tmp_path, "compare", "plan.yaml", *sources)
+    code, said = command_in(tmp_path, "compare", "plan.yaml", *sources)
     assert code == 1, said
     assert "throughput_bps" in said
-    code, said = testctl_in(tmp_path, "compare", "plan.yaml", *sources[:2], *sources[:2])
+    code, said = command_in(tmp_path, "compare", "plan.yaml", *sources[:2], *sources[:2])
     assert code == 2, said
     assert "are the same" in said

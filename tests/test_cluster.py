@@ -57,7 +57,7 @@ def test_a_worker_killed_in_a_point_loses_nothing_and_the_digests_are_a_local_ru
     (tmp_path / "short.yaml").write_text(PLAN, encoding="utf-8")
     with dask(tmp_path, workers=2) as cluster:
         victim = cluster.running[1]
-        words = argv(tmp_path, "--cluster", cluster.address, "--out", "there")
+        words = argv(tmp_path, "--cluster", cluster.address, "--captures", "--out", "there")
         with subprocess.Popen(
             words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as child:
@@ -69,7 +69,9 @@ def test_a_worker_killed_in_a_point_loses_nothing_and_the_digests_are_a_local_ru
             os.kill(victim.pid, signal.SIGKILL)
             said = child.communicate(timeout=600)[0]
         assert child.returncode == 0, said
-    local = subprocess.run(argv(tmp_path, "--out", "here"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    local = subprocess.run(
+        argv(tmp_path, "--captures", "--out", "here"), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert local.returncode == 0, local.stdout + local.stderr
     there, here = summary(tmp_path / "there"), summary(tmp_path / "here")
     assert [(p["id"], p["digest"], p["verdict"], p["metrics"]) for p in there["points"]] == [

@@ -28,9 +28,8 @@ expect:
 REPEATED = """
 topology: pair
 flows: {bulk: sender -> receiver}
-repeat: 5
+repeat: 4
 tuples:
-  - [hosts, cc, [cubic, reno]]
   - [bulk, bytes, 100kB]
 """
 
@@ -137,7 +136,7 @@ def test_repetitions_by_the_wall_clock_are_samples(tmp_path: Path) -> None:
     call(tmp_path, "run", "again.yaml", "--testbed", "netns", "--out", "a")
     said = compared(tmp_path, "a", "a", "--metric", "throughput_bps")
     assert said["how"] == "statistics"
-    assert [[m["said"], m["p"]] for cell in said["cells"] for m in cell["metrics"]] == [["no evidence", 1.0]] * 2
-    assert [cell["verdicts"] for cell in said["cells"]] == [[{"pass": 5}, {"pass": 5}]] * 2
+    assert [[m["said"], m["p"]] for cell in said["cells"] for m in cell["metrics"]] == [["no evidence", 1.0]]
+    assert [cell["verdicts"] for cell in said["cells"]] == [[{"pass": 4}, {"pass": 4}]]
     assert "want a run of plan again" not in call(tmp_path, "compare", "a", "a", "--junit", "j.xml")
-    assert ET.parse(tmp_path / "j.xml").getroot().get("tests") == "2"
+    assert ET.parse(tmp_path / "j.xml").getroot().get("tests") == "1"

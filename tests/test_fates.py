@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from testctl.records.schema import FATES
-from testctl.results import Run, load_run
+from testctl.results import Run, RunPoint, load_run
 
 pytestmark = pytest.mark.lab
 
@@ -29,7 +29,7 @@ def run(where: Path, plan: str, name: str, *sets: str) -> tuple[int, Run]:
     return ended.returncode, load_run(where / name)
 
 
-def befallen(one: Run, fate: str) -> list[list[tuple[int, int]]]:
+def packets_with(one: Run, fate: str) -> list[list[tuple[int, int]]]:
     """Of each point the (ordinal, sequence number) of the packets with that fate."""
     found = []
     for point in one.points:
@@ -48,7 +48,7 @@ def test_the_first_four_segments_are_dropped_with_tso_on_and_off_on_both_kernels
     code, one = run(tmp_path, "fates.yaml", "one")
     assert (code, len(one.points)) == (0, 4), json.dumps(one.summary["expectations"], indent=1)
     assert asked(one) == [(4, 4, "1-4")] * 4
-    assert befallen(one, "drop") == [[(n, 1448 * (n - 1)) for n in range(1, 5)]] * 4
+    assert packets_with(one, "drop") == [[(n, 1448 * (n - 1)) for n in range(1, 5)]] * 4
     assert "drop data 1-4 of bulk, first" in (one.path / "report.html").read_text(encoding="utf-8")
     code, again = run(tmp_path, "fates.yaml", "again")
     assert (code, again.digest) == (0, one.digest)
@@ -59,10 +59,64 @@ def test_a_seed_loses_the_same_segments_in_every_run(tmp_path: Path) -> None:
     _, again = run(tmp_path, "loss.yaml", "again", "bulk.bytes=20MB", "switch.fate=lose 2e-3 of bulk seed 1")
     _, other = run(tmp_path, "loss.yaml", "other", "bulk.bytes=20MB", "switch.fate=lose 2e-3 of bulk seed 2")
     assert code in (0, 1)  # 20 MB are too few for the plan's bounds
-    lost = befallen(one, "lose")[0]
+    lost = packets_with(one, "lose")[0]
     assert lost
-    assert befallen(again, "lose")[0] == lost
-    assert [ordinal for ordinal, _ in befallen(other, "lose")[0]] != [ordinal for ordinal, _ in lost]
+    assert packets_with(again, "lose")[0] == lost
+    assert [ordinal for ordinal, _ in packets_with(other, "lose")[0]] != [ordinal for ordinal, _ in lost]
+
+
+def test_late_packets_are_those_asked_for_with_tso_on_and_off_on_both_kernels(tmp_path: Path) -> None:
+    code, one = run(tmp_path, "reordering.yaml", "one")
+    assert (code, len(one.points)) == (0, 8), json.dumps(one.summary["expectations"], indent=1)
+    assert [asked(one)[n] for n in (0, 2, 4, 6)] == [(3, 3, "40-42")] * 4
+    drawn = asked(one)[1]
+    assert drawn[0] == drawn[1] > 2
+    assert [asked(one)[n] for n in (3, 5, 7)] == [drawn] * 3
+    assert [_overtaken(point) for point in one.points] == _late(one)
+    code, again = run(tmp_path, "reordering.yaml", "again", 'hosts.kernel="6.12"', "sender.tso=on")
+    assert (code, len(again.points)) == (0, 2)
+    digests = {point.id: point.digest for point in one.points}
+    assert {point.id: point.digest for point in again.points}.items() <= digests.items()
+
+
+def _late(one: Run) -> list[list[int]]:
+    """Of each point the ordinals of the packets that the switch says it sent later."""
+    chosen, drawn = packets_with(one, "delay"), packets_with(one, "reorder")
+    return [[ordinal for ordinal, _ in (*some, *others)] for some, others in zip(chosen, drawn, strict=True)]
+
+
+def _overtaken(point: RunPoint) -> list[int]:
+    """The ordinals of the data packets that another one behind them overtook, by the receiver's capture."""
+    table = point.packets(["where", "ordinal", "seq", "length", "out", "time_ns", "left_ns"])
+    assert table is not None
+    rows = [row for row in table.to_pylist() if row["length"]]
+    sent = [row for row in rows if row["where"] == "switch"]
+    assert [row["ordinal"] for row in sent] == list(range(1, len(sent) + 1))
+    leaving = sorted(sent, key=lambda row: row["left_ns"])
+    _arrived(leaving, [row for row in rows if row["where"] == "receiver" and not row["out"]])
+    later = [row["ordinal"] for row in leaving]
+    return sorted(ordinal for place, ordinal in enumerate(later) if any(one > ordinal for one in later[:place]))
+
+
+def _arrived(leaving: list[dict[str, Any]], came: list[dict[str, Any]]) -> None:
+    """Each packet arrives when it left, in that order: at most the reading of the clock later that it met."""
+    assert [row["seq"] for row in came] == [row["seq"] for row in leaving]
+    assert {row["time_ns"] - gone["left_ns"] for row, gone in zip(came, leaving, strict=True)} <= set(range(256))
+
+
+def test_a_late_packet_keeps_no_other_waiting(tmp_path: Path) -> None:
+    fate = 'switch.fate="delay data 5-6,20 of bulk by 3ms; delay acks 9-10 of bulk by 3ms"'
+    slow = ("bulk.rate=20mbit", "bulk.burst=1448", "bulk.bytes=100kB", "switch.delay=0ms", "sender.tso=on", fate)
+    code, one = run(tmp_path, "reordering.yaml", "one", *slow)
+    assert (code, len(one.points)) == (1, 2)  # the plan wants all its bytes
+    assert asked(one) == [(3, 3, "5-6, 20"), (2, 2, "9-10")] * 2
+    for point in one.points:
+        table = point.packets(["where", "seq", "out", "time_ns", "left_ns", "direction"])
+        assert table is not None
+        for direction, host in enumerate(("receiver", "sender")):
+            rows = [row for row in table.to_pylist() if row["direction"] == direction]
+            leaving = sorted((row for row in rows if row["where"] == "switch"), key=lambda row: row["left_ns"])
+            _arrived(leaving, [row for row in rows if row["where"] == host and not row["out"]])
 
 
 def test_an_ecn_threshold_marks_from_its_byte_on(tmp_path: Path) -> None:

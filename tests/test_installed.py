@@ -158,21 +158,29 @@ def test_what_is_missing_without_a_compiler(testctl: Path, empty: Path) -> None:
     assert "make is not installed: tgen, which makes the traffic, can't be compiled (Debian: apt install make)" in said
 
 
+@pytest.fixture(scope="module")
+def digest(place: Path) -> str:
+    """Of a run of PLAN by the checkout."""
+    other = place / "of_the_checkout"
+    other.mkdir()
+    return str(lab_run(other, lambda words: [sys.executable, "-m", "testctl.cli.main", *words])["digest"])
+
+
 @pytest.mark.lab
-def test_a_point_has_the_checkouts_digest(testctl: Path, empty: Path) -> None:
+def test_a_point_has_the_checkouts_digest(testctl: Path, empty: Path, digest: str) -> None:
     summary = lab_run(empty, lambda words: [str(testctl), *words])
     assert summary["points"][0]["verdict"] == "pass"
-    assert summary["digest"] == digest_of_the_checkout(empty)
+    assert summary["digest"] == digest
 
 
-@pytest.mark.root
+@pytest.mark.root(beside=True)
 @pytest.mark.lab
-def test_an_ordinary_user_has_it_too(testctl: Path, empty: Path) -> None:
+def test_an_ordinary_user_has_it_too(testctl: Path, empty: Path, digest: str) -> None:
     home = empty / "home"
     home.mkdir()
     os.chown(home, UID, UID)
     summary = lab_run(home, lambda words: [*USER, str(testctl), *words])
-    assert summary["digest"] == digest_of_the_checkout(empty)
+    assert summary["digest"] == digest
     assert {path.stat().st_uid for path in (home / "results").rglob("*")} == {UID}
 
 
@@ -191,10 +199,3 @@ def lab_run(where: Path, words: Callable[[list[str]], list[str]]) -> dict[str, A
     env = {"TESTCTL_CACHE": str(cache), "TMPDIR": str(where)}
     summary: dict[str, Any] = json.loads(run(words(["run", "plan.yaml", "--json"]), where, env))
     return summary
-
-
-def digest_of_the_checkout(where: Path) -> str:
-    other = where / "of_the_checkout"
-    other.mkdir()
-    summary = lab_run(other, lambda words: [sys.executable, "-m", "testctl.cli.main", *words])
-    return str(summary["digest"])

@@ -63,3 +63,17 @@ def test_the_labs_own_words_are_refused(tmp_path: Path) -> None:
     code, _, said = run(tmp_path, "6.12", "init=/bin/sh")
     assert code == 2
     assert "TESTCTL_LAB_BOOT: want words that are not the lab's own; got 'init=/bin/sh'" in said
+
+
+def test_a_warning_fails_a_program(tmp_path: Path) -> None:
+    """`lab exec` says it, and does not succeed; a failing program's own exit code stays."""
+    argv = [sys.executable, "-m", "testctl.cli.main", "lab", "exec"]
+    env = os.environ | {boot_words.SET: "testctl_fault.warn=1"}
+    done = subprocess.run([*argv, "--", "echo", "fine"], capture_output=True, text=True, check=False, env=env)
+    assert (done.returncode, done.stdout) == (1, "fine\n")
+    assert done.stderr.startswith("the lab's kernel reports a fault of its own: ")
+    assert WORDS in done.stderr
+    words = ["--json", "--", "sh", "-c", "exit 7"]
+    done = subprocess.run([*argv, *words], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 7
+    assert WORDS in json.loads(done.stdout)["kernel_faults"][0]

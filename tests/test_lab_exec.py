@@ -79,6 +79,18 @@ def twice(tmp_path: Path, *words: str) -> tuple[dict[str, Any], list[bytes]]:
     return found[0], packets[0]
 
 
+IPV6 = 0x86DD
+
+
+def ether_types(pcap: bytes) -> list[int]:
+    """Of each packet of a capture (pcap, little-endian)."""
+    found, at = [], 24
+    while at < len(pcap):
+        found.append(int.from_bytes(pcap[at + 16 + 12 : at + 16 + 14], "big"))
+        at += 16 + int.from_bytes(pcap[at + 8 : at + 12], "little")
+    return found
+
+
 def test_curl_and_pythons_http_server(tmp_path: Path) -> None:
     """The server goes on, and is stopped; the names of hosts are known; what --set sets is in force."""
     page = tmp_path / "page"
@@ -115,6 +127,51 @@ def test_iperf3(tmp_path: Path) -> None:
     assert len(packets) == 2
 
 
+def test_curl_over_ipv6(tmp_path: Path) -> None:
+    """A name stands for its host's IPv6 address alone, and no packet of IPv4 is sent."""
+    server = f"{sys.executable} -m http.server --bind fd00::2 8000 -d {tmp_path}/page"
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "index.html").write_text("a page of the lab\n" * 10_000)
+    os.utime(tmp_path / "page" / "index.html", (0, 0))
+    told = "%{size_download} %{remote_ip} %{time_connect}"
+    found, packets = twice(
+        tmp_path, "--family", "6", "--host", f"receiver={server}", "--host", "sender",
+        "--", "curl", "-sS", "-w", told, "-o", "/dev/null", "http://receiver:8000/",
+    )  # fmt: skip
+    size, address, connected = found["programs"][1]["stdout"].split()
+    assert (int(size), address) == (180_000, "fd00::2")
+    assert 0.010 <= float(connected) < 0.011  # 5 ms each way
+    assert all(set(ether_types(of_host)) == {IPV6} for of_host in packets)
+
+
+def test_iperf3_over_ipv6(tmp_path: Path) -> None:
+    """With both addresses a program has its choice: without -4 iperf3 takes IPv6."""
+    found, packets = twice(
+        tmp_path, "--family", "both",
+        "--host", "receiver=iperf3 --server --one-off", "--host", "sender=iperf3 --client receiver -t 1 --json",
+    )  # fmt: skip
+    said = json.loads(found["programs"][1]["stdout"])
+    assert said["start"]["connected"][0]["remote_host"] == "fd00::2"
+    assert 80e6 < said["end"]["sum_received"]["bits_per_second"] < 100e6
+    assert all(set(ether_types(of_host)) == {IPV6} for of_host in packets)
+
+
+def test_names_of_both_families() -> None:
+    script = """
+import socket
+print([one[4][0] for one in socket.getaddrinfo("h3", 1, type=socket.SOCK_STREAM)])
+with socket.create_server(("::1", 1), family=socket.AF_INET6), socket.create_connection(("localhost", 1)) as own:
+    print(own.getpeername()[0])
+"""
+    words = ["--family", "both", "--topology", "star:hosts=3"]
+    done = lab_exec(*words, "--", sys.executable, "-c", script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["['fd00::3', '10.0.0.3']", "::1"]
+    wrong = lab_exec("--family", "7", "--", "true")
+    assert wrong.returncode == 2
+    assert wrong.stderr == "--family: want 4, 6 or both; got 7\n"
+
+
 def test_several_hosts_and_signals() -> None:
     """Lines by host in the order of the commands; the first one that failed by itself gives the exit code."""
     done = lab_exec(
@@ -136,7 +193,7 @@ def test_one_that_never_ends_is_ended() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.root
+@pytest.mark.root(beside=True)
 def test_an_ordinary_user() -> None:
     kernel = built("6.12")
     assert kernel is not None

@@ -24,12 +24,12 @@ tuples:
 
 
 def test_a_lab_whose_memory_is_full_ends_at_once_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (point,) = load_plan(PAIR, metrics={}).points
+    (point,) = load_plan(PAIR + b"  - [bulk, parallel, 64]\n", metrics={}).points
     lab = LabTestbed.for_points([point], 3000.0)
-    monkeypatch.setenv(memory.SET, "128")
+    monkeypatch.setenv(memory.SET, "96")
     result = measure(lab, point, tmp_path / "point", keep_captures=False)
     assert result.verdict == "broken"
-    words = r"the lab's memory was full: 2 hosts, 1 switch, 2 captures need about \d+ MB; it had 128 MB \(set .*\)"
+    words = r"the lab's memory was full: 2 hosts, 1 switch, 2 captures need about \d+ MB; it had 96 MB \(set .*\)"
     assert re.fullmatch(words, result.reason), result.reason
     assert result.wall_s < 300
 

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from testctl.lab.kernel_ccs import check_ccs
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import load_plan
+from testctl.results import RunPoint, load_run
 from testctl.testbeds.lab import kernel_for
 from testctl_agent.spec.errors import PlanError
 
 pytestmark = pytest.mark.lab
+
+NEW = [name for name in os.environ.get("TESTCTL_TEST_KERNELS", "").split(",") if name.startswith("7")]
+"""Kernels that negotiate Accurate ECN (RFC 9768)."""
 
 PLAN = """
 topology: pair
@@ -38,3 +48,51 @@ def test_what_the_kernel_has(release: str, name: str, value: str, there: bool) -
         return
     with pytest.raises(PlanError, match=f"{name}: kernel {release} has no such sysctl"):
         check_sysctls(points, kernel_for(release))
+
+
+@pytest.mark.parametrize("release", ["6.12", "6.1"])
+def test_the_congestion_controls_that_the_kernel_has(release: str) -> None:
+    kernel = kernel_for(release)
+    plan = PLAN.format(name="cc", value="[cubic, bbr]") + "  - [bulk, cc, vegas]\n"
+    check_ccs(load_plan(plan.encode(), metrics={}).points, [kernel])
+    plan = PLAN.format(name="cc", value="[cubic, bbrr]")
+    with pytest.raises(
+        PlanError, match=rf"cc: kernel {release} has no congestion control bbrr; did you mean bbr\?; there"
+    ):
+        check_ccs(load_plan(plan.encode(), metrics={}).points, [kernel])
+
+
+ACCECN = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [hosts, tcp_ecn, 3]
+  - ["switch:receiver", rate, 100mbit]
+  - ["switch:receiver", ecn_threshold, 20kB]
+  - [bulk, duration, 100ms]
+"""
+
+
+def point_of(where: Path, kernel: str) -> RunPoint:
+    """The plan's one point, run on a kernel."""
+    plan = where / "accecn.yaml"
+    plan.write_text(ACCECN, encoding="utf-8")
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(where / "run"), "--kernel", kernel]
+    said = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
+    assert (where / "run" / "summary.json").exists(), said.stderr
+    (point,) = load_run(where / "run").points
+    return point
+
+
+def test_accurate_ecn_is_refused_where_the_kernel_has_none() -> None:
+    points = load_plan(ACCECN.encode(), metrics={}).points
+    with pytest.raises(PlanError, match=r"host sender, .*tcp_ecn: kernel 6\.12 has no value 3; it has no net\.ipv4"):
+        check_sysctls(points, kernel_for("6.12"))
+
+
+@pytest.mark.skipif(not NEW, reason="TESTCTL_TEST_KERNELS names no kernel of Linux 7")
+def test_accurate_ecn_is_negotiated_and_used(tmp_path: Path) -> None:
+    point = point_of(tmp_path, NEW[0])
+    assert point.verdict == "pass", point.reason
+    assert float(point.metrics["bulk"]["ce_marks"] or 0) > 0
+    assert not point.metrics["bulk"]["retransmissions"], "marks were heeded"

@@ -130,6 +130,19 @@ def test_the_limiter_marks_data_on_any_kernel(tmp_path: Path) -> None:
 
 
 @root
+def test_ipv4_and_ipv6_with_another_mtu_and_initial_window(tmp_path: Path) -> None:
+    """The path of each is probed, and each has the window on its own route."""
+    file = write(tmp_path, "[bulk, family, [4, 6]]", "[all, mtu, 1400]", "[sender, initcwnd, 3]")
+    one = run(file)
+    assert [point.verdict for point in one.points] == ["pass", "pass"], [point.reason for point in one.points]
+    for point, payload in zip(one.points, (1400 - 52, 1400 - 72), strict=True):
+        records = Records.load(point.path)
+        seen = view(records, "bulk")
+        assert int((seen.into["length"] // seen.into["segs"]).max()) == payload
+        assert records.counters["receiver"]["device"]["eth0"]["rx_bytes"] == int(seen.into["wire_bytes"].sum())
+
+
+@root
 def test_what_can_not_be_had_is_skipped_with_its_reason(tmp_path: Path) -> None:
     one = run(write(tmp_path), "--set", f"hosts.kernel=['5.99', '{VERSION}']", "--set", "hosts.cc=nosuch", code=4)
     assert {point.verdict for point in one.points} == {"skip"}

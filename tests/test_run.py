@@ -90,15 +90,14 @@ def wait_for_labs(where: Path, settled_s: float = 1.0) -> set[int]:
 
 
 @contextmanager
-def busy(workers: int = 2) -> Iterator[None]:
-    """Both cores kept busy by something else."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(workers)]
+def busy() -> Iterator[None]:
+    """The cores kept busy: beside two jobs there is always something else to run."""
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
     finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
+        burner.kill()
+        burner.wait()
 
 
 def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None:
@@ -115,6 +114,8 @@ def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None
     assert one["digest"] == two["digest"]
     compared = call(tmp_path, "compare", "one", "two")
     assert (compared.returncode, compared.stdout) == (0, "no difference: 8 points with the same digests\n")
+    outcomes = [json.loads(path.read_text()) for path in (tmp_path / "one").glob("points/*/outcome.json")]
+    assert sorted(outcome["kernel"].rsplit(".", 1)[0] for outcome in outcomes) == ["6.1"] * 4 + ["6.12"] * 4
 
 
 def test_the_point_ends_after_its_last_packet(tmp_path: Path) -> None:
@@ -134,14 +135,6 @@ def test_the_point_ends_after_its_last_packet(tmp_path: Path) -> None:
         assert [row for row in rows if row["where"] == closer and not row["out"] and row["ack"] == after], closer
     last_ns = point.outcome["t0_ns"] + max(row["time_ns"] for row in rows)
     assert point.outcome["end_ns"] > last_ns
-
-
-def test_both_kernels_by_one_tuple(tmp_path: Path) -> None:
-    file = plan(tmp_path, kernel='["6.12", "6.1"]')
-    done = call(tmp_path, "run", str(file), "--out", "run")
-    assert done.returncode == 0, done.stdout + done.stderr
-    outcomes = [json.loads(path.read_text()) for path in (tmp_path / "run").glob("points/*/outcome.json")]
-    assert sorted(outcome["kernel"].rsplit(".", 1)[0] for outcome in outcomes) == ["6.1", "6.12"]
 
 
 def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path) -> None:
@@ -178,7 +171,7 @@ def test_interrupted_nothing_runs_on_and_nothing_is_half_written(tmp_path: Path,
         assert "interrupted" in said
         assert not (tmp_path / "run.in-progress").exists()
     assert not (tmp_path / "run").exists()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while labs(tmp_path) & mine and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not labs(tmp_path) & mine

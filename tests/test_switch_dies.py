@@ -17,6 +17,7 @@ topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
   - [hosts, capture, off]
+  - [hosts, tcp_info, off]
   - [switch:receiver, rate, 100mbit]
   - [bulk, duration, 100ms]
 """

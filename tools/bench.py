@@ -2,7 +2,7 @@
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
 `make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, kernels, jobs, analysis, cluster, many,
-serve, switch, stages, agents (the last three need root).
+edit, serve, switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -18,25 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-FLOW = """
-about: one CUBIC flow, 1 Gb/s, RTT 10 ms, MTU 1500
-topology: pair
-flows: {{bulk: sender -> receiver}}
-tuples:
-  - [hosts, cc, cubic]
-  - [hosts, kernel, "{kernel}"]
-  - [hosts, capture, {capture}]
-  - [all, mtu, 1500]
-  - [switch:receiver, rate, 1gbit]
-  - [switch:receiver, buffer, 1MB]
-  - [switch, delay, 5ms]
-  - [switch, backend, {backend}]
-  - [switch, telemetry, {telemetry}]
-  - [bulk, duration, {duration}]
-repeat: {repeat}
-"""
-
-DEFAULTS = {"capture": "on", "duration": "10s", "repeat": 1, "backend": "ebpf", "telemetry": "on", "kernel": "6.12"}
+import bench_flow
+from bench_flow import DEFAULTS, FLOW
 
 
 def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], float, list[dict[str, Any]]]:
@@ -57,22 +40,8 @@ def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], floa
 
 
 def flow(where: Path) -> None:
-    """Virtual seconds a wall second, for one 10 s flow: by switch, capture off and on."""
-    speeds: dict[tuple[str, str], float] = {}
-    for capture in ("off", "on"):
-        for kind, backend, telemetry in (
-            ("netem", "netem", "off"),
-            ("ebpf", "ebpf", "off"),
-            ("ebpf, telemetry", "ebpf", "on"),
-        ):
-            _, _, (outcome,) = run(where, capture=capture, backend=backend, telemetry=telemetry)
-            lab_s = outcome["wall"]["ended"] - outcome["wall"]["traffic"]
-            gbps = outcome["flows"]["bulk"]["server"]["connections"][0]["bytes_received"] * 8 / 10e9
-            speeds[kind, capture] = 10 / lab_s
-            print(f"flow, {kind:15}, capture {capture:3}: {10 / lab_s:5.2f} virtual s / wall s   "
-                  f"({lab_s:.2f} s of wall time for 10 s of traffic at {gbps:.2f} Gb/s)")  # fmt: skip
-        for kind in ("ebpf", "ebpf, telemetry"):
-            print(f"flow, {kind} over netem, capture {capture}: {speeds[kind, capture] / speeds['netem', capture]:.2f}")
+    """One flow, with and without instruments, beside ns-3."""
+    bench_flow.flow(where)
 
 
 def kernels(where: Path) -> None:
@@ -92,14 +61,56 @@ def kernels(where: Path) -> None:
                   f"wall s at 1 Gb/s with captures, digest {summary['digest'][:16]}")  # fmt: skip
 
 
+ACCOUNT = """
+import json, resource, sys
+
+from testctl.cli.main import main
+
+try:
+    main()
+finally:
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps([own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime]))
+"""
+"""`testctl`, whose last line is the processor time of its own and of all that it started."""
+
+
+def cost(where: Path, repeat: int, jobs: int, **values: Any) -> tuple[float, float, float]:
+    """Of a run of the flow: wall seconds, processor seconds of the command and of all that it started."""
+    plan = where / "cost.yaml"
+    plan.write_text(FLOW.format(**(DEFAULTS | values | {"repeat": repeat})), encoding="utf-8")
+    out = Path(tempfile.mkdtemp(dir=where)) / "run"
+    argv = [sys.executable, "-c", ACCOUNT, "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
+    started = time.time()
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
+    own, others = json.loads(done.stdout.splitlines()[-1])
+    return time.time() - started, own, others
+
+
+POINTS = 24
+
+
 def jobs(where: Path) -> None:
-    """Points a minute with two labs at once over that with one."""
+    """Points a minute with one and two labs at once, the processor time of a point, and what many processors give.
+
+    The model: a point takes its processor time on any processor, as points share no lock and no file; the command
+    itself, which judges each point when it ends, is the one thing that all of them share.
+    """
+    values = {"capture": "off", "duration": "100ms"}
+    _, own, others = cost(where, 1, 1, **values)
     walls = []
     for count in (1, 2):
-        _, wall_s, outcomes = run(where, jobs=count, duration="2s", repeat=8)
+        wall_s, all_own, all_others = cost(where, POINTS, count, **values)
         walls.append(wall_s)
-        print(f"jobs {count}: {60 * len(outcomes) / wall_s:6.1f} points a minute")
+        point_s, shared_s = (all_others - others) / (POINTS - 1), max(all_own - own, 0.01) / (POINTS - 1)
+        print(f"jobs {count}: {60 * POINTS / wall_s:6.1f} points a minute; processor time: {point_s:.2f} s a point, "
+              f"{shared_s:.3f} s a point in the command, {own + others - point_s:.1f} s in all beside")  # fmt: skip
     print(f"two labs over one: {walls[0] / walls[1]:.2f} times the points a minute")
+    for count in (1, 2, 16, 64):
+        most = 60 / shared_s
+        print(f"model, {count:2} processors: {min(60 * count / (point_s + shared_s), most):5.0f} points a minute")
 
 
 STARTS = 3
@@ -124,29 +135,8 @@ def start(where: Path) -> None:
 
 
 def analysis(where: Path) -> None:
-    """Packets a second from captures to metrics."""
-    from testctl.metrics import analyse
-    from testctl.records import make_records
-    from testctl.testbeds.lab import LabTestbed
-    from testctl.testbeds.point_spec import spec_of
-
-    plan = where / "analysis.yaml"
-    plan.write_text(FLOW.format(**DEFAULTS), encoding="utf-8")
-    from testctl.plan import load_plan
-
-    points = load_plan(plan).points
-    raw = where / "raw"
-    raw.mkdir()
-    asked, outcome = LabTestbed.for_points(points).run(points[0], raw)
-    assert asked.id == spec_of(points[0]).id
-    clock = time.perf_counter()
-    records = make_records(asked, outcome, raw)
-    loaded = time.perf_counter()
-    analyse(records)
-    ended = time.perf_counter()
-    packets = records.packets.num_rows
-    print(f"analysis: {packets / (ended - clock) / 1e6:.2f} M packets/s ({packets} packets: "
-          f"captures to records {loaded - clock:.2f} s, metrics {ended - loaded:.2f} s)")  # fmt: skip
+    """Packets a second from captures to metrics, and memory."""
+    bench_flow.analysis(where)
 
 
 def cluster(where: Path) -> None:
@@ -184,6 +174,13 @@ def agents(where: Path) -> None:
     bench_agents.agents(where)
 
 
+def edit(where: Path) -> None:
+    """A changed line of a kernel's tree: the rebuild, and the first result."""
+    import bench_edit
+
+    bench_edit.edit(where)
+
+
 def serve(where: Path) -> None:
     """Opening and zooming a point of a million packets in a browser."""
     import bench_serve
@@ -193,7 +190,7 @@ def serve(where: Path) -> None:
 
 BENCHES: dict[str, Callable[[Path], None]] = {
     "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "cluster": cluster,
-    "many": many, "serve": serve, "switch": switch, "stages": stages, "agents": agents,
+    "many": many, "edit": edit, "serve": serve, "switch": switch, "stages": stages, "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 

@@ -153,6 +153,8 @@ int flow_main(int argc, char **argv, bool server)
 		fprintf(stderr, "tgen %s: %s\n", name, error);
 		return EXIT_USAGE;
 	}
+	if (opt.requests)
+		return workload_run(&opt, &set);
 	if (server)
 		listener = socket_listen(&opt, error);
 	if (!error[0]) {

@@ -63,6 +63,9 @@ static const struct key keys[] = {
 	  "SO_RCVLOWAT after the first byte; 0: a part of the buffer" },
 	{ NAMED(notsent_lowat), NUMBER, 0, INT32_MAX,
 	  "TCP_NOTSENT_LOWAT; 0: the kernel's" },
+	{ NAMED(requests), WORD, 1, 4000,
+	  "file of a workload's requests: lines of AT CONNECTION UP DOWN THINK" },
+	{ NAMED(times), WORD, 1, 4000, "file their times are written to" },
 };
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -177,6 +180,9 @@ static void check_together(const struct options *opt, char error[ERROR_SIZE])
 		     (uintmax_t)opt->user_timeout);
 	if (opt->burst && !opt->rate)
 		fail(error, "burst: wants a rate");
+	if (opt->requests && !opt->client_port)
+		fail(error,
+		     "requests: wants client_port, by which connections are told apart");
 }
 
 bool options_parse(int argc, char **argv, bool server, struct options *opt,

@@ -9,6 +9,8 @@
 
 #include "tgen.h"
 
+#define BACKLOG 4096 /* of a workload; the kernel's own limit */
+
 static void set_int(int fd, int level, int name, int value, const char *what,
 		    char error[ERROR_SIZE])
 {
@@ -88,7 +90,7 @@ int socket_listen(const struct options *opt, char error[ERROR_SIZE])
 	if (!error[0] && bind(fd, (struct sockaddr *)&at.at, at.length) < 0)
 		fail_errno(error, errno, "bind %s:%ju", at.text,
 			   (uintmax_t)opt->server_port);
-	if (!error[0] && listen(fd, (int)opt->parallel) < 0)
+	if (!error[0] && listen(fd, opt->requests ? BACKLOG : (int)opt->parallel) < 0)
 		fail_errno(error, errno, "listen %s:%ju", at.text,
 			   (uintmax_t)opt->server_port);
 	if (!error[0])
@@ -167,21 +169,37 @@ bool socket_accept(struct conn *conn)
 	return !conn->error[0] && connected(conn);
 }
 
-static bool bind_client(struct conn *conn)
+static void bind_client(const struct options *opt, int index, int fd,
+			char error[ERROR_SIZE])
 {
-	const struct options *opt = conn->opt;
 	struct endpoint from = opt->bind;
-	uint16_t port = opt->client_port ? (uint16_t)(opt->client_port + conn->index) : 0;
+	uint16_t port = opt->client_port ? (uint16_t)(opt->client_port + index) : 0;
 
 	if (!from.length && !port)
-		return true;
+		return;
 	if (!from.length)
 		endpoint_parse(opt->address.at.ss_family == AF_INET ? "0.0.0.0" : "::",
 			       &from);
 	endpoint_port(&from, port);
-	if (bind(conn->fd, (struct sockaddr *)&from.at, from.length) < 0)
-		fail_errno(conn->error, errno, "bind %s:%d", from.text, port);
-	return !conn->error[0];
+	if (bind(fd, (struct sockaddr *)&from.at, from.length) < 0)
+		fail_errno(error, errno, "bind %s:%d", from.text, port);
+}
+
+int socket_client(const struct options *opt, int index, char error[ERROR_SIZE])
+{
+	int fd = socket(opt->address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		fail_errno(error, errno, "socket");
+		return -1;
+	}
+	set_options(fd, opt, error);
+	if (!error[0])
+		bind_client(opt, index, fd, error);
+	if (!error[0])
+		return fd;
+	close(fd);
+	return -1;
 }
 
 /*
@@ -195,13 +213,8 @@ bool socket_connect(struct conn *conn)
 	struct endpoint to = opt->address;
 
 	endpoint_port(&to, (uint16_t)opt->server_port);
-	conn->fd = socket(to.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (conn->fd < 0) {
-		fail_errno(conn->error, errno, "socket");
-		return false;
-	}
-	set_options(conn->fd, opt, conn->error);
-	if (conn->error[0] || !bind_client(conn))
+	conn->fd = socket_client(opt, conn->index, conn->error);
+	if (conn->fd < 0)
 		return false;
 	if (!sleep_until((int64_t)opt->start_ns + conn->index)) {
 		fail(conn->error, "stopped before the flow's start");
@@ -243,7 +256,12 @@ void socket_lowat(struct conn *conn, uint64_t bytes)
 	set_int(conn->fd, SOL_SOCKET, SO_RCVLOWAT, (int)bytes, "lowat", conn->error);
 }
 
+uint64_t socket_buffer(int fd)
+{
+	return (uint64_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
+}
+
 uint64_t socket_receive_buffer(const struct conn *conn)
 {
-	return (uint64_t)get_int(conn->fd, SOL_SOCKET, SO_RCVBUF);
+	return socket_buffer(conn->fd);
 }

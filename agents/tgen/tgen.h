@@ -12,6 +12,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,6 +79,8 @@ struct options {
 	uint64_t lowat; /* 0: by the receive buffer */
 	uint64_t notsent_lowat;
 	const char *cc;
+	const char *requests; /* the file of a workload's requests */
+	const char *times;    /* the file that their times are written to */
 	struct pattern pattern;
 };
 
@@ -158,14 +161,20 @@ int64_t content_check(const void *got, size_t length, uint64_t seed, int conn,
 int socket_listen(const struct options *opt, char error[ERROR_SIZE]);
 bool socket_accept(struct conn *conn);
 bool socket_connect(struct conn *conn);
+/* A bound socket of a client's connection, not connected; -1 with an error. */
+int socket_client(const struct options *opt, int index, char error[ERROR_SIZE]);
 void socket_inspect(struct conn *conn);
 bool socket_wait(struct conn *conn); /* non-blocking: until ready or interrupted */
 void socket_lowat(struct conn *conn, uint64_t bytes);
+uint64_t socket_buffer(int fd); /* SO_RCVBUF */
 uint64_t socket_receive_buffer(const struct conn *conn);
 
 /* flow.c */
 void flow_send(struct conn *conn);
 void flow_receive(struct conn *conn);
+
+/* workload.c: one end of many requests; the exit code */
+int workload_run(const struct options *opt, const sigset_t *set);
 
 /* result.c: NULL connections when nothing ran */
 int result_write(const struct options *opt, const struct conn *conns,

@@ -24,7 +24,8 @@ from testctl_agent.system.namespace import CLONE_NEWNET, NAMED, check, join, uns
 _RTM_NEWLINK, _RTM_NEWADDR, _RTM_NEWNEIGH = 16, 20, 28
 _ADDRESS, _IFNAME, _LINKINFO, _NET_NS_FD = 1, 3, 18, 28
 _INFO_KIND, _INFO_DATA, _VETH_PEER = 1, 2, 1
-_IFF_UP, _IFF_PROMISC = 1, 0x100
+_IFF_UP, _IFF_NOARP, _IFF_PROMISC = 1, 0x80, 0x100
+_IFA_F_NODAD = 2
 _NUD_PERMANENT = 0x80
 _MS_BIND, _MS_REC, _MS_SHARED = 4096, 0x4000, (1 << 20) | 0x4000
 _OFFLOADS = {"tso": ("tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation",
@@ -91,6 +92,8 @@ def _known(words: list[str]) -> bool:
             return True
         case ["address", "add", _, "dev", _] | ["link", "set", "dev", _, "promisc", "on", "up"]:
             return True
+        case ["address", "add", _, "dev", _, "nodad"] | ["link", "set", _, "arp", "off"]:
+            return True
         case ["neighbour", "replace", _, "lladdr", _, "nud", "permanent", "dev", _]:
             return True
     return False
@@ -109,20 +112,27 @@ def _do(words: list[str]) -> None:
             _ask(_RTM_NEWLINK, 0, _link(device, _IFF_UP))
         case ["link", "set", device, "address", mac]:
             _ask(_RTM_NEWLINK, 0, _link(device, 0) + nl.attr(_ADDRESS, _mac(mac)))
-        case ["address", "add", prefix, "dev", device]:
+        case ["link", "set", device, "arp", "off"]:
+            _ask(_RTM_NEWLINK, 0, _link(device, _IFF_NOARP))
+        case ["address", "add", prefix, "dev", device, *nodad]:
             address, _, length = prefix.partition("/")
-            head = struct.pack("=BBBBi", socket.AF_INET, int(length), 0, 0, nl.index(device))
-            packed = socket.inet_aton(address)
+            flags = _IFA_F_NODAD if nodad else 0
+            head = struct.pack("=BBBBi", _family(address), int(length), flags, 0, nl.index(device))
+            packed = socket.inet_pton(_family(address), address)
             _ask(_RTM_NEWADDR, nl.NLM_F_CREATE | nl.NLM_F_EXCL, head + nl.attr(2, packed) + nl.attr(1, packed))
         case ["neighbour", "replace", address, "lladdr", mac, "nud", "permanent", "dev", device]:
-            head = struct.pack("=BxxxiHBB", socket.AF_INET, nl.index(device), _NUD_PERMANENT, 0, 0)
-            body = nl.attr(1, socket.inet_aton(address)) + nl.attr(2, _mac(mac))
+            head = struct.pack("=BxxxiHBB", _family(address), nl.index(device), _NUD_PERMANENT, 0, 0)
+            body = nl.attr(1, socket.inet_pton(_family(address), address)) + nl.attr(2, _mac(mac))
             _ask(_RTM_NEWNEIGH, nl.NLM_F_CREATE | nl.NLM_F_REPLACE, head + body)
 
 
 def _ask(kind: int, flags: int, payload: bytes) -> None:
     with nl.Netlink() as netlink:
         netlink.request(kind, flags, payload)
+
+
+def _family(address: str) -> int:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def _mac(text: str) -> bytes:

@@ -3,14 +3,15 @@
 
 Started by init.py with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
 "t0_ns", "seed", "kernel_log" (a file for the kernel's taints and messages), "mode": "self-test", "point",
-"programs" or "shell", "writable" (directories), "point": …}, and for programs also "programs", "environment",
-"directory" and "ends" (a file).  The root is the machine's, read-only.  Agents are forked from this
-process, which has loaded everything, because starting Python is the slow part.
+"programs", "cases" (case_runner.py) or "shell", "writable" (directories), "point": …}, for programs and a shell
+"family" (lab/programs.py), and for programs "programs", "environment", "directory" and "ends" (a file).  The root is
+the machine's, read-only.  Agents are forked from this process, which has loaded everything, because starting Python
+is the slow part.
 """
 
 from __future__ import annotations
 
-import ctypes
+import codecs
 import functools
 import itertools
 import json
@@ -27,7 +28,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import commands
+import tracing
 from early import libc, mount_writable, step_ended
+from kernel_state import TAINTED, kernel_log, seed, waits_pass_time
+from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.lab.programs import HOME, Ended, Program, names_of
 from testctl.system.subprocesses import Process, interact, start_with, wait
@@ -41,8 +45,6 @@ from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.system.namespace import check, enter, mount
 
 RUN = Path("/run/testctl")
-SEED = Path("/sys/module/testctl_random/parameters/seed")
-USER_SEED = SEED.with_name("user")
 FORGET = Path("/sys/module/testctl_sched/parameters/forget")
 RB_POWER_OFF = 0x4321FEDC
 BACKENDS = ("netem", "ebpf")
@@ -62,38 +64,42 @@ ALONE_S, END_S = 1.0, 5.0
 NO_PROGRAM = 127
 """The exit code of a program that can't be started, as in shells."""
 MS_BIND = 4096
-KERNEL_LOG = "kernel.log"
-LOG_BYTES = 1 << 20
+KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
 """2: the lab ends when its memory is full, instead of going on without one of its processes."""
-TAINTED = Path("/proc/sys/kernel/tainted")
 LOG_TIMES = Path("/sys/module/printk/parameters/time")
 
 
 def prepare() -> None:
-    """File systems, the loopback, and every congestion control allowed in every namespace."""
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     os.environ["TMPDIR"] = HOME
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("bpf", "/run/bpf")):
         mount(kind, where)
     RUN.mkdir()
     Path(HOME).mkdir()
+
+
+def allow_all() -> None:
+    """Every congestion control in every namespace, and large buffers."""
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii")
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(available, encoding="ascii")
     for limit in ("rmem_max", "wmem_max"):
         Path(f"/proc/sys/net/core/{limit}").write_text(str(1 << 30), encoding="ascii")
 
 
-def name_hosts(point: PointSpec) -> None:
+def name_hosts(point: PointSpec, family: str) -> None:
     """Programs find the hosts of the topology by their names."""
     names, system = RUN / "hosts", Path("/etc/hosts")
-    names.write_text(names_of(point.topology.hosts), encoding="ascii")
+    names.write_text(names_of(point.topology, family), encoding="ascii")
     if system.is_file():
         check(libc.mount(bytes(names), bytes(system), None, MS_BIND, None), f"mount {names} at {system}")
 
 
 def load_everything() -> None:
     """Import whatever a point may need here, so that it can be listed (testctl/lab/boot_code.py)."""
+    import case_runner  # noqa: F401
+
+    codecs.lookup("ascii")  # which Python imports when the first file of that encoding is opened
     factory.load_code((kind, name) for kind in ("generator", "collector") for name in factory.own_tasks(kind))
     for backend in BACKENDS:
         factory.load_code((), backend)
@@ -150,10 +156,11 @@ class Traffic:
         """Restart the kernel's random numbers, let the traffic pass, and wait for what is on its way."""
         sleep_until(self._spec["t0_ns"] - SETTLE_NS)
         traffic = self._traffic(self._spec, self._point)
-        for seed in (SEED, USER_SEED):
-            seed.write_text(str(self._spec["seed"]), encoding="ascii")
+        seed(self._spec["seed"])
         FORGET.write_text("1", encoding="ascii")
         step_ended("traffic")
+        if self._point.trace:
+            tracing.record()
         traffic()
         self._drain(time.time_ns())
 
@@ -207,6 +214,7 @@ def programs(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
     The others then get time to end by themselves, SIGTERM, time again, and SIGKILL.
     """
     wanted = [Program.from_json(one) for one in spec["programs"]]
+    waits_pass_time()
 
     def passes() -> None:
         running: list[Process | None] = []
@@ -309,24 +317,26 @@ def packets(agents: list[int]) -> list[str]:
     return [Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii") for pid in agents]
 
 
-def kernel_log() -> bytes:
-    """The kernel's messages since the boot: syslog(2), SYSLOG_ACTION_READ_ALL."""
-    text = ctypes.create_string_buffer(LOG_BYTES)
-    length = libc.klogctl(3, text, LOG_BYTES)
-    return text.raw[: max(length, 0)]
-
-
 def main() -> None:
     prepare()
     spec = json.loads(Path(os.environ["TESTCTL_LAB"]).read_text(encoding="utf-8"))
     for where in spec["writable"]:
         mount_writable(where)
+    if spec["mode"] == "cases":
+        import case_runner
+
+        case_runner.run_cases(spec)
+        return
+    allow_all()
     if spec["mode"] == "self-test":
         from testctl.testbeds import kernel_facts
 
         Path(spec["outcome"]).write_text(json.dumps(kernel_facts.facts()), encoding="utf-8")
         return
     point = PointSpec.from_json(spec["point"])
+    if point.trace and (why := tracing.prepare(point.trace)):
+        point_runner.write_outcome(Outcome(error=why), Path(spec["outcome"]))
+        return
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
     network.build(point.topology, point.backend, commands.run)
@@ -335,7 +345,7 @@ def main() -> None:
     reached, pids = agents(point, Path(spec["workdir"]))
     step_ended("agents")
     if spec["mode"] != "point":
-        name_hosts(point)
+        name_hosts(point, spec["family"])
     if spec["mode"] == "shell":
         print(banner(point, spec["writable"]), flush=True)
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": HOME})
@@ -348,6 +358,8 @@ def main() -> None:
         point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
     finally:
         Path(spec["kernel_log"]).write_bytes(TAINTED.read_bytes() + kernel_log())
+    if point.trace:
+        tracing.write(Path(spec["workdir"]) / TRACE)
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 
@@ -360,7 +372,7 @@ def banner(point: PointSpec, writable: list[str]) -> str:
         f"Linux {os.uname().release} in virtual time: time passes while all programs wait. Leave it with: exit",
         "",
     ]
-    lines += [f"  {name:{width}}  {address}" for name, address in topology.hosts.items()]
+    lines += [f"  {name:{width}}  {'  '.join(topology.addresses(name))}" for name in topology.hosts]
     ports = {name: ", ".join(topology.neighbours[name]) for name in topology.switches}
     lines += [f"  {name:{width}}  {point.backend}, ports to {to}" for name, to in ports.items()]
     first = next(iter(topology.hosts))

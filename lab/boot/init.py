@@ -47,6 +47,9 @@ class BootCode:
                 spec.submodule_search_locations.append(os.path.dirname(file))
             return spec
         if "site" not in sys.modules:
+            from early import step_ended
+
+            step_ended("site")
             import site
 
             site.main()

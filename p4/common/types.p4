@@ -37,9 +37,11 @@ const kind_t KIND_ACK = 2;      // TCP without payload, SYN, FIN and RST
 const fate_t FATE_NONE = 0;
 const fate_t FATE_DROP = 1;
 const fate_t FATE_MARK = 2;     // CE, if the packet is ECN-capable
+const fate_t FATE_DELAY = 3;    // sent later, while those behind it go on
 const fate_t FATE_ECHO = 4;     // set ECE
 const fate_t FATE_CLEAR = 5;    // CE back to ECT(0)
 const fate_t FATE_LOSE = 6;
+const fate_t FATE_REORDER = 11; // as delay, chosen at random
 
 const bit<16> RANK_NONE = 0xffff;
 const bit<32> BEHIND = 0x80000000;  // a - b at or above it: a is before b in sequence space
@@ -65,6 +67,7 @@ struct Tap {
     ecn_t   ecn_in;
     ecn_t   ecn_out;
     bit<8>  spare;
+    bit<32> hold_ns;        // how much later than its port would send it; not on all targets
 }
 
 struct Metadata {
@@ -75,6 +78,7 @@ struct Metadata {
     bit<32> offset;     // of the first byte of payload, from 0
     fate_t  fate;       // what a rule asks for
     bit<16> rank;       // of that rule: the lowest wins
+    bit<32> hold_ns;    // of that rule, if it delays
 }
 
 #endif

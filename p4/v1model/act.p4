@@ -23,6 +23,9 @@ control Act(inout Headers hdr, inout Metadata meta, inout standard_metadata_t st
                 hdr.tcp.flags = hdr.tcp.flags | TCP_ECE;
                 hdr.tcp.checksum = word_grew(hdr.tcp.checksum, (bit<16>)TCP_ECE);
             }
+        } else if (meta.fate == FATE_DELAY || meta.fate == FATE_REORDER) {
+            meta.tap.fate = meta.fate;
+            meta.tap.hold_ns = meta.hold_ns;
         } else {
             meta.tap.fate = meta.fate;
             mark_to_drop(standard);

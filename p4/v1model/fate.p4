@@ -11,6 +11,7 @@ control Fate(inout Metadata meta) {
     bit<32> period;
     bit<32> turn;
     fate_t asked;
+    bit<32> hold;
     bit<16> turn_rank;
 
     action drop(bit<16> rank) {
@@ -33,6 +34,12 @@ control Fate(inout Metadata meta) {
         meta.rank = rank;
     }
 
+    action delay(bit<16> rank, bit<32> hold_ns) {
+        meta.fate = FATE_DELAY;
+        meta.rank = rank;
+        meta.hold_ns = hold_ns;
+    }
+
     table fate {
         key = {
             meta.tap.flow: exact @name("flow");
@@ -41,7 +48,7 @@ control Fate(inout Metadata meta) {
             meta.tap.first_ordinal: range @name("first_ordinal");
             meta.offset: range @name("offset");
         }
-        actions = { drop; mark; echo; clear; @defaultonly NoAction; }
+        actions = { drop; mark; echo; clear; delay; @defaultonly NoAction; }
         default_action = NoAction();
         counters = fate_hits;
         size = RULES;
@@ -51,6 +58,14 @@ control Fate(inout Metadata meta) {
         period = n;
         asked = code;
         turn_rank = every_rank;
+        hold = 0;
+    }
+
+    action delay_every_nth(bit<32> n, bit<16> every_rank, bit<32> hold_ns) {
+        period = n;
+        asked = FATE_DELAY;
+        turn_rank = every_rank;
+        hold = hold_ns;
     }
 
     table every {
@@ -58,7 +73,7 @@ control Fate(inout Metadata meta) {
             meta.tap.flow: exact @name("flow");
             meta.tap.kind: exact @name("kind");
         }
-        actions = { every_nth; @defaultonly NoAction; }
+        actions = { every_nth; delay_every_nth; @defaultonly NoAction; }
         default_action = NoAction();
         size = RULES;
     }
@@ -78,6 +93,7 @@ control Fate(inout Metadata meta) {
                 if (turn_rank < meta.rank) {
                     meta.fate = asked;
                     meta.rank = turn_rank;
+                    meta.hold_ns = hold;
                 }
             }
             turns.write(cell, turn);

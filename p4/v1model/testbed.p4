@@ -27,6 +27,7 @@ control TestbedIngress(inout Headers hdr, inout Metadata meta, inout standard_me
     Count() counting;
     Fate() fates;
     Loss() losses;
+    Reorder() reordering;
     Act() acting;
 
     apply {
@@ -46,6 +47,7 @@ control TestbedIngress(inout Headers hdr, inout Metadata meta, inout standard_me
                     fates.apply(meta);
                     if (meta.tap.kind == KIND_DATA) {
                         losses.apply(meta);
+                        reordering.apply(meta);
                     }
                     if (meta.fate != FATE_NONE) {
                         acting.apply(hdr, meta, standard);

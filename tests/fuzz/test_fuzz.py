@@ -30,7 +30,7 @@ def test_fuzzer(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(targets.TARGETS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed that raises anything but the project's errors ends the target's run: what the fuzzers rest on."""
-    parser = {"wire": "limits.setting", "pcap": "decode", "plan": "load_plan", "results": "load_run"}[name]
+    parser = {"wire": "limits.setting", "pcap": "read_packets", "plan": "load_plan", "results": "load_run"}[name]
 
     def broken(*_: object, **__: object) -> None:
         raise IndexError("planted")

@@ -29,6 +29,8 @@ from testctl.testbeds.rack import check
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
+from tests.rack.abandoned import owned, remove_abandoned
+
 PLAN = """
 about: two congestion controls between two hosts of a rack
 topology: pair
@@ -160,7 +162,7 @@ class Bed:
         for process in self.runs:
             if process.poll() is None:
                 process.kill()
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
         self.runs.clear()
         for node in self.rack.nodes:
             for device in ("mgmt", *node.devices):
@@ -201,7 +203,12 @@ class Bed:
         return [sys.executable, "-m", "testctl.cli.main", *words]
 
     def run(
-        self, *words: str, plan: Path | None = None, inventory: Path | None = None, lease_s: float = 10.0
+        self,
+        *words: str,
+        plan: Path | None = None,
+        inventory: Path | None = None,
+        lease_s: float = 10.0,
+        call_s: float = 120.0,
     ) -> subprocess.Popen[str]:
         """`testctl run` on this rack, begun."""
         calls = self.where / "calls"
@@ -209,7 +216,8 @@ class Bed:
         argv = self.command("run", str(plan or self.plan), "--testbed", str(inventory or self.inventory), *words)
         process = subprocess.Popen(
             argv, cwd=self.where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"TESTCTL_CALLS": str(calls), "TESTCTL_LEASE_S": str(lease_s), "COLUMNS": "200"},
+            env=os.environ | {"TESTCTL_CALLS": str(calls), "TESTCTL_LEASE_S": str(lease_s),
+                              "TESTCTL_CALL_S": str(call_s), "COLUMNS": "200"},
         )  # fmt: skip
         self.runs.append(process)
         return process
@@ -232,7 +240,7 @@ class Bed:
         assert len(list((newest / "points").iterdir())) == points
         return summary
 
-    def reaches(self, call: str, process: subprocess.Popen[str], timeout_s: float = 60.0) -> None:
+    def reaches(self, call: str, process: subprocess.Popen[str], timeout_s: float = 120.0) -> None:
         """Wait until the run makes a call ("sender Apply begins") after those that were waited for before."""
         calls, until = self.where / "calls", time.monotonic() + timeout_s
         while time.monotonic() < until:
@@ -249,7 +257,9 @@ class Bed:
 def bed(where: Path) -> Iterator[Bed]:
     """A rack with three running agents; everything goes with it.  Raises TestbedError where another rack is up."""
     rack = plan(where / "state", 2)
+    remove_abandoned()
     network.refuse(rack)
+    owned(rack.state)
     rack.state.mkdir(parents=True)
     try:
         network.up(rack)
@@ -262,7 +272,7 @@ def bed(where: Path) -> Iterator[Bed]:
         finally:
             for process in made.runs:
                 process.kill()
-                process.communicate(timeout=30)
+                process.communicate(timeout=120)
             for name in list(made.agents):
                 with suppress(subprocess.TimeoutExpired):
                     made.kill(name, signal.SIGTERM)
@@ -270,7 +280,7 @@ def bed(where: Path) -> Iterator[Bed]:
         network.down()
 
 
-def eventually(true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
+def eventually(true: Callable[[], bool], timeout_s: float = 120.0) -> bool:
     until = time.monotonic() + timeout_s
     while not true():
         if time.monotonic() > until:

@@ -128,7 +128,7 @@ def test_the_controller_is_killed(rack: Bed) -> None:
         process = rack.run("--resume", lease_s=1.5)
         rack.reaches(f"sender {step}", process)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         assert eventually(rack.is_free)
         assert drift(before, rack.attest()) == [], step
     whole_after(rack, finished=0)
@@ -140,7 +140,7 @@ def test_the_controller_is_killed_in_its_second_point(rack: Bed) -> None:
     for _ in range(POINTS):
         rack.reaches("sender Apply ended", process)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert drift(before, rack.attest())
     assert eventually(lambda: not drift(before, rack.attest()))
     assert eventually(rack.is_free)
@@ -208,7 +208,7 @@ def test_a_slow_agent(rack: Bed) -> None:
 
 def test_two_controllers_at_once(rack: Bed) -> None:
     """The second one's error names the holder of the rack, and it runs nothing; the first is not disturbed."""
-    first = rack.run(*SLOW)
+    first = rack.run("--set", "bulk.rate=3mbit")  # so slow that the second one comes in time on a busy machine
     rack.reaches("sender Apply begins", first)
     told = rack.ends(rack.run("--results", "second"), 3)
     assert "leased to" in told
@@ -327,7 +327,7 @@ def test_restore(rack: Bed) -> None:
     process = rack.run(*SLOW, lease_s=8)
     rack.reaches("switch Apply ended", process)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     refused = restore(rack, "--wait", "0")
     assert refused.returncode == 3
     assert "leased to" in refused.stdout

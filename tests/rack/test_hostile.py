@@ -16,6 +16,8 @@ from tests.rack.test_faults import points, small_disk
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 LEASE_S = 2.0
+SILENT_S = 20.0
+"""How long an agent that renews its lease may be silent."""
 LONGEST = 4100
 """Characters that a reason may have."""
 SAYS = {
@@ -51,7 +53,8 @@ def test_a_hostile_agent(rack: Bed, how: str) -> None:
     rack.kill("beta")
     rack.start("beta", sys.executable, hostile.__file__, how)
     with small_disk(rack.where / "results", "1500m"):
-        told = rack.ends(rack.run(lease_s=LEASE_S), 3, timeout_s=400)
+        call_s = SILENT_S if how == "no answer but to the lease" else 120.0
+        told = rack.ends(rack.run(lease_s=LEASE_S, call_s=call_s), 3, timeout_s=400)
         newest = (rack.where / "results" / "latest").resolve()
         first, second = points(rack)
         kept = [json.loads(path.read_text()) for path in newest.glob("points/*/verdict.json")]

@@ -19,9 +19,23 @@ from testctl.report import write_report
 
 from controller.tests.serve.conftest import make_run
 from controller.tests.support.synthetic_sweep import make_sweep
+from tools.bench_serve import CHROMIUM
 from tools.bench_serve import PLAN as FLOW
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+class LatePage(AssertionError):
+    """A page did not say that it is drawn; what it was doing instead."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test whose page is late runs once more: on a busy machine Chromium now and then gives a page no frames.
+
+    `-ra` lists those as RERUN, with what the page was doing.  Any other failure stands at once.
+    """
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["LatePage", "TimeoutError"]))
+
 
 MATRIX = """
 about: four short points
@@ -117,6 +131,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     sweep = make_sweep(results, day=3)
     two = [make_run(results, day) for day in (1, 2)][-1]
     flows = make_run(results, 4, {"all_instruments": "pass"}, "flows")
+    summary = flows / "summary.json"
+    found = json.loads(summary.read_text(encoding="utf-8"))
+    summary.write_text(json.dumps({"overrides": ["a.bytes=1MB"], **found}, indent=1), encoding="utf-8")
     runs = {"sweep": sweep.path, "two": two, "flows": flows}
     broken = next(point.id for point in sweep.points if point.verdict == "broken")
     reports = {word: write_report(path).as_uri() for word, path in runs.items()}
@@ -152,7 +169,7 @@ def open_page(browser: Any, served: Served) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.errors = errors
@@ -180,7 +197,7 @@ def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(address)
         return page
@@ -192,8 +209,25 @@ def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
 
 
 def wait(page: Any, what: str) -> None:
-    """Until that view is drawn."""
-    page.wait_for_selector(f'html[data-drawn="{what}"]', state="attached")
+    """Until that view is drawn: the figures in sight are also drawn when all are."""
+    from playwright.sync_api import TimeoutError as TooLate
+
+    drawn = [f'html[data-drawn="{one}"]' for one in ({"figures", "all"} if what == "figures" else {what})]
+    try:
+        page.wait_for_selector(", ".join(drawn), state="attached")
+    except TooLate:
+        raise LatePage(f"want the page to say {what!r}; it is {page.evaluate(STATE)}") from None
+
+
+STATE = """() => ({
+  drawn: document.documentElement.dataset.drawn, visible: document.visibilityState, hash: location.hash,
+  asked: performance.getEntriesByType('resource').map(
+    ({name, responseStatus, responseEnd}) => [new URL(name).pathname, responseStatus, Math.round(responseEnd)]),
+  plots: [...document.querySelectorAll('.plot')].map(
+    (one) => [one.dataset.figure, one.className, one.getAttribute('aria-label')]),
+  text: document.body.innerText.slice(0, 2000),
+})"""
+"""What a page that is late is doing."""
 
 
 @pytest.fixture

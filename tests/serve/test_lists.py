@@ -20,6 +20,8 @@ def opened(open_shown: Any, shown: Shown, place: str, what: str = "run") -> Any:
 def column(page: Any, table: str, heading: str) -> list[str]:
     """The texts of a column of a table, of the rows that are shown."""
     region = page.get_by_role("region", name=table, exact=True)
+    region.scroll_into_view_if_needed()  # what is not in view is not laid out, and has no text that is shown
+    region.get_by_role("columnheader", name=heading).first.wait_for()
     heads = [text.strip(" ▲▼") for text in region.locator("thead th").all_inner_texts()]
     at = heads.index(heading) + 1
     return [str(cell.inner_text()) for cell in region.locator(f"tbody tr:visible > :nth-child({at})").all()]
@@ -149,3 +151,14 @@ def test_a_comparison_begins_with_headline_metrics_better_or_worse(open_shown: A
     page.get_by_text("other metrics, worse ones first").click()
     others = column(page, "Other metrics", "B is")
     assert others == sorted(others, key=["▼ worse", "▲ better", ""].index)
+
+
+def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: Shown) -> None:
+    for place, what in (("", "runs"), ("#/plan/flows", "plan"), ("#/run/{flows}", "run")):
+        page = opened(open_shown, shown, place, what)
+        assert page.get_by_text("--set a.bytes=1MB", exact=True).count() == 1
+
+
+def test_expectations_that_failed_are_open(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{sweep}")
+    assert page.get_by_role("region", name="Expectations").is_visible()

@@ -64,7 +64,7 @@ def show(browser: Any, recorded: Recorded) -> Iterator[Show]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(120_000)
         page.goto(address)
         return page
 

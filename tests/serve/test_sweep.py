@@ -31,7 +31,7 @@ def page(browser: Any) -> Iterator[Any]:
     errors: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     found = context.new_page()
-    found.set_default_timeout(60_000)
+    found.set_default_timeout(120_000)
     found.on("pageerror", lambda error: errors.append(str(error)))
     found.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     yield found

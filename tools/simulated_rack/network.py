@@ -14,12 +14,14 @@ from testctl_agent.spec.errors import TestbedError
 from simulated_rack.plan import BRIDGE, PREFIX, Node, SimulatedRack
 
 _PATIENCE_S = 10.0
+_ALIAS_CHARACTERS = 255
 
 
 def refuse(rack: SimulatedRack) -> None:
     """TestbedError where a rack is up already, or its management network is another's."""
     if there := [*namespaces(), *devices()]:
-        raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down)")
+        of = f" --state {state}" if (state := belongs_to()) else ""
+        raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down{of})")
     if taken := _routes(rack.management):
         raise TestbedError(
             f"rack: want a management network that this machine does not reach yet; got {rack.management}, "
@@ -31,6 +33,7 @@ def up(rack: SimulatedRack) -> None:
     """Make all; TestbedError for what can't be made."""
     bridge = f"{rack.management[1]}/{rack.management.prefixlen}"
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
+    run(["ip", "link", "set", BRIDGE, "alias", str(rack.state)[:_ALIAS_CHARACTERS]])
     run(["ip", "addr", "add", bridge, "dev", BRIDGE])
     run(["ip", "link", "set", BRIDGE, "up"])
     for node in rack.nodes:
@@ -104,6 +107,12 @@ def down() -> None:
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
+
+
+def belongs_to() -> Path | None:
+    """The directory of the rack that is up, as its bridge says; None where there is none."""
+    links = json.loads(run(["ip", "-json", "link", "show"]))
+    return next((Path(one["ifalias"]) for one in links if one["ifname"] == BRIDGE and "ifalias" in one), None)
 
 
 def namespace(node: str) -> str:

@@ -26,6 +26,13 @@ def test_snmp() -> None:
     assert found["Ip.DefaultTTL"] == 64
     assert found["Tcp.MaxConn"] == -1
     assert {"Tcp.RetransSegs", "TcpExt.TCPTimeouts", "TcpExt.TCPLossProbes", "IpExt.InCEPkts"} <= found.keys()
+    assert (found["Ip6.InReceives"], found["Ip6.InNoECTPkts"]) == (82, 82)
+    assert not [name for name in found if name.startswith(("Icmp6", "Udp6"))]
+
+
+def test_snmp_of_a_kernel_without_ipv6(root: Path) -> None:
+    (root / "proc/net/snmp6").unlink()
+    assert counters.snmp(root) == {name: n for name, n in counters.snmp(DATA).items() if not name.startswith("Ip6.")}
 
 
 def test_devices() -> None:
@@ -56,6 +63,7 @@ def test_snapshot_of_frozen_files() -> None:
     [
         ("snmp", "Tcp: A B\nTcp: 1\n", "snmp: zip() argument 2 is shorter than argument 1"),
         ("snmp", "Tcp: A\nUdp: 1\n", "snmp: snmp: want the values of Tcp; got 'Udp: 1'"),
+        ("snmp6", "Ip6InReceives\n", "snmp: snmp6: want a name and a value; got 'Ip6InReceives'"),
         ("dev", "\n\neth0: 1 2\n", "device: zip() argument 2 is shorter than argument 1"),
     ],
 )

@@ -56,7 +56,7 @@ def test_the_switch_stops_recording_also_when_the_reader_has_ended(
     task.start()
     assert values == {maps["telemetry_on"]: struct.pack("=I", 1), maps["telemetry_lost"]: bytes(8)}
     if program == "true":
-        assert task.wait(10)
+        assert task.wait(60)
     task.stop()
     assert values[maps["telemetry_on"]] == bytes(4)
     assert task.result()["lost"] == 7

@@ -66,7 +66,8 @@ VALUES: dict[str, tuple[Value, ...]] = {
     "lro": (True,), "ring_rx": (512,), "ring_tx": (512,), "coalesce_rx": (20_000,), "coalesce_tx": (20_000,),
     "coalesce_rx_frames": (8,), "coalesce_tx_frames": (8,), "coalesce_adaptive_rx": (True,),
     "coalesce_adaptive_tx": (True,), "pause_autoneg": (True,), "pause_rx": (True,), "pause_tx": (True,),
-    "kernel": ("running",),
+    "jitter": (10_000,), "jitter_distribution": ("uniform",), "jitter_tail": (20_000,), "jitter_tail_every": (100,),
+    "jitter_seed": (1,), "kernel": ("running",),
 }  # fmt: skip
 EVERYWHERE = {"mtu", "gro", "tso", "gro_flush", "initcwnd", "queues", "cc", "htb_rate", "htb_burst", "htb_buffer"}
 """What a veth can have in any kernel with HTB."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from testctl_agent import collect, generators
 from testctl_agent.engine import limits
@@ -32,14 +32,14 @@ WORDS = {
 }
 OPTIONS = [
     "side", "address", "bind", "server_port", "client_port", "parallel", "start_ns", "end_ns", "limit_ns", "seed",
-    "device", "devices", "interval_ns", "ports", "family", *registry.specs()["flow"],
+    "device", "devices", "interval_ns", "ports", *registry.specs()["flow"],
 ]  # fmt: skip
 RIGHT = {
     "address": pb.Value(text="127.0.0.1"), "bind": pb.Value(text="127.0.0.1"), "side": pb.Value(text="server"),
-    "server_port": pb.Value(integer=0), "device": pb.Value(text="lo"), "limit_ns": pb.Value(integer=1),
+    "server_port": pb.Value(integer=40_123), "device": pb.Value(text="lo"), "limit_ns": pb.Value(integer=1),
 }  # fmt: skip
 ROOT = os.geteuid() == 0
-NEVER_HERE = {"telemetry", "tcp_events", "iperf3", "command"} | (set() if ROOT else {"capture"})
+NEVER_HERE = {"telemetry", "link_origin", "tcp_events", "iperf3", "command"} | (set() if ROOT else {"capture"})
 """What wants a switch, root, a port that is free, or an agent of the lab."""
 APART = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs sys /sys && ip link set lo up && exec "$@"', "sh"]
 """As root a setting may by chance be right: the agent has a loopback of its own."""
@@ -163,6 +163,7 @@ def test_any_options(agent: tuple[Daemon, Caller], kind: str, name: str) -> None
 
     @settings(FUZZ, max_examples=5 if name == "capture" else 40)
     @given(options=st.dictionaries(st.sampled_from(OPTIONS), VALUES, max_size=8))
+    @example(options={})
     def fuzz(options: dict[str, Any]) -> None:
         nonlocal number, started
         keep_lease(caller)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.generators import tgen
 from testctl_agent.params import registry
-from testctl_agent.params.flow import pattern
+from testctl_agent.params.flow import pattern, workload
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Amount, Value
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -156,7 +156,11 @@ def accepted(tmp_path: Path, word: str) -> bool:
     return (tmp_path / "stderr.txt").read_text() == "tgen send: address: is missing\n"
 
 
-@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - {"start", "duration", "generator"}))
+NOT_ITS_OWN = {"start", "duration", "generator", *workload.SETS}
+"""What requests are drawn from is not given to tgen: their schedule is."""
+
+
+@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - NOT_ITS_OWN))
 def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
     spec = registry.specs()["flow"][name]
     samples: list[object] = [spec.default] if spec.default is not None else []
@@ -180,3 +184,20 @@ def test_what_would_take_all_memory_is_refused(tmp_path: Path) -> None:
         TestbedError, match=r"write_size: want at most 1073741824 bytes for all 64 connections; got 64000000000$"
     ):
         tgen.task(BASE | {"side": "client", "write_size": Bytes(10**9), "parallel": 64}, tmp_path)
+
+
+def test_requests_are_handed_over_as_a_schedule(tmp_path: Path) -> None:
+    options: dict[str, Value] = BASE | {
+        "side": "client", "requests": 3, "sizes": "5:1", "arrival_rate": 1000.0, "stream": "1 web", "parallel": 10_000,
+        "cc": "reno",
+    }  # fmt: skip
+    task = tgen.task(options, tmp_path)
+    lines = [[int(word) for word in line.split()] for line in (tmp_path / tgen.REQUESTS).read_text().splitlines()]
+    assert [line[1:] for line in lines] == [[0, 5, 0, 0], [1, 5, 0, 0], [2, 5, 0, 0]]
+    assert dict(word.split("=", 1) for word in task.argv[2:]) == {
+        "out": f"{tmp_path}/result.json", "address": "10.0.0.2", "bind": "10.0.0.1", "server_port": "5001",
+        "client_port": "40000", "start_ns": "1000000000", "nodelay": "off", "cc": "reno",
+        "notsent_lowat": "1048576", "requests": f"{tmp_path}/requests.txt", "times": f"{tmp_path}/times.bin",
+        "reverse": "off",
+    }  # fmt: skip
+    assert list(task.outputs) == ["result.json", "times.bin"]

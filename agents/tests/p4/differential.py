@@ -31,6 +31,7 @@ from agents.tests.p4.program_files import Program, programs
 from agents.tests.p4.random_packets import Maker
 from agents.tests.p4.random_rows import GROUPS, PORTS, Values, defaults, rows
 
+VLAN, IPV6 = b"\x81\x00", b"\x86\xdd"
 ROUND = 100
 """Packets between two sets of rows."""
 SHORTEST = 18
@@ -60,12 +61,14 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """Of one program: packets compared, those that came out somewhere, cells compared; the first difference or ""."""
+    """Of one program: packets compared, those that came out somewhere, cells compared; the first difference or "";
+    packets of IPv6 that came out."""
 
     packets: int
     out: int
     cells: int
     difference: str = ""
+    ipv6: int = 0
 
 
 def fill(target: Target, entries: Sequence[Entry], others: Sequence[tuple[str, str, dict[str, int]]]) -> list[str]:
@@ -122,7 +125,7 @@ def compare(program: Program, packets: int, seed: int) -> Result:
     info = p4info.read(program.info)
     random = Random(f"{program.name} {seed}")
     parsed = json.loads(program.json.read_text(encoding="utf-8"))
-    done = out = counted = 0
+    done = out = counted = six = 0
     with ExitStack() as stack:
         ebpf = stack.enter_context(closing(EbpfTarget(program.json)))
         bmv2 = stack.enter_context(Bmv2Target(program.json, program.info))
@@ -141,6 +144,7 @@ def compare(program: Program, packets: int, seed: int) -> Result:
                     return Result(done, out, counted, _shown(taken, others, history, got, want))
                 done += 1
                 out += bool(want)
+                six += any(is_ipv6(data) for _, data in want)
             for (what, mine), (_, other) in zip(
                 cells(info, ebpf.driver, taken), cells(info, bmv2.driver, taken), strict=True
             ):
@@ -149,7 +153,12 @@ def compare(program: Program, packets: int, seed: int) -> Result:
                 counted += 1
             for target in (ebpf, bmv2):
                 empty(target, info)
-    return Result(done, out, counted)
+    return Result(done, out, counted, ipv6=six)
+
+
+def is_ipv6(frame: bytes) -> bool:
+    """Whether a frame has IPv6, perhaps behind a VLAN tag."""
+    return frame[16 if frame[12:14] == VLAN else 12 :][:2] == IPV6
 
 
 def _shown(
@@ -181,7 +190,9 @@ def main() -> int:
         result = compare(program, asked.packets, asked.seed)
         total += result.packets
         print(
-            f"{program.name:24} {result.packets:7} packets, {result.out:7} sent on, {result.cells:6} cells", flush=True
+            f"{program.name:24} {result.packets:7} packets, {result.out:7} sent on ({result.ipv6} IPv6), "
+            f"{result.cells:6} cells",
+            flush=True,
         )
         if result.difference:
             differing.append(program.name)

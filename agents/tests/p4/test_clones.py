@@ -14,7 +14,7 @@ from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import ethernet
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 Target = Callable[[str], EbpfTarget]
 REST = bytes(range(64))

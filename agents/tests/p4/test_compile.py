@@ -63,7 +63,7 @@ def test_no_object(tmp_path: Path) -> None:
         libbpf.Object(tmp_path / "x.o")
 
 
-@pytest.mark.root
+@pytest.mark.root(beside=True)
 def test_the_verifiers_last_words(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(REFUSED)
     run([compiler._clang()[0], *compiler._FLAGS, f"-I{compiler._RUNTIME}", "-c", str(tmp_path / "x.c"), "-o",
@@ -75,7 +75,7 @@ def test_the_verifiers_last_words(tmp_path: Path) -> None:
     assert "invalid access to packet" in said
 
 
-@pytest.mark.root
+@pytest.mark.root(beside=True)
 def test_maps() -> None:
     loaded = libbpf.Object(compiler.compiled(PROGRAMS / "registers.json").object)
     with pytest.raises(TestbedError, match="no BPF map none; there are "):

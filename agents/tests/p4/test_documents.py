@@ -19,7 +19,7 @@ from agents.tests.p4.documents import (
     statement,
 )
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 REST = bytes(range(64))
 BYTES = {"x_t": [(name, 8) for name in "abcr"]}

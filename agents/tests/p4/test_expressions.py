@@ -13,7 +13,7 @@ import pytest
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import ethernet
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 MIN, MAX, WIDE = -128, 127, (1 << 64) - 1
 OPERANDS = struct.Struct(">BBbbQQIH")

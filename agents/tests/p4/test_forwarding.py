@@ -12,7 +12,7 @@ from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Lpm, Range,
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import IPV4, IPV6, PAYLOAD, A, B, ethernet, ipv4, ipv6, ports
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 Target = Callable[[str], EbpfTarget]
 

@@ -17,7 +17,7 @@ from agents.tests.p4.conftest import PROGRAMS
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import IPV4, MPLS, PAYLOAD, VLAN, A, B, ethernet, ipv4
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 Target = Callable[[str], EbpfTarget]
 TUNNEL = 0x1212

@@ -13,7 +13,7 @@ from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import PAYLOAD, A, ethernet, ports
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 
 def crc16(data: bytes) -> int:

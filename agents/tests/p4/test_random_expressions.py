@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import ProgramError
 from agents.tests.p4.documents import Document, assign, document, field, loaded
 from agents.tests.p4.random_expressions import CELLS, OPERANDS, Expression, Maker
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 PROGRAMS, EACH, PACKETS = 4, 30, 60
 WIDTHS = (1, 4, 8, 8, 13, 16, 32, 33, 48, 63, 64, 64, 65, 100, 127, 128)

@@ -14,7 +14,7 @@ from testctl_agent.switch.drivers.driver import Count, Entry, Exact
 from agents.tests.p4.harness import EbpfTarget
 from agents.tests.p4.packets import IPV4, PAYLOAD, A, B, checksum, ethernet, ipv4, ports
 
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.root(beside=True)
 
 Target = Callable[[str], EbpfTarget]
 

@@ -182,7 +182,7 @@ def check_nic() -> None:
     wanted = {
         "queues": "",
         "ring_rx": "device eth0 (veth) has no rings",
-        "coalesce_tx": "device eth0 (veth) has no interrupt coalescing",
+        "coalesce_tx": "device eth0 (veth) has no send coalescing by time",
         "pause_rx": "device eth0 (veth) has no pause frames",
         "lro": "device eth0 (veth) has no large receive offload that can be switched",
     }

@@ -9,7 +9,7 @@ import pytest
 from testctl_agent.network import ethtool, netlink
 from testctl_agent.network.routes import RTMSG, parse
 from testctl_agent.params.entity import Entity
-from testctl_agent.params.host import gro_flush, initcwnd, tso
+from testctl_agent.params.host import gro_flush, initcwnd, jitter, tso
 from testctl_agent.params.port import link
 from testctl_agent.params.switch import backend, mtu
 from testctl_agent.params.types import OrNone
@@ -58,6 +58,32 @@ def test_gro_flush_needs_its_files(host: Entity) -> None:
     assert gro_flush.unavailable(host, "gro_flush") == ""
     assert "class/net/eth9" in gro_flush.unavailable(Entity("h1", "host", ("eth9",), sys=host.sys), "gro_flush")
     assert gro_flush.unavailable(Entity("h1", "host"), "gro_flush") == "it has no network device"
+
+
+def test_jitters_settings_are_written_together_and_each_host_has_its_stream(tmp_path: Path) -> None:
+    """The kernel's file takes the words that it shows."""
+    file = tmp_path / jitter.FILE
+    file.parent.mkdir(parents=True)
+    file.touch()
+    streams = set()
+    for name in ("h1", "h2"):
+        file.write_text("")
+        one = Entity(name, "host", ("eth0",), sys=tmp_path)
+        assert jitter.unavailable(one, "jitter") == ""
+        assert [jitter.read(one, spec.name) for spec in jitter.SPECS] == [0, "exponential", 1, 0, 1000]
+        jitter.apply(one, "jitter", 5_000)
+        jitter.apply(one, "jitter_distribution", "uniform")
+        jitter.apply(one, "jitter_seed", 7)
+        *words, stream = file.read_text().split()
+        assert words == ["eth0", "uniform", "5000", "0", "1000", "7"]
+        assert [jitter.read(one, spec.name) for spec in jitter.SPECS] == [5_000, "uniform", 7, 0, 1000]
+        streams.add(stream)
+    assert len(streams) == 2
+
+
+def test_jitter_is_a_labs(tmp_path: Path) -> None:
+    said = jitter.unavailable(Entity("h1", "host", ("eth0",), sys=tmp_path), "jitter_tail")
+    assert said == "only a lab's kernel models it; other hosts have what they have"
 
 
 def test_mtus_that_differ_are_restored_each(monkeypatch: pytest.MonkeyPatch) -> None:

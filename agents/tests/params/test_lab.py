@@ -14,3 +14,10 @@ def test_host(in_lab: Callable[..., str]) -> None:
     said = in_lab(Path(__file__).with_name("lab_host.py").read_text())
     assert "data marking is exact" in said
     assert said.endswith("all is as before\n")
+
+
+@pytest.mark.lab
+def test_interrupts(in_lab: Callable[..., str]) -> None:
+    """Coalescing and jitter, of a device with NAPI and of one without."""
+    said = in_lab(Path(__file__).with_name("lab_interrupts.py").read_text())
+    assert said.endswith("interrupts are as late as they should be\n")

@@ -10,7 +10,8 @@ from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import cc, kernel, sysctl
 from testctl_agent.params.registry import find
-from testctl_agent.spec.errors import ApplyError
+from testctl_agent.params.sysctls import comes_with
+from testctl_agent.spec.errors import ApplyError, Unavailable
 
 FILES = {
     "ipv4/tcp_ecn": "2\n",
@@ -52,10 +53,10 @@ def test_reads_applies_and_reads_back(host: Entity, name: str, before: object, v
 
 def test_whatever_the_kernel_says_can_be_restored(host: Entity) -> None:
     path = host.proc / "sys/net/ipv4/tcp_ecn"
-    path.write_text("5\n")
-    assert sysctl.read(host, "tcp_ecn") == "5"
-    sysctl.apply(host, "tcp_ecn", "5")
-    assert path.read_text() == "5\n"
+    path.write_text("6\n")
+    assert sysctl.read(host, "tcp_ecn") == "6"
+    sysctl.apply(host, "tcp_ecn", "6")
+    assert path.read_text() == "6\n"
 
 
 def test_needs_says_what_is_not_there(host: Entity) -> None:
@@ -92,7 +93,7 @@ def test_no_other_path_can_be_reached(host: Entity, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "want"),
     [
-        ("tcp_ecn", 7, "want one of 0, 1, 2; got 7"),
+        ("tcp_ecn", 7, "want one of 0, 1, 2, 3, 4, 5; got 7"),
         ("tcp_rmem", "1 2", "want 3 whole numbers with spaces between; got '1 2'"),
         ("net.ipv4.tcp_wmem", "a b c", "want 3 whole numbers"),
         ("net.core.somaxconn", "", "want a line of text; got ''"),
@@ -167,3 +168,16 @@ def test_a_sysctl_that_can_t_be_read_is_refused(host: Entity) -> None:
     path.chmod(0o200)
     words = "net.ipv4.route.flush can only be written: nobody could bring back what it was"
     assert sysctl.unavailable(host, "net.ipv4.route.flush") == words
+
+
+def test_a_value_that_only_newer_kernels_have_is_a_reason_to_skip(host: Entity) -> None:
+    path = host.proc / "sys/net/ipv4/tcp_ecn"
+    path.unlink()
+    path.symlink_to("/proc/self/clear_refs")  # a file of the kernel that takes 1 to 5
+    with pytest.raises(Unavailable, match="Invalid argument: this kernel has no such value"):
+        sysctl.apply(host, "tcp_ecn", 0)
+
+
+def test_which_values_came_with_which_sysctl() -> None:
+    assert [comes_with("tcp_ecn", value) for value in (2, 3)] == ["", "net.ipv4.tcp_ecn_option"]
+    assert comes_with("tcp_frto", 2) == ""

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent.spec.fate import LAST, MAX_ROWS, Fate, parse, show
+from testctl_agent.spec.fate import HOLDING, LAST, MAX_HOLD_NS, MAX_ROWS, RANDOM, Action, Fate, parse, show
 from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.flows import parse as parse_flows
 from testctl_agent.spec.flows import show as show_flows
@@ -26,6 +28,12 @@ from testctl_agent.switch.testbed_program import SIZES
         ("drop bytes 1KiB-2KiB of bulk,first", Fate("drop", "bulk", "bytes", ((1024, 2048),), first=True)),
         ("lose 1e-5 of bulk seed 3", Fate("lose", "bulk", rate=1e-5, seed=3)),
         ("lose 1 of bulk", Fate("lose", "bulk", rate=1.0)),
+        ("lose 0.1 % of bulk", Fate("lose", "bulk", rate=0.001)),
+        ("lose 1% of bulk burst 4 seed 3", Fate("lose", "bulk", rate=0.01, burst=4.0, seed=3)),
+        ("delay data 5-9 of bulk by 3ms", Fate("delay", "bulk", ranges=((5, 9),), by_ns=3_000_000)),
+        ("delay acks every 7 of bulk by 20us", Fate("delay", "bulk", "acks", every=7, by_ns=20_000)),
+        ("delay bytes 0 of bulk by 1s, first", Fate("delay", "bulk", "bytes", ((0, 0),), first=True, by_ns=10**9)),
+        ("reorder 1% of bulk by 2ms seed 3", Fate("reorder", "bulk", rate=0.01, seed=3, by_ns=2_000_000)),
     ],
 )
 def test_a_text_is_read(text: str, want: Fate) -> None:
@@ -43,13 +51,16 @@ def test_the_canonical_text() -> None:
         "drop data 1-4,6-8 of bulk, first; lose 1e-5 of bulk seed 0"
     )
     assert show(parse("drop bytes 0-64000 of bulk")) == "drop bytes 0-64kB of bulk"
+    assert show(parse("reorder 1% of b by 2000us; delay data 1,2 of b by 1ms, first; lose 5% of b burst 2")) == (
+        "reorder 0.01 of b by 2ms seed 0; delay data 1-2 of b by 1ms, first; lose 0.05 of b burst 2 seed 0"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "want one of drop, mark, echo, clear, lose; got the end at column 1"),
-        ("kill data 1 of b", "want one of drop, mark, echo, clear, lose; got 'kill' at column 1"),
+        ("", "want one of drop, mark, echo, clear, lose, delay, reorder; got the end at column 1"),
+        ("kill data 1 of b", "want one of drop, mark, echo, clear, lose, delay, reorder; got 'kill' at column 1"),
         ("drop packets 1 of b", "want one of data, acks, bytes; got 'packets' at column 6"),
         ("drop data 1-4", "want of; got the end at column 14"),
         ("drop data 1-4 of", "want the name of a flow; got the end at column 17"),
@@ -59,9 +70,24 @@ def test_the_canonical_text() -> None:
         ("drop data 1-4,3 of b", "want ranges that do not overlap; got 3 after 1-4 at column 15"),
         ("mark data every 0 of b", "want a whole number above 0; got 0 at column 17"),
         ("mark bytes every 7 of b", "want a number of bytes such as 0, 1448 or 64kB; got 'every' at column 12"),
-        ("lose 1.5 of b", "want a rate above 0 (not below 2^-32), at most 1; got 1.5 at column 6"),
-        ("lose 0 of b", "want a rate above 0 (not below 2^-32), at most 1; got 0 at column 6"),
-        ("lose -1 of b", "want a rate above 0, at most 1, such as 1e-5; got '-' at column 6"),
+        ("lose 1.5 of b", "want a rate above 0 (not below 2^-32), at most 1 (100%); got 1.5 at column 6"),
+        ("lose 0 of b", "want a rate above 0 (not below 2^-32), at most 1 (100%); got 0 at column 6"),
+        ("lose 101% of b", "want a rate above 0 (not below 2^-32), at most 1 (100%); got 101% at column 6"),
+        ("lose -1 of b", "want a rate above 0, at most 1, such as 1e-5 or 1%; got '-' at column 6"),
+        (
+            "lose 0.1 of b burst 0.5",
+            "want how many are lost in a row on average, at least 1, at most 1000000; got 0.5 ",
+        ),
+        ("lose 0.9 of b burst 2", "want a burst of at least 9, for a rate of 0.9; got 2 at column 21"),
+        ("lose 1 of b burst 2", "want no burst where all are lost; got 2 at column 19"),
+        ("reorder 0.1 of b seed 1", "want by; got 'seed' at column 18"),
+        ("reorder 0.1 of b by 5s", "want a duration from 1ns to 4s, such as 3ms; got 5s at column 21"),
+        ("delay data 1 of b by soon", "want a duration from 1ns to 4s, such as 3ms; got 'soon' at column 22"),
+        ("delay data 1 of b by 0ms", "want a duration from 1ns to 4s, such as 3ms; got 0ms at column 22"),
+        ("delay data 1 of b by 3", "want a duration from 1ns to 4s, such as 3ms; got '3' at column 22"),
+        ("delay data 1 of b", "want by; got the end at column 18"),
+        ("delay data 1-4 of b by 1ms; drop data 4 of b", "want ranges that do not overlap those of 'delay data 1-4 of"),
+        ("reorder 0.1 of b by 1ms; reorder 0.2 of b by 1ms", "want one reorder for flow b; got reorder 0.2 of b by"),
         ("lose 0.1 of b seed x", "want a seed, a whole number from 0; got 'x' at column 20"),
         ("drop acks 1 of b, first", "want no first: acks of all transmissions are counted; got 'first' at column 19"),
         ("drop data 1 of b first", 'want "," or ";" or the end; got \'first\' at column 18'),
@@ -98,16 +124,20 @@ def fates(draw: st.DrawFn) -> tuple[Fate, ...]:
     found = []
     for number in range(draw(st.integers(0, 4))):
         flow = draw(st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)) + str(number)
+        by_ns = draw(st.integers(1, MAX_HOLD_NS))
         if draw(st.booleans()):
-            rate = draw(st.floats(2**-32, 1, exclude_min=True))
-            found.append(Fate("lose", flow, rate=rate, seed=draw(st.integers(0, LAST))))
+            action = draw(st.sampled_from(RANDOM))
+            burst = draw(st.sampled_from((0.0, 1.0, 2.5, 1e6))) if action == "lose" else 0.0
+            rate = draw(st.floats(2**-32, burst / (burst + 1) if burst else 1, exclude_min=True))
+            hold = by_ns if action in HOLDING else 0
+            found.append(Fate(action, flow, rate=rate, seed=draw(st.integers(0, LAST)), by_ns=hold, burst=burst))
             continue
-        action = draw(st.sampled_from(("drop", "mark", "echo", "clear")))
+        action = draw(st.sampled_from(("drop", "mark", "echo", "clear", "delay")))
         what = draw(st.sampled_from(("data", "acks", "bytes")))
         every = draw(st.integers(0, LAST)) if what != "bytes" else 0
         ranges = () if every else draw(disjoint(0 if what == "bytes" else 1))
         first = draw(st.booleans()) if not every and what != "acks" else False
-        found.append(Fate(action, flow, what, ranges, every, first))
+        found.append(Fate(action, flow, what, ranges, every, first, by_ns=by_ns if action in HOLDING else 0))
     return tuple(found)
 
 
@@ -116,10 +146,24 @@ def test_what_is_shown_is_read_back(asked: tuple[Fate, ...]) -> None:
     assert parse(show(asked)) == asked
 
 
-_WORDS = ["drop", "mark", "lose", "data", "acks", "bytes", "every", "of", "first", "seed", "none", "b", ";", ",", "-"]
+_WORDS = [
+    *get_args(Action),
+    "by",
+    "burst",
+    "data",
+    "acks",
+    "bytes",
+    "every",
+    "of",
+    "first",
+    "seed",
+    "none",
+    "b",
+    *";,-%",
+]
 
 
-@given(st.one_of(st.text(), st.lists(st.sampled_from([*_WORDS, "1", "4", "0", "1e-3", "64kB"])).map(" ".join)))
+@given(st.one_of(st.text(), st.lists(st.sampled_from([*_WORDS, "1", "4", "0", "1e-3", "64kB", "3ms"])).map(" ".join)))
 def test_any_text_is_fates_or_refused(text: str) -> None:
     try:
         found = parse(text)

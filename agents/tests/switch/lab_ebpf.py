@@ -11,18 +11,22 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
-from testctl_agent.collect import telemetry
+from testctl_agent.collect import link_origin, telemetry
 from testctl_agent.network import qdisc
+from testctl_agent.spec import schedule, trace
 from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.units import Bytes, Duration, Rate
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET, Backend
 
+from agents.tests.switch.changing_link import ChangingLink, TraceLink
 from agents.tests.switch.ideal_link import Link
 
 CLONE_NEWNET = 0x40000000
@@ -41,6 +45,15 @@ MODELS = (
     (10**8, 10**7, 0, 0),
 )
 """rate, delay, buffer, framing"""
+MS = 10**6
+RATES, DELAYS, DOWNS = (
+    [(0, 10**8), (2 * MS, 10**6), (30 * MS, 0), (40 * MS, None), (41 * MS, 10**9)],
+    [(0, 5 * MS), (20 * MS, MS)],
+    [(35 * MS, 36 * MS), (45 * MS, 50 * MS)],
+)
+JITTER = "normal 2ms 1ms seed 7"
+LARGEST = [(0, None), (15 * MS, 1400)]
+TRACE_MS = [0, 1, 1, 1, 4, 9]
 
 
 def ip(command: str) -> None:
@@ -91,8 +104,46 @@ def put(switch: Backend, port: str, what: str, value: int | str) -> None:
     assert switch.read(port, what) == value, (what, value, switch.read(port, what))
 
 
+Expected = Callable[[list[tuple[int, int]]], list[tuple[int | None, int, int]]]
+"""(arrival, bytes) of each packet -> (when it arrives at its neighbour, None if never; what waited; verdict) of each"""
+
+
+def constant(link: Link) -> Expected:
+    def expected(came: list[tuple[int, int]]) -> list[tuple[int | None, int, int]]:
+        found = [link.send(*one) for one in came]
+        return [(at, depth, 2 if at is None else 0) for at, depth in found]
+
+    return expected
+
+
+def scheduled(origin: int) -> Expected:
+    def expected(came: list[tuple[int, int]]) -> list[tuple[int | None, int, int]]:
+        link = ChangingLink(RATES, DELAYS, DOWNS, 20_000, jitter=JITTER, largest=LARGEST)
+        found = [link.send(now - origin, size) for now, size in came]
+        return [
+            (None if at is None else at + origin, depth, 0 if at is not None else 4 if lost else 2)
+            for at, depth, lost in found
+        ]
+
+    return expected
+
+
+def traced(origin: int) -> Expected:
+    def expected(came: list[tuple[int, int]]) -> list[tuple[int | None, int, int]]:
+        link = TraceLink(TRACE_MS, 50_000)
+        found = [link.send(now - origin, size) for now, size in came]
+        link.run(10**10)
+        assert link.used < sum(size for _, size in came) // 1000, "most opportunities carry more than one packet"
+        return [
+            (None if number is None else link.left[number] + origin, depth, 2 if number is None else 0)
+            for number, depth in found
+        ]
+
+    return expected
+
+
 def exchange(
-    ends: tuple[socket.socket, socket.socket], link: Link, rng: random.Random, where: Path
+    ends: tuple[socket.socket, socket.socket], expect: Expected, rng: random.Random, where: Path
 ) -> tuple[int, int, int]:
     """Random packets over a port with this model: (sent, dropped, most ns that one left late)."""
     task = telemetry.task({"devices": "to_a,to_b"}, where)
@@ -112,18 +163,19 @@ def exchange(
     step = -(-max(f["offset"] + f["bytes"] for f in said["layout"]) // 8) * 8
     places = {f["name"]: (f["offset"], f["offset"] + f["bytes"]) for f in said["layout"]}
     data = (where / telemetry.FILE).read_bytes()
+    records = [
+        [int.from_bytes(data[step * n :][slice(*places[name])], "little") for name in TOLD] for n in range(len(sizes))
+    ]
     expected = []
-    for number, size in enumerate(sizes):
-        record = data[number * step : (number + 1) * step]
-        arrival, departure, queue, wire, came, left, verdict = (
-            int.from_bytes(record[slice(*places[name])], "little") for name in TOLD
-        )
-        at, depth = link.send(arrival, size)
+    told = expect([(record[0], size) for record, size in zip(records, sizes, strict=True)])
+    for number, (size, record, (at, depth, why)) in enumerate(zip(sizes, records, told, strict=True)):
+        _, departure, queue, wire, came, left, verdict = record
         assert (wire, came, left) == (size, 1, 2), (number, wire, came, left)
-        assert (departure, queue, verdict) == ((at, depth, 0) if at else (0, depth, 2)), (number, at, depth, departure)
+        assert (departure, queue, verdict) == (at or 0, depth, why), (number, at, depth, why, record)
         if at:
             expected.append((number, size, at + said["clock_offset_ns"]))
     got = received(ends[1])
+    expected.sort(key=lambda one: one[2])
     assert [one[:2] for one in got] == [one[:2] for one in expected]
     late = [one[2] - want[2] for one, want in zip(got, expected, strict=True)]
     assert all(-1 <= one < LATE_NS for one in late), sorted(late)
@@ -150,6 +202,35 @@ def refuse(switch: Backend) -> None:
         put(switch, "to_b", what, UNSET[what])
 
 
+def change(ends: tuple[socket.socket, socket.socket], switch: Backend, rng: random.Random, where: Path) -> None:
+    """Links that change do so at the times that count from the start of the traffic, which a collector gives."""
+    rates = schedule.show([schedule.Step(*one) for one in RATES], Rate)
+    delays = schedule.show([schedule.Step(*one) for one in DELAYS], Duration)
+    cell = trace.value_of("".join(f"{ms}\n" for ms in TRACE_MS).encode())
+    down = schedule.show_down(DOWNS)
+    most = schedule.show([schedule.Step(*one) for one in LARGEST], Bytes)
+    all_of_it = {"largest": most, "rate": rates, "delay": delays, "down": down, "jitter": JITTER, "buffer": 20_000}
+    for name, values, expected in (
+        ("schedule", all_of_it, scheduled),
+        (
+            "trace",
+            {"rate": cell, "delay": 0, "down": "none", "jitter": "none", "largest": "none", "buffer": 50_000},
+            traced,
+        ),
+    ):
+        for what, value in (values | {"framing": 0}).items():
+            put(switch, "to_b", what, value)
+        task = link_origin.task({"devices": "to_a,to_b", "start_ns": time.time_ns()}, where)
+        task.start()
+        here = where / name
+        here.mkdir()
+        sent, dropped, late = exchange(ends, expected(task.result()["origin_ns"]), rng, here)
+        assert min(sent, dropped) > 0, (sent, dropped)
+        print(f"{name}: {sent} sent, {dropped} dropped, {late} ns late")
+    for what in ("rate", "delay", "down", "jitter", "largest", "buffer"):
+        put(switch, "to_b", what, UNSET[what])
+
+
 def main() -> None:
     ends = build()
     before = {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in ("to_a", "to_b")}
@@ -169,11 +250,12 @@ def main() -> None:
             put(switch, "to_b", what, value or UNSET[what])
         here = where / str(nth)
         here.mkdir(parents=True)
-        sent, dropped, late = exchange(ends, Link(rate, delay, buffer, framing), rng, here)
+        sent, dropped, late = exchange(ends, constant(Link(rate, delay, buffer, framing)), rng, here)
         assert bool(dropped) == bool(buffer), dropped
         print(f"{rate} bit/s, {delay} ns, {buffer} + {framing} bytes: {sent} sent, {dropped} dropped, {late} ns late")
         row = next(row for row in switch.counters() if (row["device"], row["kind"]) == ("to_b", "switch_port"))
     assert int(str(row["packets"])) + int(str(row["drops"])) == 8 * 400, row
+    change(ends, switch, rng, where)
     switch.close()
     assert {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in before} == before
     print("all is as before")

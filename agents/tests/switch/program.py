@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Any
@@ -18,6 +19,8 @@ BULK = "bulk/0 tcp 10.0.0.1:40000 10.0.0.2:5201"
 SIX = "six/0 tcp [fd00::1]:40000 [fd00::2]:5201"
 FORWARD, BACKWARD = 1, 2
 """Ids of the first connection."""
+SIX_FORWARD, SIX_BACKWARD = 3, 4
+"""Those of the second one, over IPv6."""
 
 
 def open_target(name: str) -> AbstractContextManager[Any]:
@@ -42,7 +45,7 @@ class ProgramSwitch:
     def __init__(self, target: Any) -> None:
         self.target = target
         self.driver = target.driver
-        self.tables = TestbedTables(self.driver, PORTS, STATIONS)
+        self.tables = TestbedTables(self.driver, PORTS, STATIONS, holds=getattr(target, "holds", False))
 
     def reset(self) -> None:
         for device in PORTS:
@@ -85,6 +88,12 @@ class ProgramSwitch:
 
     def flow_packets(self, flow: int) -> int:
         return int(self.driver.counter("flow_packets", flow).packets)
+
+
+def of(text: str, v6: bool) -> str:
+    """Fates of `bulk`, or the same of `six`; and those of `six` become those of `bulk`."""
+    other = {"bulk": "six", "six": "bulk"}
+    return re.sub(r"\b(bulk|six)\b", lambda name: other[name[0]], text) if v6 else text
 
 
 def stream(count: int, isn: int = 1000, size: int = 100, ecn: int = 0, **other: Any) -> list[Segment]:

@@ -21,5 +21,5 @@ def test_ebpf_ports(in_lab: Callable[..., str]) -> None:
     """Departures are those of an ideal link exactly; packets leave within 1 us of them."""
     text = Path(__file__).with_name("lab_ebpf.py").read_text()
     said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.compiled()))
-    assert said.count("ns late") == 8
+    assert said.count("ns late") == 10
     assert said.endswith("all is as before\n")

@@ -7,7 +7,8 @@ import math
 from itertools import pairwise
 
 import pytest
-from testctl_agent.spec.loss import draw, is_lost, loss, lost
+from testctl_agent.spec.fate import parse
+from testctl_agent.spec.loss import draw, is_lost, loss, lost, rule_of
 
 COUNT = 1_000_000
 RATE = 1e-3
@@ -54,6 +55,24 @@ def test_draws_are_not_correlated_with_later_ones(lag: int) -> None:
 def test_other_seeds_and_flows_draw_independently(other_flow: int, other_seed: int) -> None:
     mine, other = loss(1, 0.5, 3), loss(other_flow, 0.5, other_seed)
     same = sum(is_lost(mine, n) == is_lost(other, n) for n in range(1, 20_001))
+    assert abs(same - 10_000) < 4 * math.sqrt(20_000 * 0.25)
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0.01, 4.0), (0.2, 1.0), (0.5, 50.0)])
+def test_bursts_have_the_rate_and_the_length_asked_for(rate: float, burst: float) -> None:
+    count = 200_000
+    gone = list(lost(loss(3, rate, 5, burst), count))
+    bursts = 1 + sum(later - earlier > 1 for earlier, later in pairwise(gone))
+    # Both are means of the chain; its variance is that of independent losses times about 2 * burst.
+    spread = 4 * math.sqrt(count * rate * (1 - rate) * 2 * burst)
+    assert abs(len(gone) - count * rate) < spread
+    assert abs(len(gone) / bursts - burst) < 4 * burst / math.sqrt(bursts)
+    assert (burst == 1.0) == (len(gone) == bursts)
+
+
+def test_packets_to_be_delayed_are_drawn_apart_from_those_to_be_lost() -> None:
+    one, other = (rule_of(parse(text)[0], 1) for text in ("lose 0.5 of b seed 3", "reorder 0.5 of b by 1ms seed 3"))
+    same = sum(is_lost(one, n) == is_lost(other, n) for n in range(1, 20_001))
     assert abs(same - 10_000) < 4 * math.sqrt(20_000 * 0.25)
 
 

@@ -45,6 +45,7 @@ class Port(ctypes.Structure):
         ("ifindex", ctypes.c_uint32),
         *((name, ctypes.c_uint64) for name in ("rate", "delay", "buffer", "framing", "since", "backlog")),
         *((name, ctypes.c_uint64) for name in ("sent_packets", "sent_bytes", "dropped_packets", "dropped_bytes")),
+        ("changes", ctypes.c_uint64),
     )
 
 

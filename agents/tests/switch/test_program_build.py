@@ -50,7 +50,7 @@ def test_telemetry_fields_are_in_the_agreed_order(program: dict[str, Any]) -> No
     body = text.partition("struct Tap {")[2].partition("}")[0]
     fields = re.findall(r"^\s*\S+\s+(\w+);", body, re.MULTILINE)
     assert fields == ["flow", "kind", "fate", "ordinal", "first_ordinal", "seq", "ack", "payload", "window", "flags",
-                      "ecn_in", "ecn_out", "spare"]  # fmt: skip
+                      "ecn_in", "ecn_out", "spare", "hold_ns"]  # fmt: skip
     scalars = next(kind for kind in program["header_types"] if kind["name"] == "scalars_0")
     compiled = [name for name, *_ in scalars["fields"] if "tap" in name]
     assert [re.sub(r".*tap_|\d+$", "", name) for name in compiled] == fields

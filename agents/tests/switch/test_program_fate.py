@@ -7,11 +7,12 @@ import math
 from itertools import pairwise
 
 import pytest
+from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.flows import Connection, show
 from testctl_agent.spec.loss import is_lost, loss, lost
 
 from agents.tests.switch.packets import ACK, CE, ECE, ECT0, ECT1, NOT_ECT, SYN, Segment, checksum, with_ecn
-from agents.tests.switch.program import FORWARD, ProgramSwitch, stream, syn
+from agents.tests.switch.program import FORWARD, SIX_FORWARD, ProgramSwitch, of, stream, syn
 
 TEN = 10
 
@@ -44,14 +45,16 @@ def _dropped(switch: ProgramSwitch, segments: list[Segment]) -> list[int]:
     ],
 )
 @pytest.mark.parametrize("isn", [1000, 2**32 - 300])
-def test_chosen_packets_are_dropped(switch: ProgramSwitch, text: str, places: list[int], isn: int) -> None:
-    switch.tables.set_fates(text)
-    switch.through(syn(isn))
-    assert _dropped(switch, stream(TEN, isn)) == places
+@pytest.mark.parametrize("v6", [False, True])
+def test_chosen_packets_are_dropped(switch: ProgramSwitch, text: str, places: list[int], isn: int, v6: bool) -> None:
+    switch.tables.set_fates(of(text, v6))
+    switch.through(syn(isn, v6=v6))
+    assert _dropped(switch, stream(TEN, isn, v6=v6)) == places
 
 
-def test_first_transmissions_only_or_any(switch: ProgramSwitch) -> None:
-    one, two, three = stream(3)
+@pytest.mark.parametrize("v6", [False, True])
+def test_first_transmissions_only_or_any(switch: ProgramSwitch, v6: bool) -> None:
+    one, two, three = stream(3, v6=v6)
     sent = [one, two, one, two, one, three, three]
     for text, places in [
         ("drop data 1-2 of bulk, first", [1, 2]),
@@ -63,16 +66,17 @@ def test_first_transmissions_only_or_any(switch: ProgramSwitch) -> None:
         ("drop data 3- of bulk, first", [6]),
     ]:
         switch.reset()
-        switch.tables.set_fates(text)
-        switch.through(syn())
+        switch.tables.set_fates(of(text, v6))
+        switch.through(syn(v6=v6))
         assert _dropped(switch, sent) == places, text
 
 
-def test_acks_are_those_of_the_other_direction(switch: ProgramSwitch) -> None:
-    switch.tables.set_fates("drop acks 2,4- of bulk")
-    back = [Segment(5000, ack=1001 + n, back=True) for n in range(5)]
-    there = [Segment(1001, ack=5000 + n) for n in range(5)]
-    not_acks = [Segment(5000, b"data", back=True), Segment(5000, flags=ACK | SYN, back=True)]
+@pytest.mark.parametrize("v6", [False, True])
+def test_acks_are_those_of_the_other_direction(switch: ProgramSwitch, v6: bool) -> None:
+    switch.tables.set_fates(of("drop acks 2,4- of bulk", v6))
+    back = [Segment(5000, ack=1001 + n, back=True, v6=v6) for n in range(5)]
+    there = [Segment(1001, ack=5000 + n, v6=v6) for n in range(5)]
+    not_acks = [Segment(5000, b"data", back=True, v6=v6), Segment(5000, flags=ACK | SYN, back=True, v6=v6)]
     assert _dropped(switch, [*not_acks, *there, *back]) == [9, 11, 12]
 
 
@@ -106,9 +110,10 @@ def test_a_changed_packet_is_the_packet_with_that_change(switch: ProgramSwitch, 
     assert switch.through(three) == with_ecn(three.build(), ECT0, ACK | ECE)
 
 
-def test_an_echo_that_is_there_already_stays(switch: ProgramSwitch) -> None:
-    switch.tables.set_fates("echo acks 1- of bulk")
-    assert switch.outcomes([Segment(back=True, flags=ACK | ECE), Segment(back=True)]) == ["", "ECE"]
+@pytest.mark.parametrize("v6", [False, True])
+def test_an_echo_that_is_there_already_stays(switch: ProgramSwitch, v6: bool) -> None:
+    switch.tables.set_fates(of("echo acks 1- of bulk", v6))
+    assert switch.outcomes([Segment(back=True, flags=ACK | ECE, v6=v6), Segment(back=True, v6=v6)]) == ["", "ECE"]
 
 
 EDGES = [*range(0x42), *range(0x7FC0, 0x8041), *range(0xFFC0, 0xFFFF)]
@@ -130,13 +135,15 @@ def test_ipv4_checksums_at_the_ends_of_their_range(switch: ProgramSwitch, action
         assert switch.outcome(segment) == {"mark": "CE", "clear": "ECT0"}[action], hex(wanted)
 
 
-def test_tcp_checksums_at_the_ends_of_their_range(switch: ProgramSwitch) -> None:
+@pytest.mark.parametrize("v6", [False, True])
+def test_tcp_checksums_at_the_ends_of_their_range(switch: ProgramSwitch, v6: bool) -> None:
     """Every edge, made by the payload."""
-    switch.tables.set_fates("echo data 1- of bulk")
-    without = _word(Segment(1001, bytes(2)).build(), 50)
+    switch.tables.set_fates(of("echo data 1- of bulk", v6))
+    at = 70 if v6 else 50
+    without = _word(Segment(1001, bytes(2), v6=v6).build(), at)
     for wanted in EDGES:
-        segment = Segment(1001, ((without - wanted) % 0xFFFF).to_bytes(2, "big"))
-        assert _word(segment.build(), 50) == wanted
+        segment = Segment(1001, ((without - wanted) % 0xFFFF).to_bytes(2, "big"), v6=v6)
+        assert _word(segment.build(), at) == wanted
         assert switch.outcome(segment) == "ECE", hex(wanted)
 
 
@@ -153,10 +160,11 @@ def test_tcp_checksums_at_the_ends_of_their_range(switch: ProgramSwitch) -> None
         ("drop bytes 100-199 of bulk; mark data 1-3 of bulk", ["CE", "drop", "CE", ""]),
     ],
 )
-def test_the_first_rule_in_the_text_wins(switch: ProgramSwitch, text: str, outcomes: list[str]) -> None:
-    switch.tables.set_fates(text)
-    switch.through(syn())
-    assert switch.outcomes(stream(4, ecn=ECT0)) == outcomes
+@pytest.mark.parametrize("v6", [False, True])
+def test_the_first_rule_in_the_text_wins(switch: ProgramSwitch, text: str, outcomes: list[str], v6: bool) -> None:
+    switch.tables.set_fates(of(text, v6))
+    switch.through(syn(v6=v6))
+    assert switch.outcomes(stream(4, ecn=ECT0, v6=v6)) == outcomes
 
 
 def test_every_counts_each_kind_and_connection_by_itself(switch: ProgramSwitch) -> None:
@@ -176,12 +184,33 @@ def test_every_begins_anew_with_a_connection(switch: ProgramSwitch) -> None:
 
 
 @pytest.mark.parametrize(("rate", "seed"), [(0.05, 3), (0.5, 2**32 - 1)])
-def test_losses_are_those_of_the_reference(switch: ProgramSwitch, rate: float, seed: int) -> None:
-    switch.tables.set_fates(f"lose {rate} of bulk seed {seed}")
+@pytest.mark.parametrize("v6", [False, True])
+def test_losses_are_those_of_the_reference(switch: ProgramSwitch, rate: float, seed: int, v6: bool) -> None:
+    switch.tables.set_fates(of(f"lose {rate} of bulk seed {seed}", v6))
     count = 3000
-    segment = Segment(1001, b"x")
+    segment = Segment(1001, b"x", v6=v6)
     got = [n for n in range(1, count + 1) if switch.through(segment) is None]
-    assert got == list(lost(loss(FORWARD, rate, seed), count))
+    assert got == list(lost(loss(SIX_FORWARD if v6 else FORWARD, rate, seed), count))
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0.1, 4.0), (0.3, 1.0)])
+@pytest.mark.parametrize("v6", [False, True])
+def test_losses_in_bursts_are_those_of_the_reference(
+    switch: ProgramSwitch, rate: float, burst: float, v6: bool
+) -> None:
+    switch.tables.set_fates(of(f"lose {rate} of bulk burst {burst} seed 4", v6))
+    segment = Segment(1001, b"x", v6=v6)
+    rule = loss(SIX_FORWARD if v6 else FORWARD, rate, 4, burst)
+    for isn in (1, 2):  # another connection begins anew
+        switch.through(syn(isn, v6=v6))
+        assert [n for n in range(1, 1001) if switch.through(segment) is None] == list(lost(rule, 1000))
+
+
+def test_a_target_that_cannot_wait_refuses_to_delay(switch: ProgramSwitch) -> None:
+    if getattr(switch.target, "holds", False):
+        pytest.skip("this target can")
+    with pytest.raises(ApplyError, match="want no packet sent later, which this target can't; got delay data 1 of"):
+        switch.tables.set_fates("drop data 2 of bulk; delay data 1 of bulk by 1ms")
 
 
 def test_losses_of_ordinals_near_the_wrap(switch: ProgramSwitch) -> None:
@@ -235,9 +264,10 @@ def test_mark_from_the_threshold_on(switch: ProgramSwitch, ecn: int, depth: int,
         switch.target.queue(2, 0)
 
 
-def test_threshold_0_marks_everything_ecn_capable(switch: ProgramSwitch) -> None:
+@pytest.mark.parametrize("v6", [False, True])
+def test_threshold_0_marks_everything_ecn_capable(switch: ProgramSwitch, v6: bool) -> None:
     switch.tables.set_threshold("two", 0)
-    assert switch.outcomes([Segment(ecn=ecn) for ecn in (NOT_ECT, ECT0, ECT1, CE)]) == ["", "CE", "CE", ""]
+    assert switch.outcomes([Segment(ecn=ecn, v6=v6) for ecn in (NOT_ECT, ECT0, ECT1, CE)]) == ["", "CE", "CE", ""]
 
 
 def test_a_cleared_packet_can_be_marked_by_the_queue(switch: ProgramSwitch) -> None:

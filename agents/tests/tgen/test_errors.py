@@ -99,7 +99,7 @@ def test_address_in_use(runner: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         process = runner.start("serve", "address=127.0.0.1", f"server_port={port}", f"out={runner.workdir / 'out'}")
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=60)
     error = f"bind 127.0.0.1:{port}: EADDRINUSE (Address already in use)"
     assert (process.returncode, said) == (1, f"tgen serve: {error}\n")
     assert json.loads((runner.workdir / "out").read_text())["error"] == error

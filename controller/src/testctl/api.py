@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.core.words import counted
 from testctl.plan.judge import POINT_WIDE
 from testctl.results import Run as RunFiles
-from testctl.results import RunPoint, load_run
+from testctl.results import RunPoint, layout, load_run
 from testctl.system.text import first_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,27 @@ def load(run: str | Path) -> Run:
     what there is when something is not there.
     """
     return Run(load_run(Path(run)))
+
+
+def load_all(results: str | Path = "results", plan: str = "") -> pd.DataFrame:
+    """The points of all complete runs of a results directory, oldest run first, as `Run.points` has them.
+
+    Columns before those: `run` (its directory's name), `plan` and `started` (UTC).  plan: only runs of this plan.
+    Raises PlanError where no run is, and for a run that can't be read, naming it.
+    """
+    import pandas as pd
+
+    root = Path(results)
+    frames = []
+    runs = [load(path.parent) for path in root.glob(f"*/{layout.SUMMARY}") if _is_run(path.parent)]
+    for found in sorted(runs, key=lambda run: (str(run.summary["started"]), run.name)):
+        name = str(found.summary.get("plan", ""))
+        if not plan or name == plan:
+            about = {"run": found.name, "plan": name, "started": pd.Timestamp(str(found.summary["started"]))}
+            frames.append(pd.concat([pd.DataFrame(about, index=found.points.index), found.points], axis=1))
+    if not frames:
+        raise PlanError(f"{root}: want complete runs{f' of plan {plan}' if plan else ''}; there is none")
+    return pd.concat(frames, ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -102,7 +123,8 @@ class Run:
             raise PlanError(f"{error}; there are {_some([point.id for point in self.files.points])}") from error
 
     def sql(self) -> duckdb.DuckDBPyConnection:
-        """DuckDB over all records of all points: points, tuples, metrics, packets, tcp_info, tcp_events, stalls."""
+        """DuckDB over all records of all points: points, tuples, metrics, packets, tcp_info, tcp_events, requests,
+        stalls."""
         from testctl.results import connect
 
         return connect(self.files)
@@ -153,6 +175,10 @@ class Point:
     def tcp_events(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
         """One row an ACK, a transmission or a timeout of a host with `tcp_events` on."""
         return self._table("tcp_events", columns, to_arrow)
+
+    def requests(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
+        """One row a request of a flow that makes some: its bytes, when it came, began and ended."""
+        return self._table("requests", columns, to_arrow)
 
     def stalls(self, columns: Sequence[str] | None = None, *, to_arrow: bool = False) -> Any:
         """One row a silence, with its cause."""
@@ -208,6 +234,11 @@ class Point:
     def __repr__(self) -> str:
         words = " ".join(f"{key}={value}" for key, value in self.tuples.items())
         return f"<point {self.id}: {self.verdict}: {words}>"
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a directory is a complete run, and no link to one such as `latest`."""
+    return not path.is_symlink() and not path.name.endswith(layout.IN_PROGRESS)
 
 
 def _sweep_table(sweep: Sweep) -> pa.Table:

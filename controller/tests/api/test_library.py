@@ -19,6 +19,8 @@ from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, write_point
 from testctl_agent.spec.errors import PlanError
 
+from controller.tests.support.synthetic_sweep import make_sweep
+
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 FLOWS = [{"name": n, "from": "s", "to": "r", "server_port": 5001, "client_port": 40000} for n in ("bulk", "other")]
 
@@ -62,6 +64,22 @@ def test_whole_numbers_are_numbers(tmp_path: Path, run: Run) -> None:
     writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
     row = testctl.load(tmp_path / "all").points.iloc[0]
     assert (row["sender.mtu"], row["x.rate"]) == (1500, "1gbit")
+
+
+def test_the_points_of_all_runs_are_one_table(tmp_path: Path, run: Run) -> None:
+    results = tmp_path
+    later = make_sweep(results, day=3)
+    assert (results / "latest").is_symlink()
+    (results / "20260104T120000Z-sweep.in-progress").mkdir()
+    table = testctl.load_all(results)
+    assert list(dict.fromkeys(table["run"])) == [later.path.name, "run"], "oldest first"
+    assert list(dict.fromkeys(table["plan"])) == ["sweep", "p"]
+    assert len(table) == len(run.points) + len(testctl.load(later.path).points)
+    assert table["started"].is_monotonic_increasing
+    only = testctl.load_all(str(results), plan="p")
+    assert list(only["point"]) == list(run.points["point"])
+    with pytest.raises(PlanError, match=r"want complete runs of plan q; there is none"):
+        testctl.load_all(results, plan="q")
 
 
 def test_records_as_pandas_and_as_arrow(run: Run) -> None:

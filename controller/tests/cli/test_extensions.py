@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,30 +68,58 @@ def install(place: Path, name: str, commands: dict[str, str], **modules: str) ->
         (place / f"{module}.py").write_text(text, encoding="utf-8")
 
 
+EACH = """
+import json, os, sys, tempfile
+
+from testctl.cli.main import main
+
+found = []
+for words in json.loads(sys.argv[1]):
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        sys.stdout.flush()
+        if (child := os.fork()) == 0:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv = ["testctl", *words]
+            main()
+            sys.exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        found.append([code, *(file.seek(0) or file.read().decode() for file in (out, err))])
+print(json.dumps(found))
+"""
+"""Runs commands, each in a process of its own that is forked when testctl is imported: that takes most of the time."""
+
+
 def call(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """testctl in a Python that has the packages of `place` and no others (-S: no site-packages, no .pth)."""
+    (done,) = calls(place, words)
+    return done
+
+
+def calls(place: Path, *commands: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
+    """The same, for several commands that know nothing of each other."""
     sources = [str(checkout.root() / name / "src") for name in ("agents", "controller")]
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), *sources]), "COLUMNS": "200"}
-    argv = [sys.executable, "-S", "-m", "testctl.cli.main", *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environ)
+    argv = [sys.executable, "-S", "-c", EACH, json.dumps(commands)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environ)
+    return [subprocess.CompletedProcess(argv, *one) for one in json.loads(done.stdout)]
 
 
 def test_commands_of_a_made_up_distribution(path: Path) -> None:
     install(path, "made-up", {"greet": "made_up:greet", "both": "made_up:app"}, made_up=COMMANDS)
-    done = call(path, "greet", "world", "--loud")
+    commands = (["greet", "world", "--loud"], ["both", "two"], ["greet"], ["--help"], ["gret"])
+    done, both, without_name, listed, mistyped = calls(path, *commands)
     assert (done.returncode, done.stdout, done.stderr) == (0, "imported\nWORLD\n", "")
-    assert call(path, "both", "two").stdout == "imported\ntwo\n"
-    assert call(path, "greet").returncode == 2
-    printed = call(path, "--help").stdout
-    assert "Greet somebody." in printed
-    assert "Two commands." in printed
-    assert "'greet'" in call(path, "gret").stderr
+    assert both.stdout == "imported\ntwo\n"
+    assert without_name.returncode == 2
+    assert "Greet somebody." in listed.stdout
+    assert "Two commands." in listed.stdout
+    assert "'greet'" in mistyped.stderr
 
 
 def test_the_controllers_commands_import_no_other_distribution(path: Path) -> None:
     install(path, "made-up", {"greet": "made_up:greet", "params": "made_up:app"}, made_up=COMMANDS)
-    for words in (["--version"], ["params", "--help"], ["metrics"]):
-        done = call(path, *words)
+    for done in calls(path, ["--version"], ["params", "--help"], ["metrics"]):
         assert (done.returncode, done.stderr) == (0, "")
         assert "imported" not in done.stdout
 
@@ -109,16 +139,15 @@ def test_the_controllers_commands_import_no_other_distribution(path: Path) -> No
 )
 def test_a_broken_command_names_its_distribution(path: Path, value: str, module: str, why: str) -> None:
     install(path, "made-up", {"greet": value}, made_up=module)
-    for words in (["greet", "world", "--loud"], ["greet", "--help"]):
-        done = call(path, *words)
+    *run, listed, own = calls(path, ["greet", "world", "--loud"], ["greet", "--help"], ["--help"], ["metrics"])
+    for done in run:
         assert done.returncode == 3, done
         (sentence,) = done.stderr.splitlines()
         assert sentence.startswith(f"testctl greet: {value} of the distribution made-up 1.0")
         assert why in sentence
-    listed = call(path, "--help")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert "made-up 1.0" in listed.stdout
-    assert call(path, "metrics").returncode == 0
+    assert own.returncode == 0
 
 
 def test_a_command_of_two_distributions(path: Path) -> None:
@@ -133,13 +162,14 @@ def test_a_command_of_two_distributions(path: Path) -> None:
 def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
     name, place = KNOWN[word]
     assert f'name = "{name}"' in (checkout.root() / place / "pyproject.toml").read_text(encoding="utf-8")
-    for words in ([word], [word, "run", "--no-such-option"], [word, "--help"]):
-        done = call(path, *words)
+    asked = ([word], [word, "run", "--no-such-option"], [word, "--help"], ["nonsense"], ["--help"])
+    *known, nonsense, listed = calls(path, *asked)
+    for done in known:
         assert (done.returncode, done.stdout) == (2, "")
         (sentence,) = done.stderr.splitlines()
         assert f"the distribution {name} has this command, and it is not installed" in sentence
-    assert call(path, "nonsense").returncode == 2
-    assert word not in call(path, "--help").stdout.split()
+    assert nonsense.returncode == 2
+    assert word not in listed.stdout.split()
 
 
 def test_a_cluster_that_is_not_installed(path: Path) -> None:

@@ -81,14 +81,14 @@ def test_every_parameter_has_a_page_whose_example_loads() -> None:
     for row in rows_of(None)[0]:
         text = page(row)
         assert row.spec.help in text
-        found = re.search(r"example  - (.*)", text)
+        found = re.findall(r"^(?:  example  |           )- (.*)", text, re.MULTILINE)
         if (
             found
             and "lab" in row.spec.testbeds
             and row.spec.scope == "entity"
             and row.name not in ("sysctl", "backend")
         ):
-            plan = f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: [{found[1]}]\n"
+            plan = f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: [{', '.join(found)}]\n"
             assert load_plan(plan.encode(), metrics={}).points, row.name
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl.compare import compare_runs, judge_runs, of_run, uri_of, verdicts_of, write_verdicts
 from testctl.compare.junit import junit
-from testctl.compare.markdown import markdown
+from testctl.compare.markdown import MAX, markdown
 from testctl.compare.sarif import sarif
 from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 from testctl_agent.spec.errors import PlanError
@@ -140,6 +140,16 @@ def test_a_comparison_in_all_forms(compared: Verdicts, tmp_path: Path) -> None:
     assert page[2] == "**worse**: 1 point is the same, 2 differ"
     assert page[6].startswith("| worse | `a1` | hosts.cc=bbr switch.delay=5ms | bulk throughput\\_bps: 1e+09 → 9e+08")
     assert sum(line.startswith("| better ") for line in page) == 1
+
+
+def test_a_page_with_many_findings_says_what_is_not_in_it() -> None:
+    found = [Change("drops", "worse", f"worse {n}") for n in range(MAX - 1)]
+    found += [Change("drops", "better", f"better {n}") for n in range(3)] + [Change("x", "other", "other")] * 4
+    page = markdown(Verdicts("t", "p", "s", (JudgedCase("a0", "n", "fail", tuple(found)),))).splitlines()
+    assert f"The worst {MAX} of {MAX + 6} findings:" in page
+    assert sum(line.startswith("| worse ") for line in page) == MAX - 1
+    assert sum(line.startswith("| better ") for line in page) == 1
+    assert page[-1] == "… and 6 more that are not in this table: 2 better, 4 other"
 
 
 def test_equal_runs_in_all_forms(tmp_path: Path) -> None:

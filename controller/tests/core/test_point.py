@@ -13,11 +13,12 @@ from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
 from testctl.plan import load_plan
 from testctl.testbeds.point_spec import spec_of
+from testctl_agent.spec.errors import PlanError
 
 PLANS = Path(__file__).parents[3] / "plans"
 
 
-@pytest.mark.parametrize("name", ["one_flow", "dctcp_htb", "fates"])
+@pytest.mark.parametrize("name", ["one_flow", "dctcp_htb", "fates", "families"])
 def test_a_point_is_the_same_from_json(name: str) -> None:
     for point in load_plan(PLANS / f"{name}.yaml").points[:3]:
         spec = replace(spec_of(point), kernel_log=True)
@@ -49,6 +50,7 @@ ODD_FLOW = FLOW | {"options": {"x": []}}
         ({"state": {"s": 5}}, "point: want an object at state.s; got 5"),
         ({"collect": {"s": {"capture": 5}}}, "point: want an object at collect.s.capture; got 5"),
         ({"topology": {"hosts": {"s": 5}}}, "topology: want a text at hosts.s; got 5"),
+        ({"topology": {"hosts6": {"s": 5}}}, "topology: want a text at hosts6.s; got 5"),
         ({"topology": {"links": [["a"]]}}, "topology: want two names a link; got a"),
     ],
 )  # fmt: skip
@@ -66,3 +68,52 @@ def test_entities_that_nothing_links_have_no_path() -> None:
     assert apart.path("a", "s") == ["a", "s"]
     assert apart.path("a", "b") == []
     assert Topology().path("a", "b") == []
+
+
+def families(*tuples: str) -> PointSpec:
+    lines = "".join(f"  - {one}\n" for one in tuples)
+    text = (
+        f"topology: {{star: {{hosts: 3}}}}\nflows: {{a: h1 -> h3, b: h2 -> h3}}\ntuples:\n  - [b, parallel, 2]\n{lines}"
+    )
+    return spec_of(load_plan(text.encode()).points[0])
+
+
+def test_hosts_have_ipv6_where_a_flow_is_over_it() -> None:
+    plain, six = families(), families("[b, family, 6]")
+    assert plain.topology.hosts6 == {}
+    assert "hosts6" not in plain.to_json()["topology"]
+    assert six.topology.hosts6 == {"h1": "fd00::1", "h2": "fd00::2", "h3": "fd00::3"}
+    assert six.topology.addresses("h2") == ("10.0.0.2", "fd00::2")
+    assert six.state["switch"]["flows"] == (
+        "a/0 tcp 10.0.0.1:40000 10.0.0.3:5001; "
+        "b/0 tcp [fd00::2]:40064 [fd00::3]:5002; b/1 tcp [fd00::2]:40065 [fd00::3]:5002"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tuples", "family"),
+    [
+        ((), None),
+        (("[flows, family, 4]",), None),
+        (("[flows, family, 6]",), "inet6"),
+        (("[b, family, 6]",), "inet,inet6"),
+    ],
+)
+def test_sockets_of_the_families_of_flows_are_sampled(tuples: tuple[str, ...], family: str | None) -> None:
+    for host in ("h1", "h2", "h3"):
+        assert families(*tuples).collect[host]["tcp_info"].get("family") == family
+
+
+def test_without_ipv6_a_point_is_what_it_was() -> None:
+    """Its identity, and all that a testbed gets: records of earlier runs stay comparable."""
+    text = b"topology: pair\nflows: {b: sender -> receiver}\ntuples: [[b, family, [4, 6]], [b, bytes, 1MB]]\n"
+    four, six = load_plan(text).points
+    assert four.topology == six.topology
+    assert "family" not in load_plan(text.replace(b"[b, family, [4, 6]], ", b"")).points[0].flows[0].options
+
+
+@pytest.mark.parametrize("value", ["5", "inet6", "[4, 46]", "ipv6", "yes"])
+def test_a_family_that_is_none_is_refused_with_its_place(value: str) -> None:
+    text = f"topology: pair\nflows: {{b: sender -> receiver}}\ntuples:\n  - [b, family, {value}]\n"
+    with pytest.raises(PlanError, match=r"^<plan>:4:\d+: flow b, family: want one of 4, 6; got "):
+        load_plan(text.encode())

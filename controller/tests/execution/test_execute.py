@@ -16,7 +16,6 @@ from rich.console import Console
 from testctl.cli.last_failed import newest_run, of_failed
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.execution import run as running
 from testctl.execution.first_failure import FirstFailure
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
@@ -26,7 +25,7 @@ from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress, prepared, print_place, print_summary, write_report
 from testctl.report import write as writing
-from testctl.results import Run, layout, load_run
+from testctl.results import Run, RunPoint, layout, load_run
 from testctl.results.work import WORK
 from testctl.serve.runs import Runs
 from testctl.testbeds.bed import Bed
@@ -113,12 +112,22 @@ def test_a_point_that_can_not_be_prepared_is_drawn_at_the_end(tmp_path: Path, mo
     assert f'id="d-{run.points[0].id}"' in (run.path / layout.REPORT).read_text(encoding="utf-8")
 
 
-def test_of_many_points_none_is_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_points_no_more_are_prepared_than_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr(running, "DRAWN", 1)
-    monkeypatch.setattr(prepared, "point_data", lambda point: made.append(point.id))
-    go(tmp_path, "one", ALONE % "1")
-    assert made == []
+    true = prepared.point_data
+
+    def noted(point: RunPoint) -> str | None:
+        made.append(point.id)
+        return true(point)
+
+    monkeypatch.setattr(prepared, "MOST", 1)
+    monkeypatch.setattr(writing, "DRAWN", 1)
+    monkeypatch.setattr(prepared, "point_data", noted)
+    monkeypatch.setattr(writing, "point_data", lambda point: 1 // 0)  # nothing is left for the end
+    _, run = go(tmp_path, "one", ALONE % "1")
+    assert made == [run.points[0].id]
+    page = (run.path / layout.REPORT).read_text(encoding="utf-8")
+    assert [f'id="d-{point.id}"' in page for point in run.points] == [True, False]
 
 
 def test_a_point_that_is_compared_with_another_is_not_judged_until_both_are_there(tmp_path: Path) -> None:

@@ -68,3 +68,12 @@ def test_check_of_what_is_not_there(copied: Path) -> None:
         list(cc.check("none"))
     with pytest.raises(PlanError, match="it can only be built into a kernel"):
         list(cc.check("dctcp_bug"))
+
+
+def test_names_are_those_of_the_checkout_and_of_linux(copied: Path) -> None:
+    cc.create("my_own")
+    found = cc.names()
+    assert found["my_own"] == str(copied / "lab/cc/tcp_my_own.c")
+    assert found["dctcp_bug"].endswith("tcp_dctcp_bug.c")
+    assert found["cubic"] == "Linux"
+    assert list(found).index("dctcp_bug") < list(found).index("bbr")

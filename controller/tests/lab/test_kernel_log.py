@@ -33,6 +33,9 @@ REPORTS = {
     "INFO: task kworker/0:1 blocked for more than 122 seconds.": "a task that hangs",
     "kernel BUG at net/core/skbuff.c:200!": "a BUG",
     "BUG: unable to handle page fault for address: 0000000000000010": "an oops",
+    "BUG kmalloc-32 (Not tainted): Right Redzone overwritten": "an object of the allocator",
+    "BUG skbuff_head_cache (Tainted: G    B): Poison overwritten": "an object of the allocator",
+    "ODEBUG: free active (active state 0) object: 0000000061a0c0de object type: timer_list": "an object",
     "list_add corruption. prev->next should be next": "a list",
     "unregister_netdevice: waiting for eth0 to become free. Usage count = 2": "a leak",
 }

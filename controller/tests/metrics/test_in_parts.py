@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from testctl.metrics.core import matching
-from testctl.metrics.core import view as views
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import rows_of, view
@@ -36,14 +33,6 @@ def test_departures_are_matched_in_parts(name: str, monkeypatch: pytest.MonkeyPa
         np.testing.assert_array_equal(got, want)
 
 
-@given(st.lists(st.integers(0, 40), min_size=1))
-def test_rows_of_each_value_are_the_same_by_sorting(values: list[int]) -> None:
-    key = np.array(values, np.uint16)
-    few = {value: rows.tolist() for value, rows in views._rows_by(key)}
-    many = {value: rows.tolist() for value, rows in views._rows_by(key.astype(np.int64))}
-    assert few == many == {value: np.flatnonzero(key == value).tolist() for value in set(values)}
-
-
 def test_columns_of_a_point_in_memory_are_kept() -> None:
     records = fresh("loss")
     rows = rows_of(records, "bulk", "sender", 0, out=True)
@@ -52,3 +41,23 @@ def test_columns_of_a_point_in_memory_are_kept() -> None:
     records.release()
     assert rows["time_ns"] is before
     assert ("codes", "flow") in records.memo
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 7, 16, 17, 100])
+def test_columns_of_rows_that_are_picked(turns: int) -> None:
+    """Of a few stretches they are copied from those of all; either way they are the table's, and are taken once."""
+    records = fresh("loss")
+    rows = rows_of(records, "bulk", "sender", 0, out=True)
+    assert rows is rows_of(records, "bulk", "sender", 0, out=True)
+    draw = np.random.default_rng(turns)
+    for first in (False, True):
+        edges = np.sort(draw.choice(np.arange(1, len(rows)), turns, replace=False))
+        mask = (np.searchsorted(edges, np.arange(len(rows)), side="right") % 2 == 1) != first
+        picked = rows.where(mask)
+        again = picked.where(picked["length"] > 0)
+        for name in ("time_ns", "length", "retrans"):
+            column = records.column(name)
+            np.testing.assert_array_equal(picked[name], column[rows.index[mask]])
+            np.testing.assert_array_equal(again[name], column[again.index])
+            assert picked[name] is picked[name]
+        assert (again["length"] > 0).all()

@@ -136,6 +136,18 @@ def test_delayed_ack_that_comes_by_itself(tmp_path: Path) -> None:
     assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == ("delayed_ack", "ack", 2 * MSS)
 
 
+def test_delayed_ack_whose_data_waits_in_its_own_host(tmp_path: Path) -> None:
+    """What an ACK lets go may wait behind the packets of other connections, which a time stamp in ms does not tell."""
+    talk = Conversation()
+    at = lively(talk)
+    for n in (40, 41):
+        talk.data(at + n - 40, MSS * n)
+    talk.ack(at + 40_000, MSS * 42)
+    talk.data(at + 40_000 + talk.delay_us + 170, MSS * 42)
+    (stall,) = stalls(load(tmp_path, talk))
+    assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == ("delayed_ack", "ack", 2 * MSS)
+
+
 def test_timeout_after_a_loss(tmp_path: Path) -> None:
     talk = Conversation()
     at = lively(talk)

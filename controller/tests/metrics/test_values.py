@@ -61,6 +61,45 @@ def test_stability_is_the_deviation_of_all_bins(tmp_path: Path) -> None:
         assert got[f"stability_cv_{width}"] == pytest.approx(dense.std() / dense.mean(), rel=1e-3)
 
 
+def test_what_arrives_after_the_sender_stopped_is_no_instability(tmp_path: Path) -> None:
+    """Its buffer's last bytes, of one of two connections, wait 40 ms for an ACK that is late."""
+    first, last = Conversation(conn=0), Conversation(conn=1)
+    for n in range(1000):
+        (first, last)[n % 2].data(100 + 400 * n, 1448 * (n // 2))
+    last.data(440_000, 1448 * 500)
+    captures = {where: joined([first.captures()[where], last.captures()[where]]) for where in ("sender", "receiver")}
+    got = values(tmp_path, captures, parallel=2, options={"parallel": 2, "duration": 400_000_000})
+    assert got["stability_cv_10ms"] == 0
+    assert got["stability_cv_100ms"] == 0
+    assert got["active_s"] == pytest.approx(0.4399)
+
+
+def test_of_two_connections_that_take_turns_the_sum_alone_is_steady(tmp_path: Path) -> None:
+    """Each sends for 20 ms while the other stalls."""
+    both = Conversation(conn=0), Conversation(conn=1)
+    sent = [0, 0]
+    for n in range(1000):
+        conn = n // 50 % 2
+        both[conn].data(100 + 400 * n, 1448 * sent[conn])
+        sent[conn] += 1
+    captures = {where: joined([one.captures()[where] for one in both]) for where in ("sender", "receiver")}
+    got = values(tmp_path, captures, parallel=2, options={"parallel": 2, "duration": 400_000_000})
+    assert got["stability_cv_10ms"] == 0
+    assert got["connection_stability_mean_cv_10ms"] == pytest.approx(1, abs=0.01)
+    assert got["connection_stability_worst_cv_10ms"] == pytest.approx(1, abs=0.06)
+    assert got["connection_stability_mean_cv_10ms"] < got["connection_stability_worst_cv_10ms"]
+
+
+def test_the_stability_of_a_flows_only_connection_is_the_flows(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(1000):
+        talk.data(100 + 400 * n + 150 * (n % 7), 1448 * n)
+    got = values(tmp_path, talk.captures())
+    for width in ("100ms", "10ms", "1ms"):
+        assert got[f"connection_stability_mean_cv_{width}"] == got[f"stability_cv_{width}"]
+        assert got[f"connection_stability_worst_cv_{width}"] == got[f"stability_cv_{width}"]
+
+
 def test_swing_has_its_period(tmp_path: Path) -> None:
     parts, seq, at = [], 0, 1000
     for _ in range(60_000):
@@ -74,6 +113,17 @@ def test_swing_has_its_period(tmp_path: Path) -> None:
     assert got["oscillation_period_ms"] == pytest.approx(40, abs=1)
     assert got["oscillation_strength"] > 0.9
     assert got["oscillation_amplitude_bps"] == pytest.approx(0.8e9 * 1514 / 1500, rel=0.05)
+
+
+def test_packets_that_are_days_apart_have_no_oscillation(tmp_path: Path) -> None:
+    """As one damaged time stamp makes them: a bin for each 100 ms of those days would take gigabytes."""
+    talk = Conversation()
+    for n in range(40):
+        talk.data(100 + 1e6 * n + (864e9 if n > 30 else 0), 1448 * n)
+    write_point(tmp_path, talk.captures(), options={"bytes": 1448 * 40})
+    got = analyse(load_raw(tmp_path)).metrics["bulk"]
+    assert got["packets_sent"] == 40
+    assert math.isnan(got["oscillation_amplitude_bps"])
 
 
 def test_loss_and_its_repair(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from testctl.packet_actions.findings import ranges_of, words_of
 from testctl.packet_actions.loss import are_lost, crc32
 from testctl.records import load_raw
 from testctl.records.schema import Array
-from testctl_agent.spec.loss import is_lost, loss
+from testctl_agent.spec.loss import is_lost, loss, lost
 
 from controller.tests.support.synthetic import Conversation, bulk, joined, write_point
 from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
@@ -81,6 +81,7 @@ def check(
         ("drop acks every 11 of bulk", to("drop", 11, kind=2), "11", (1, 1)),
         ("drop bytes 0-1448 of bulk", to("drop", 1, 2, 5), "0, 1448", (3, 3)),
         ("drop bytes 0-1448 of bulk, first", to("drop", 1, 2), "0, 1448", (2, 2)),
+        ("delay data 2-3 of bulk by 3ms", to("delay", 2, 3), "2-3", (2, 2)),
         ("none", nothing, "", (0, 0)),
     ],
 )
@@ -203,6 +204,16 @@ def test_the_vector_is_the_reference(numbers: list[int], flow_id: int, rate: flo
     assert crc32(words).tolist() == [zlib.crc32(n.to_bytes(4, "big")) for n in numbers]
     rule = loss(flow_id, rate, seed)
     assert are_lost(rule, words).tolist() == [is_lost(rule, n) for n in numbers]
+
+
+BURSTS = [(0.01, 1.0), (0.5, 1.0), (0.3, 3.0), (0.9, 20.0), (1e-3, 100.0)]
+
+
+@given(st.integers(0, 300), st.sampled_from(BURSTS), st.integers(0, 99))
+def test_bursts_are_those_of_the_reference(count: int, asked: tuple[float, float], seed: int) -> None:
+    rate, burst = asked
+    rule = loss(1, rate, seed, burst)
+    assert (np.flatnonzero(are_lost(rule, np.arange(1, count + 1))) + 1).tolist() == list(lost(rule, count))
 
 
 def test_missing_telemetry_makes_a_point_invalid(tmp_path: Path) -> None:

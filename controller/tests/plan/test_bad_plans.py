@@ -52,7 +52,7 @@ TUPLES = {
     "since more specific tuples set it for every entity",
     "tuples: [[hosts, rack_only, on]]": "3:18: group hosts, rack_only: testbed lab can't have it; these can: inventory",
     "tuples: []": "3:9: tuples: want a list of [entity, parameter, value], "
-    "or [entity, parameter, [value, …]] to sweep; got a list",
+    "or [entity, parameter, [value, …]] to sweep; got an empty list",
     "tuples: [sender]": "3:10: tuples: want [entity, parameter, value], "
     "or [entity, parameter, [value, …]] to sweep; got sender",
     "tuples: [[[a], cc, cubic]]": "3:11: tuples: want [entity, parameter, value], "
@@ -91,12 +91,13 @@ FIELDS = {
     "at most 31 characters; got G",
     GOOD + "groups: [a]": "4:9: groups: want a mapping such as {ends: [sender, receiver]}; got a list",
     GOOD + "exclude: {hosts.cc: cubic}": "4:10: exclude: want a list of mappings; got a mapping",
-    GOOD + "exclude: [{}]": "4:11: exclude: want a mapping such as {ends.cc: cubic}; got a mapping",
+    GOOD + "exclude: [{}]": "4:11: exclude: want a mapping such as {ends.cc: cubic}; got an empty mapping",
     GOOD + "exclude: [{hosts.cc: reno}]": "4:22: exclude, hosts.cc: want one of its values cubic; got reno",
     GOOD + "exclude: [{hosts.tso: on}]": "4:12: exclude: no tuple sets hosts.tso; did you mean hosts.cc?",
     GOOD + "exclude: [{hsts.cc: on}]": "4:12: exclude: no host, switch, port, flow or group named hsts; "
     "did you mean hosts?",
     GOOD + "exclude: [{hosts: on}]": "4:12: exclude: want ENTITY.PARAM; got hosts",
+    GOOD + "exclude: [{cc: cubic}]": "4:12: exclude: want ENTITY.PARAM; got cc; did you mean hosts.cc?",
     GOOD + "exclude: [{hosts.cc: cubic}]": ": expands to nothing: exclude leaves no point of 1",
     "tuples: [[sender, cc, a], [receiver, cc, b]]\nexclude: [{hosts.cc: a}]": "4:12: exclude: hosts.cc is set by "
     "several tuples; name one of sender.cc, receiver.cc",
@@ -109,6 +110,7 @@ EXPECT = {
     "{metric: jain, mx: 1}": "4:26: expect 1: no field named mx; did you mean max?",
     "{metric: jain, min: high}": "4:31: expect jain 1: min: want a number; got high",
     "{metric: jain, min: 2s}": "4:31: expect jain 1: min: want a number; got 2s",
+    "{metric: jain, min: 90%}": "4:31: expect jain 1: min: want a number; got 90%; did you mean 0.9?",
     "{metric: throughput_bps, min: 2s}": "4:41: expect throughput_bps 1: min: want a number, or a rate such as 10gbit, "
     "100mbit or 64kbit; got 2s",
     "{metric: jain, min: 2, max: 1}": "4:11: expect jain 1: want min <= max; got 2 and 1",
@@ -156,7 +158,7 @@ HEAD = {
     "flows: {bulk: sender -> switch}": "2:15: flow bulk: switch is a switch; the hosts are sender, receiver",
     "flows: {bulk: sender -> sender}": "2:15: flow bulk: want two different hosts; got sender twice",
     "flows: {bulk: sender}": "2:15: flow bulk: want HOST -> HOST; got sender",
-    "flows: {}": "2:8: flows: want at least one, such as {bulk: sender -> receiver}; got a mapping",
+    "flows: {}": "2:8: flows: want at least one, such as {bulk: sender -> receiver}; got an empty mapping",
     "flows: {sender: sender -> receiver}": "2:9: flow sender: the name is taken by a host, switch or group",
     "flows: {Bulk: sender -> receiver}": "2:9: flow: want a name of a-z, 0-9 and _ that begins with a letter, "
     "at most 31 characters; got Bulk",
@@ -302,7 +304,7 @@ def test_the_place_is_in_the_users_file(tmp_path: Path) -> None:
     )
     with pytest.raises(PlanError) as caught:
         load_plan(plan)
-    assert str(caught.value) == f"{plan}:5:19: host h3, tcp_ecn: want one of 0, 1, 2; got 7"
+    assert str(caught.value) == f"{plan}:5:19: host h3, tcp_ecn: want one of 0, 1, 2, 3, 4, 5; got 7"
 
 
 def test_no_such_file(tmp_path: Path) -> None:

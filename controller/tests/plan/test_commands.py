@@ -37,7 +37,7 @@ def test_the_local_ports_of_the_client_s_host_are_the_flow_s() -> None:
         ("", "client", "<plan>:5:24: flow fetch, generator command: want a tuple [fetch, client, 'COMMAND …']"),
         ("", "server", "want a tuple [fetch, server, 'COMMAND …']; got none"),
         ("", "generator", "flow fetch, client: want [fetch, generator, command] with it"),
-        ("  - [fetch, bytes, 1MB]\n", "-", "flow fetch, bytes: a command has only client, duration, generator"),
+        ("  - [fetch, bytes, 1MB]\n", "-", "flow fetch, bytes: a command has only client, duration, family, generator"),
         ("  - [fetch, cc, reno]\n", "-", "flow fetch, cc: a command has only"),
         ("  - [other, client, 'true']\n", "-", "flow other, client: want [other, generator, command] with it"),
     ],

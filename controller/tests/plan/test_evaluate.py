@@ -94,7 +94,7 @@ def test_a_point_is_called_pass_only_when_no_other_can_change_it(
     first = plan.points[0]
     alone = verdict_alone(plan, first, results(plan, a, 1)[first.id])
     assert (alone.verdict if alone else None) == want
-    assert want != "fail" or (alone is not None and "want at least 1; got 0" in alone.reason)
+    assert want != "fail" or (alone is not None and "want at least 1 bit/s; got 0" in alone.reason)
 
 
 MANY = "tuples: [[hosts, cc, [a, b, c]], [hosts, gro_flush, [1us, 2us, 3us]]]\n"
@@ -105,7 +105,7 @@ def test_an_expectation_says_how_many_fail_what_they_share_and_the_worst(plan_of
     (said,) = evaluate(plan, results(plan, 200, 50, 200, 200, 3, 200, 20, 40, 90))[1]
     assert said.detail == (
         "5 of 9 points fail: all 3 with hosts.cc=c; of the other 6 all 2 with hosts.gro_flush=2us; "
-        "worst: throughput_bps of bulk: want at least 100; got 3 (hosts.cc=b hosts.gro_flush=2us); "
+        "worst: throughput_bps of bulk: want at least 100 bit/s; got 3 bit/s (hosts.cc=b hosts.gro_flush=2us); "
         "also hosts.cc=c hosts.gro_flush=1us, hosts.cc=c hosts.gro_flush=2us, hosts.cc=a hosts.gro_flush=2us, "
         "hosts.cc=c hosts.gro_flush=3us"
     )
@@ -113,7 +113,9 @@ def test_an_expectation_says_how_many_fail_what_they_share_and_the_worst(plan_of
     (said,) = evaluate(plan, results(plan, *[200] * 9))[1]
     assert said.detail == "9 of 9 points pass"
     (said,) = evaluate(plan, results(plan, *[50] * 9))[1]
-    assert said.detail.startswith("9 of 9 points fail; worst: throughput_bps of bulk: want at least 100; got 50 (")
+    assert said.detail.startswith(
+        "9 of 9 points fail; worst: throughput_bps of bulk: want at least 100 bit/s; got 50 bit/s ("
+    )
     assert said.detail.endswith(" and 4 more")
     (said,) = evaluate(plan, results(plan, *["skip"] * 9))[1]
     assert said.detail == "9 of 9 points were skipped"
@@ -165,13 +167,13 @@ expect:
     points, expectations = evaluate(plan, results(plan, 2e9, 5e8))
     assert points[1].point == b
     assert points[1].reason == (
-        "fast: throughput_bps of bulk: want at least 1e+09; got 5e+08; "
-        f"faster: throughput_bps of bulk: want at least 2 times 2e+09 at point {a}; got 5e+08"
+        "fast: throughput_bps of bulk: want at least 1 Gb/s; got 500 Mb/s; "
+        f"faster: throughput_bps of bulk: want at least 2 times 2 Gb/s at point {a}; got 500 Mb/s"
     )
     assert expectations[0].to_json() == {
         "name": "fast",
         "verdict": "fail",
-        "detail": "1 of 2 points fail; throughput_bps of bulk: want at least 1e+09; got 5e+08 (hosts.cc=b)",
+        "detail": "1 of 2 points fail; throughput_bps of bulk: want at least 1 Gb/s; got 500 Mb/s (hosts.cc=b)",
         "points": [b],
         "at": "<plan>:5:5",
         "metric": "throughput_bps",

@@ -45,20 +45,22 @@ def test_the_plan_of_a_run_is_read_alike(plan_of: Load) -> None:
 
 # What follows "figures:" in line 4, and the expected error.
 WRONG = {
-    "{}": "4:10: figures: want a list of at most 20 figures; got a mapping",
-    "[x]": "4:11: figure 1: want a mapping of title, kind, bin, flow, when, from, to, metric, x, by, facet; got x",
+    "{}": "4:10: figures: want a list of at most 20 figures; got an empty mapping",
+    "[x]": "4:11: figure 1: want a mapping of title, kind, bin, flow, connection, when, from, to, metric, x, by, "
+    "facet; got x",
     "[{title: a, colour: 1}]": "4:22: figure 1: no field named colour; want one of title, kind, bin",
     "[{}]": "4:11: figure 1: want a field title; got none",
     "[{title: [a]}]": "4:19: figure 1: title: want text; got a list",
-    "[{title: a, kind: thruput}]": "4:28: figure 1: kind: want one of throughput, sequence, time_sequence, response, "
-    "metric, cdf, box; got thruput",
+    "[{title: a, kind: thruput}]": "4:28: figure 1: kind: want one of throughput, connections, sequence, "
+    "time_sequence, response, slowdown, fct, metric, cdf, box; got thruput",
     "[{title: a}, {title: a, bin: 10}]": "4:39: figure 2: bin: want a time with its unit",
     "[{title: a, bin: 1ns}]": "4:27: figure 1: bin: want at least 1us; got 1ns",
     "[{title: a, from: 2s, to: 1s}]": "4:36: figure 1: to: want a time after `from`; got 1s",
+    "[{title: a, connection: 64}]": "4:34: figure 1: connection: want a whole number from 0 to 63; got 64",
     "[{title: a, to: soon}]": "4:26: figure 1: to: want a time with its unit",
     "[{title: a, flow: bulc}]": "4:28: figure 1: no flow named bulc; did you mean bulk?",
     "[{title: a, when: [x]}]": "4:28: figure 1: when: want a mapping such as {ends.cc: cubic}; got a list",
-    "[{title: a, when: {cc: 1}}]": "4:29: figure 1: when: want ENTITY.PARAM; got cc",
+    "[{title: a, when: {cc: 1}}]": "4:29: figure 1: when: want ENTITY.PARAM; got cc; did you mean hosts.cc?",
     "[{title: a, when: {hosts.nonsense: 1}}]": "4:29: figure 1: when: group hosts: its host sender has "
     "no parameter named nonsense",
     "[{title: a, when: {hosts.cc: bbr}}]": "4:39: figure 1: when, hosts.cc: want one of its values cubic, reno; "
@@ -84,3 +86,9 @@ def test_a_figure_that_no_point_meets_is_refused_but_where_set_took_it_away(plan
     with pytest.raises(PlanError, match=r"5:11: figure 1: no point of the plan meets its `when`"):
         plan_of(text)
     assert len(plan_of(SWEPT + GOOD, ["hosts.cc=bbr"]).figures) == 2
+
+
+def test_a_wrong_kind_is_the_only_problem_of_its_figure(plan_of: Load) -> None:
+    with pytest.raises(PlanError) as caught:
+        plan_of(f"{SWEPT}figures: [{{kind: metrics, metric: jain, x: hosts.cc}}]")
+    assert str(caught.value).count("figure 1") == 1

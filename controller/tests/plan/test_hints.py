@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from testctl.lab.kernel import Kernel
-from testctl.lab.sysctls import FILE
+from testctl.lab.kernel_lists import CCS, SYSCTLS
 from testctl.plan import Plan, load_plan
 from testctl.plan.hints import unit_meant
 from testctl.testbeds import choose
@@ -76,7 +76,8 @@ PLAN = b"topology: pair\nflows: {f: sender -> receiver}\ntuples:\n  - [hosts, %s
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A built kernel 6.12 whose sysctls are known."""
     kernel = Kernel("6.12", "0" * 16, tmp_path)
-    (tmp_path / FILE).write_text("net.ipv4.tcp_ecn\nnet.ipv4.conf.default.rp_filter\n", encoding="ascii")
+    (tmp_path / SYSCTLS).write_text("net.ipv4.tcp_ecn\nnet.ipv4.conf.default.rp_filter\n", encoding="ascii")
+    (tmp_path / CCS).write_text("bbr\ncubic\nreno\n", encoding="ascii")
     monkeypatch.setattr("testctl.lab.built.built", lambda name, ccs=(): kernel if name == "6.12" else None)
     return tmp_path
 
@@ -97,9 +98,36 @@ def test_what_the_kernel_has(known: Path, name: bytes) -> None:
 
 def test_a_kernel_that_never_ran(known: Path) -> None:
     """Nothing is booted for a dry run."""
-    (known / FILE).unlink()
+    for file in (SYSCTLS, CCS):
+        (known / file).unlink()
     choose.check_kernels(load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}))
-    assert not (known / FILE).exists()
+    choose.check_kernels(load_plan(OF_CCS % b"cubicc", metrics={}))
+    assert not list(known.iterdir())
+
+
+OF_CCS = b"""topology: pair
+flows: {f: sender -> receiver}
+tuples:
+  - [hosts, cc, [cubic, %s]]
+  - [f, bytes, 1kB]
+"""
+
+
+def test_a_congestion_control_that_the_kernel_has_not(known: Path) -> None:
+    with pytest.raises(PlanError) as error:
+        choose.check_kernels(load_plan(OF_CCS % b"cubicc", metrics={}))
+    assert str(error.value) == (
+        "<plan>:4:25: cc: kernel 6.12 has no congestion control cubicc; did you mean cubic?; there are bbr, cubic, reno"
+    )
+    choose.check_kernels(load_plan(OF_CCS % b"bbr", metrics={}))
+    with pytest.raises(PlanError, match=r"<plan>:5:13: cc: kernel 6\.12 has no congestion control vegas; there are"):
+        choose.check_kernels(load_plan(OF_CCS.replace(b"bytes, 1kB", b"cc, vegas") % b"bbr", metrics={}))
+
+
+def test_a_congestion_control_that_another_kernel_may_have(known: Path) -> None:
+    """6.1 is not built: what it has is not known."""
+    text = OF_CCS % b"mine" + b'  - [hosts, kernel, ["6.12", "6.1"]]\n'
+    choose.check_kernels(load_plan(text, metrics={}))
 
 
 def test_a_kernel_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

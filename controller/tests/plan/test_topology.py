@@ -136,7 +136,9 @@ BAD = {
     "nodes: {abcdefghijklmno: {kind: host, count: 2}}\nlinks: []": "1:9: abcdefghijklmno: the name abcdefghijklmno1 "
     "has more than 15 characters",
     "nodes: {a: {kind: host, count: 2}, a1: {kind: host}}\nlinks: []": "1:36: a1: the name a1 is there twice",
-    NODES + "links: {}": "2:8: links: want a list; got a mapping",
+    "nodes: {hosts: {kind: host}}\nlinks: []": "1:9: hosts: the name hosts is that of a group of every plan",
+    "nodes: {a: {kind: host, group: all}}\nlinks: []": "1:32: a: the name all is that of a group of every plan",
+    NODES + "links: {}": "2:8: links: want a list; got an empty mapping",
     NODES + "links: [a]": "2:9: links: want one of link, each, zip or chain; got a",
     NODES + "links: [link: [a, z]]": "2:19: link: no node named z",
     NODES + "links: [link: [a]]": "2:9: want link: [one, one], each: [some, one], zip: [some, as many] "

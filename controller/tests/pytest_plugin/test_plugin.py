@@ -43,6 +43,11 @@ def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess(*WORDS, *words)
 
 
+def here(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
+    """A session that runs nothing, in this process."""
+    return pytester.runpytest_inprocess(*WORDS, *words)
+
+
 def write(pytester: pytest.Pytester, text: str = PLAN) -> Path:
     path = pytester.path / "two.yaml"
     path.write_text(text, encoding="utf-8")
@@ -65,14 +70,14 @@ def test_without_a_plan_it_loads_nothing(pytester: pytest.Pytester) -> None:
 def test_with_a_plan_alone_only_the_plan_is_collected(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_other(): pass")
     write(pytester)
-    result = run(pytester, "--plan", "two.yaml", "--collect-only", "-q")
+    result = here(pytester, "--plan", "two.yaml", "--collect-only", "-q")
     assert result.outlines[:3] == [
         "two.yaml::two[hosts.cc=cubic]",
         "two.yaml::two[hosts.cc=reno]",
         "two.yaml::two[expect one of them flies]",
     ]
     assert not (pytester.path / "results").exists()
-    both = run(
+    both = here(
         pytester, "--plan", "two.yaml", "--collect-only", "-q", "test_with_a_plan_alone_only_the_plan_is_collected.py"
     )
     assert any("::test_other" in line for line in both.outlines)
@@ -89,7 +94,7 @@ def test_with_a_plan_alone_only_the_plan_is_collected(pytester: pytest.Pytester)
 )
 def test_a_wrong_plan_is_a_usage_error(pytester: pytest.Pytester, text: str, said: str) -> None:
     write(pytester, text) if text else (pytester.path / "two.yaml").touch()
-    result = run(pytester, "--plan", "two.yaml")
+    result = here(pytester, "--plan", "two.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert said in result.stderr.str()
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
@@ -97,7 +102,7 @@ def test_a_wrong_plan_is_a_usage_error(pytester: pytest.Pytester, text: str, sai
 
 
 def test_a_plan_that_is_not_there_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "--plan", "none.yaml")
+    result = here(pytester, "--plan", "none.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *none.yaml: can't read the plan: No such file or directory"])
 

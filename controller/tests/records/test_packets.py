@@ -107,6 +107,20 @@ def test_merged_packets_stand_for_several_on_the_wire(tmp_path: Path, settings: 
     assert sum(column(records, "wire_bytes", "sender")[1:]) == 4444 + 4 * 66
 
 
+def test_over_ipv6_a_packet_has_room_for_less(tmp_path: Path) -> None:
+    """1440 bytes are what is left of 1500 after its headers without options: with timestamps they are of two."""
+    talk = Conversation()
+    talk.data(100, 0, 1428, arrives=False)
+    talk.data(101, 1428, 12, arrives=False)
+    captures = talk.captures()
+    merged = frames(1, sport=40000, dport=5001, time_ns=T0_NS + 200_000, seq=1001, ack=78, length=1440)
+    captures["receiver"] = joined([captures["receiver"], merged])
+    write_point(tmp_path, captures, addresses=("fd00::1", "fd00::2"))
+    records = load_raw(tmp_path)
+    assert column(records, "segs", "receiver")[-1] == 2
+    assert column(records, "wire_bytes", "receiver")[-1] == 1440 + 2 * 86
+
+
 def test_merged_packets_at_both_ends_are_cut_by_the_mtu(tmp_path: Path) -> None:
     talk = Conversation()
     talk.data(100, 0, 2 * 8948)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+LETTERS = str.maketrans(",.:", "<>&")
 COLUMNS = ("t", "y", "least", "most", "length", "flags", "ecn")
 
 
@@ -21,7 +22,7 @@ def element(html: str, name: str) -> str:
 
 def inflated(text: str) -> bytes:
     """The bytes of a packed element."""
-    return zlib.decompress(base64.b64decode(text), -zlib.MAX_WBITS)
+    return zlib.decompress(base64.b85decode(text.translate(LETTERS)), -zlib.MAX_WBITS)
 
 
 def numbers(column: Sequence[int]) -> list[int]:

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from testctl.curves.core.figure import far_apart
 from testctl.plan import FigureSpec
-from testctl.report import paper_figures
 from testctl.report.draw import draw_sequence, new_figure
 from testctl.report.figure_spec import first_match, missing, same_value
+from testctl.report.figures import paper_figures
 from testctl.report.stalls import Stall
 from testctl.results import Run
 
@@ -81,3 +83,10 @@ def test_a_figure_whose_points_have_no_packets_says_what_they_are(run: Run) -> N
     assert missing(spec, run.points) == "its point is broken"
     both = FigureSpec("a", "throughput", when={"sender.htb_ecn_threshold": ("50kB", "51kB")})
     assert missing(both, run.points) == "all of its 2 points are broken or skip"
+
+
+def test_a_run_without_figures_does_without_matplotlib() -> None:
+    modules = "testctl.execution.point, testctl.execution.run, testctl.execution.assess, testctl.report"
+    program = f"import sys, {modules}\nprint(*sorted({{'matplotlib', 'pandas', 'plotly'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

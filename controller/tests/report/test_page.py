@@ -18,8 +18,8 @@ from testctl.report.page import render_report
 from testctl.results import Run, load_run
 
 from controller.tests.report.reading import drawn_points, element, inflated
+from tools.bench_serve import CHROMIUM
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync --virtual-time-budget=5000 --dump-dom"
@@ -87,6 +87,20 @@ def test_plotly_is_there_once(html: str) -> None:
     assert "plotly.js v" not in html
     assert html.count('id="plotly"') == 1
     assert re.match(rb"/\*\*\n\* plotly\.js v\d", inflated(element(html, "plotly")))
+
+
+def test_packed_plotly_is_kept_where_something_can_be_kept(
+    run: Run, html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("TESTCTL_CACHE", str(cache))
+    assert element(render_report(run), "plotly") == element(html, "plotly")
+    (kept,) = (cache / "plotly").iterdir()
+    kept.write_text("from the cache", encoding="ascii")
+    assert element(render_report(run), "plotly") == "from the cache"
+    shutil.rmtree(cache)
+    cache.write_text("no directory", encoding="ascii")
+    assert element(render_report(run), "plotly") == element(html, "plotly")
 
 
 def test_every_point_has_a_section_a_row_and_data(run: Run, page: Page) -> None:

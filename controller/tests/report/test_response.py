@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 from testctl.plan import FigureSpec, Judgement
-from testctl.report import paper_figures, print_summary
+from testctl.report import print_summary
 from testctl.report.draw import new_figure
 from testctl.report.draw_response import draw_response
+from testctl.report.figures import paper_figures
 from testctl.report.page import render_report
 from testctl.report.response import response, responses
 from testctl.results import Run, RunPoint

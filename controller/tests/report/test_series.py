@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 import pytest
+from testctl.core.units import show_metric, show_rate, show_time
 from testctl.curves import series
 from testctl.metrics.core.view import view
 from testctl.report.embedded import BINS_NS, EACH_SIDE, as_script, embedded
 from testctl.report.factors import describe, factors
 from testctl.report.packed import packed
 from testctl.report.stalls import Stall, read_stalls
-from testctl.report.style import show_metric, show_rate, show_time
 from testctl.results import Run
 
 from controller.tests.report.reading import lines

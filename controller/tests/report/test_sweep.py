@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from testctl.core.units import unit_of
 from testctl.plan import FigureSpec
-from testctl.report import paper_figures
 from testctl.report.draw import new_figure
 from testctl.report.draw_sweep import draw_sweep, facets
 from testctl.report.figure_spec import specs_of
-from testctl.report.style import unit_of
+from testctl.report.figures import paper_figures
 from testctl.report.sweep import axis_of, sweep_of
 from testctl.report.sweep_choice import sweeps_of
 from testctl.report.sweep_data import Cell, Sweep

@@ -13,8 +13,9 @@ from testctl.curves import Window, figure, lines_of
 from testctl.metrics import analyse
 from testctl.metrics.recovery import flow_recoveries
 from testctl.records import load_raw
-from testctl.report import paper_figures, write_report
+from testctl.report import write_report
 from testctl.report.embedded import embedded
+from testctl.report.figures import Recorded, paper_figures
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
 
 from controller.tests.report.reading import drawn_points, point_of
@@ -25,6 +26,7 @@ PLAN = """\
 figures:
   - {title: PRR, kind: time_sequence}
   - {title: its start, kind: time_sequence, from: 100ms, to: 103ms, flow: bulk}
+  - {title: each, kind: connections, bin: 1ms}
 """
 
 
@@ -96,10 +98,21 @@ def test_without_recoveries_there_is_no_list(tmp_path: Path) -> None:
     assert flow_recoveries(load_raw(tmp_path), "bulk") == []
 
 
+def test_a_connection_is_chosen_by_its_number(recovered: Run) -> None:
+    records = recovered.points[0].records()
+    assert records is not None
+    seen = Recorded(recovered.points[0], records, [])
+    assert seen.lane("", 0) == seen.lane("bulk", 0) == ("bulk", 0)
+    assert seen.lane("bulk", 1) is None
+    (line,) = seen.connections("bulk")
+    assert line.name == "bulk 0"
+    assert line.value.sum() == analyse(records).metrics["bulk"]["wire_bytes"]
+
+
 def test_figures_are_written(recovered: Run, tmp_path: Path) -> None:
     written = paper_figures(recovered, tmp_path)
-    assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png"]
-    assert all(path.stat().st_size > 8_000 for path in written)
+    assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png", "paper-3.png"]
+    assert all(path.stat().st_size > 8_000 for path in written[:3])  # the last is a single line
     page = write_report(recovered.path).read_text(encoding="utf-8")
     (point,) = drawn_points(page)
     recovery = point_of(page, point)["recoveries"]["rows"][0]

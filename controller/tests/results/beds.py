@@ -88,12 +88,19 @@ def plan(wanted: int = FEW) -> Plan:
 
 
 def go(
-    results: Path, *, wanted: int = FEW, resume: bool = False, bed: Synthetic | None = None, out: Path | None = None
+    results: Path,
+    *,
+    wanted: int = FEW,
+    resume: bool = False,
+    bed: Synthetic | None = None,
+    out: Path | None = None,
+    captures: bool = False,
 ) -> tuple[Run, str]:
     """A run of the plan in this process, and its progress messages."""
     said = Console(file=io.StringIO(), width=500)
     asked = plan(wanted)
     progress = Progress(len(asked.points), said)
-    run = run_plan(asked, bed or Synthetic(), Options(results, out=out, resume=resume), progress, pool=Here())
+    options = Options(results, out=out, resume=resume, keep_captures=captures)
+    run = run_plan(asked, bed or Synthetic(), options, progress, pool=Here())
     assert isinstance(said.file, io.StringIO)
     return run, said.file.getvalue()

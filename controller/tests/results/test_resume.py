@@ -95,6 +95,18 @@ def test_a_whole_copy_of_an_older_run_is_taken_before_the_point_is_run(once: Run
     assert again.digest == once.digest
 
 
+def test_pcap_files_are_kept_when_asked_and_a_point_without_them_is_run_again(once: Run, results: Path) -> None:
+    assert [point.captures() for point in once.points] == [{}, {}]
+    assert not list(once.path.glob("points/*/captures"))
+    kept, said = go(results, resume=True, captures=True)
+    assert [sorted(point.captures()) for point in kept.points] == [["receiver", "sender"]] * 2
+    assert f"points of {once.name} are run again: its captures were not kept (--captures)\n" in said
+    assert kept.digest == once.digest
+    again, _ = go(results, resume=True, captures=True)
+    assert again.summary["resumed"]["reused"] == {kept.name: 2}
+    assert [sorted(point.captures()) for point in again.points] == [["receiver", "sender"]] * 2
+
+
 def test_other_metrics_code_computes_again(once: Run, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = resume.analysis_keys()
     monkeypatch.setattr(resume, "analysis_keys", lambda: real | {"metrics": "another"})

@@ -76,8 +76,7 @@ import sys
 from pathlib import Path
 from testctl.curves import Window
 from testctl.serve.point import Points
-from testctl.serve.server import import_all
-import_all()
+import testctl.serve.server
 before = set(sys.modules)
 points = Points(Path({str(results)!r}))
 page = points.page("latest", "loss")

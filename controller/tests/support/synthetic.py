@@ -147,6 +147,7 @@ def write_point(
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     parallel: int = 1,
+    options: Mapping[str, Any] | None = None,
     **pcap: Any,
 ) -> None:
     """A point directory with one flow "bulk" from `sender` (src 0) to `receiver` (src 1)."""
@@ -161,7 +162,7 @@ def write_point(
         "server_port": 5001,
         "client_port": 40000,
         "parallel": parallel,
-        "options": {},
+        "options": dict(options or {}) | ({"family": 6} if ":" in addresses[0] else {}),
     }
     point = {"id": "synthetic", "tuples": [], "settings": dict(settings or {}), "flows": [flow], "topology": {}}
     outcome = {"t0_ns": T0_NS, "addresses": dict(zip(("sender", "receiver"), addresses, strict=True)), "flows": {}}

@@ -107,14 +107,14 @@ def _counted(columns: Mapping[str, Array]) -> tuple[Array, Array]:
 
 def befall(columns: dict[str, Array], fate: str, rows: Array) -> None:
     """Let a fate (a name of FATES) happen to some packets."""
-    if fate in ("drop", "lose", "buffer_drop", "other_drop"):
+    if fate in ("drop", "lose", "buffer_drop", "other_drop", "link_drop"):
         columns["departure_ns"][rows] = 0
-        columns["verdict"][rows] = {"buffer_drop": 2, "other_drop": 3}.get(fate, 1)
+        columns["verdict"][rows] = {"buffer_drop": 2, "other_drop": 3, "link_drop": 4}.get(fate, 1)
     if fate in ("mark", "queue_mark"):
         columns["ecn_out"][rows] = CE
     if fate == "clear":
         columns["ecn_out"][rows] = 2
-    if fate not in ("queue_mark", "buffer_drop", "other_drop"):
+    if fate not in ("queue_mark", "buffer_drop", "other_drop", "link_drop"):
         columns["fate"][rows] = FATES.index(fate)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl.testbeds.inventory_file import Machine
-from testctl.testbeds.leased_agents import LEASE_S, _offset, lease_s
+from testctl.testbeds.leased_agents import LEASE, LEASE_S, _offset, seconds
 from testctl.testbeds.mtls import CONNECT_S, can_not, explain, read_keys, write_checked
 from testctl.testbeds.rack import lacking_device
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -99,15 +99,18 @@ def test_an_offset_is_wrong_by_its_error_at_most(ahead_ns: int, there_ns: int, b
     assert error_ns <= (there_ns + back_ns) / 2
 
 
-def test_how_long_a_lease_lasts() -> None:
-    assert lease_s("") == LEASE_S
-    assert lease_s("2.5") == 2.5
+def test_how_long_a_lease_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LEASE, raising=False)
+    assert seconds(LEASE, LEASE_S, 1, 60) == LEASE_S
+    monkeypatch.setenv(LEASE, "2.5")
+    assert seconds(LEASE, LEASE_S, 1, 60) == 2.5
 
 
 @pytest.mark.parametrize("text", ["0", "61", "-1", "nan", "ten"])
-def test_how_long_no_lease_lasts(text: str) -> None:
+def test_how_long_no_lease_lasts(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LEASE, text)
     with pytest.raises(PlanError, match=rf"^TESTCTL_LEASE_S: want seconds from 1 to 60; got '{text}'$"):
-        lease_s(text)
+        seconds(LEASE, LEASE_S, 1, 60)
 
 
 def test_devices_of_the_inventory_and_of_the_machine() -> None:

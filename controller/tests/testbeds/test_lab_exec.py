@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from testctl.lab.programs import Ended, exit_code
+from testctl.lab.programs import FAMILIES, Ended, exit_code, names_of
 from testctl.plan import load_topology
 from testctl.testbeds.lab_exec import captures_of, point_for, programs_of
 from testctl_agent.spec.errors import PlanError
@@ -73,6 +73,18 @@ def test_a_point_of_a_topology_with_settings(tmp_path: Path) -> None:
         "links:\n  - link: [a, s]\n  - link: [s, b]\n"
     )
     assert list(point_for(str(own), None, []).topology.hosts) == ["a", "b"]
+
+
+def test_the_names_of_hosts_by_family() -> None:
+    four, six, both = (point_for("pair", None, [], family).topology for family in FAMILIES)
+    assert names_of(four, "4") == "127.0.0.1 localhost\n10.0.0.1 sender\n10.0.0.2 receiver\n"
+    assert names_of(six, "6") == "127.0.0.1 localhost\n::1 localhost\nfd00::1 sender\nfd00::2 receiver\n"
+    assert names_of(both, "both").splitlines()[2:] == [
+        "10.0.0.1 sender", "10.0.0.2 receiver", "fd00::1 sender", "fd00::2 receiver"
+    ]  # fmt: skip
+    assert not four.hosts6
+    with pytest.raises(PlanError, match="--family: want 4, 6 or both; got 5"):
+        point_for("pair", None, [], "5")
 
 
 @pytest.mark.parametrize(

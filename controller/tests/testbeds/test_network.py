@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
 from testctl.core.topology import Topology
-from testctl.testbeds.network import bare_switch, devices_of, forwarding, host, links, mac, ports_by_mac, switch
+from testctl.plan import load_plan
+from testctl.testbeds.network import bare_switch, build, devices_of, forwarding, host, links, mac, ports_by_mac, switch
+from testctl.testbeds.point_spec import spec_of
 
 CHAIN = Topology(
     hosts={"h1": "10.0.0.1", "h2": "10.0.0.2", "h3": "10.0.0.3"},
@@ -49,3 +55,49 @@ def test_a_switch_learns_and_floods_nothing() -> None:
 def test_a_switch_with_a_program_has_no_bridge() -> None:
     assert bare_switch(CHAIN, "s1") == "link set dev h1 promisc on up\nlink set dev s2 promisc on up\n"
     assert ports_by_mac(CHAIN, "s1") == {mac(1): "h1", mac(2): "s2", mac(3): "s2"}
+
+
+def test_a_host_with_ipv6_has_fixed_neighbours_and_announces_nothing() -> None:
+    both = replace(CHAIN, hosts6={"h1": "fd00::1", "h2": "fd00::2", "h3": "fd00::3"})
+    lines = host(both, "h2").splitlines()
+    assert "link set eth0 arp off" in lines
+    assert "address add fd00::2/64 dev eth0 nodad" in lines
+    assert "neighbour replace fd00::3 lladdr 02:00:00:00:00:03 nud permanent dev eth0" in lines
+    assert [line for line in host(CHAIN, "h2").splitlines() if line in lines] == host(CHAIN, "h2").splitlines()
+    assert "fd00" not in host(CHAIN, "h2")
+    assert "arp off" not in host(CHAIN, "h2")
+
+
+@pytest.mark.parametrize("hosts6", [{}, {"h1": "fd00::1"}])
+def test_ipv6_is_off_where_nobody_needs_it(hosts6: dict[str, str]) -> None:
+    told: list[tuple[str, str, str]] = []
+
+    def run(argv: Sequence[str], text: str) -> str:
+        told.extend(
+            (argv[3], file.removeprefix("/proc/sys/net/ipv6/conf/"), text) for file in argv[5:] if "tee" in argv
+        )
+        return ""
+
+    build(replace(CHAIN, hosts6=hosts6), "ebpf", run)
+    off = {name for name, file, text in told if (file, text) == ("all/disable_ipv6", "1")}
+    assert off == {"h1", "h2", "h3", "s1", "s2", "s3"} - hosts6.keys()
+    unasked = {(file, text) for name, file, text in told if name in hosts6}
+    assert ({("eth0/addr_gen_mode", "1"), ("eth0/accept_ra", "0"), ("eth0/dad_transmits", "0")} <= unasked) == bool(
+        hosts6
+    )
+
+
+FAMILIES = b"""
+topology: {star: {hosts: 3}}
+flows: {a: h1 -> h3, b: h2 -> h3}
+tuples:
+  - [flows, family, [4, 6]]
+  - [flows, bytes, 100kB]
+"""
+
+
+def test_the_family_of_all_flows_is_a_value_like_any_other() -> None:
+    four, six = load_plan(FAMILIES, metrics={}).points
+    assert [[flow.family for flow in point.flows] for point in (four, six)] == [[4, 4], [6, 6]]
+    assert not spec_of(four).topology.hosts6
+    assert spec_of(six).topology.hosts6 == {"h1": "fd00::1", "h2": "fd00::2", "h3": "fd00::3"}

@@ -15,8 +15,8 @@ from testctl.core.topology import Topology
 from testctl.plan import load_plan, load_topology
 from testctl.testbeds.inventory_file import Machine, Rack, rack_of, read_rack
 from testctl.testbeds.placement import place
-from testctl.testbeds.point_spec import code_with_others
-from testctl.testbeds.rack import lacking_generators
+from testctl.testbeds.point_spec import code_with_others, spec_of
+from testctl.testbeds.rack import InventoryTestbed, _key, lacking_generators
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import entry_points
 from testctl_agent.system.identity import version
@@ -75,6 +75,8 @@ def test_a_rack() -> None:
             "alpha: testctl_device: want a text; got ''; is testctl_devise to be it?",
         ),
         ("beta", {"testctl_address": "fe80::1"}, "beta: testctl_address: want an IPv4 address; got 'fe80::1'"),
+        ("beta", {"testctl_address6": "10.1"}, "beta: testctl_address6: want an IPv6 address; got '10.1'"),
+        ("beta", {"testctl_address6": "fd00::/64"}, "beta: testctl_address6: want an IPv6 address; got 'fd00::/64'"),
         ("beta", {"testctl_mac": "02:00"}, "beta: testctl_mac: want six bytes"),
         ("beta", {"testctl_address": "10.20.0.11"}, "testctl_address 10.20.0.11: alpha and beta have it"),
         ("beta", {"testctl_keys": "other"}, "testctl_keys: want one directory for all; got keys, other"),
@@ -103,6 +105,32 @@ def test_what_no_installed_distribution_brings_is_named_with_the_one_that_would(
         f"inventory/mine: alpha: testctl_generators: want one of iperf3, tgen; got 'trex', {where}",
         f"inventory/mine: s1: testctl_backend: want one of bmv2, ebpf, netem; got 'tofino', {where}",
     ]
+
+
+SIX = b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, family, [4, 6]]]\n"
+
+
+def test_a_flow_over_ipv6_has_the_racks_addresses() -> None:
+    found = rack(alpha={"testctl_address6": "FD20:0::11"}, beta={"testctl_address6": "fd20::12"})
+    four, six = load_plan(SIX).points
+    placement = place(six.topology, found)
+    assert placement.lacks_ipv6(six) == ""
+    assert placement.placed(six).topology.hosts6 == {"sender": "fd20::11", "receiver": "fd20::12"}
+    assert placement.placed(four).topology.hosts6 == {}
+    assert spec_of(placement.placed(six)).state["switch"]["flows"] == "bulk/0 tcp [fd20::11]:40000 [fd20::12]:5001"
+
+
+def test_a_host_without_an_ipv6_address_is_named(tmp_path: Path) -> None:
+    found = rack(alpha={"testctl_address6": "fd20::11"})
+    four, six = load_plan(SIX).points
+    placement = place(six.topology, found)
+    assert placement.lacks_ipv6(four) == ""
+    want = "host beta (192.0.2.12:7411), testctl_address6: want its IPv6 address, for flow bulk with family 6; got none"
+    assert placement.lacks_ipv6(six) == want
+    bed = InventoryTestbed(found, {_key(six): placement}, "")
+    asked, outcome = bed.run(six, tmp_path)
+    assert asked.topology.hosts == six.topology.hosts
+    assert outcome.skip == f"{want} in inventory/mine"
 
 
 @pytest.fixture

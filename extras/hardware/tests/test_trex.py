@@ -252,6 +252,8 @@ def test_what_it_can_not_do() -> None:
         "cc: TRex has no such setting", "rate: TRex needs one", "write_size: a load of kind astf has none",
     ]  # fmt: skip
     assert trex.refuses({"bytes": 5, "rate": 5, "trex_kind": "stl"}) == ["bytes: a load of kind stl has none"]
+    assert trex.refuses(defaults() | {"rate": 10**9, "family": 6}) == ["family: it sends IPv4"]
+    assert trex.refuses(defaults() | {"rate": 10**9, "family": 4}) == []
     asked = {"side": "client", "address": "48.0.0.1", "bind": "16.0.0.1", "rate": 10**9}
     with pytest.raises(TestbedError, match="want IP packets of 64 to 9216 bytes; got 38"):
         trex.load(asked | {"write_size": 10})

@@ -6,8 +6,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from testctl.results import Run
+from testctl.records import REQUESTS
+from testctl.results import Run, layout
 
 from controller.tests.report.conftest import make_run
 from extras.influx.tests.influxd import Influxd, running
@@ -30,9 +33,13 @@ def influxd(server: Influxd) -> Influxd:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A complete run of 8 points, two of them without records; not to be changed."""
+    """A complete run of 8 points, two of them without records, one with a request; not to be changed."""
     results = tmp_path_factory.mktemp("results")
-    return make_run(results, duration_ns=200_000_000, rate_bps=20e6, thresholds=("30kB",))
+    made = make_run(results, duration_ns=200_000_000, rate_bps=20e6, thresholds=("30kB",))
+    point = next(point for point in made.points if point.has_records)
+    row = {"flow": "bulk", "request": 0, "conn": 0, "up": 1, "down": 0, "due_ns": 5, "begin_ns": 5, "end_ns": 10**6}
+    pq.write_table(pa.Table.from_pylist([row], REQUESTS), point.path / layout.REQUESTS)
+    return made
 
 
 @pytest.fixture(autouse=True)

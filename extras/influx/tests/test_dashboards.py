@@ -105,7 +105,7 @@ def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *mor
 
 
 @needs_ansible
-@pytest.mark.root
+@pytest.mark.root(beside=True)
 def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
     words = {
         "grafana_config": str(tmp_path / "etc"),

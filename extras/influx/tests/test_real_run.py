@@ -35,11 +35,11 @@ pytestmark = pytest.mark.lab
 BOARDS = sorted((Path(__file__).parents[3] / "dashboards").glob("*.json"))
 DAY_S = 86_400
 
-# Something of all: losses, a stall, an expectation that holds and one that does not.
+# Something of all: losses, requests, a stall, an expectation that holds and one that does not.
 PLAN = """
-about: a flow that is cut short, over a small buffer
+about: a flow that is cut short, and requests, over a small buffer
 topology: pair
-flows: {bulk: sender -> receiver}
+flows: {bulk: sender -> receiver, web: sender -> receiver}
 tuples:
   - [hosts, cc, [cubic, reno]]
   - [switch:receiver, rate, 100mbit]
@@ -47,9 +47,12 @@ tuples:
   - [switch, delay, 2ms]
   - [bulk, pattern, stall at 1MB for 60ms]
   - [bulk, duration, 300ms]
+  - [web, requests, 20]
+  - [web, arrival_rate, 100]
+  - [web, sizes, 2kB]
 expect:
-  - {name: the link is used, metric: saturation, min: 0.2}
-  - {name: "more than the link, says reno", metric: saturation, min: 2, when: {hosts.cc: reno}}
+  - {name: the link is used, flow: bulk, metric: saturation, min: 0.2}
+  - {name: "more than the link, says reno", flow: bulk, metric: saturation, min: 2, when: {hosts.cc: reno}}
 """
 
 

@@ -50,8 +50,12 @@ def _at(buffer: ctypes.Array[ctypes.c_char]) -> int:
     return ctypes.addressof(buffer)
 
 
-def create_map(kind: int, key_bytes: int, value_bytes: int, entries: int) -> int:
-    return _bpf(_MAP_CREATE, struct.pack("=4I", kind, key_bytes, value_bytes, entries), "make a BPF map")[0]
+def create_map(kind: int, key_bytes: int, value_bytes: int, entries: int, flags: int = 0) -> int:
+    return _bpf(_MAP_CREATE, struct.pack("=5I", kind, key_bytes, value_bytes, entries, flags), "make a BPF map")[0]
+
+
+def open_map(map_id: int) -> int:
+    return _bpf(_MAP_BY_ID, struct.pack("=I", map_id), f"open BPF map {map_id}")[0]
 
 
 def read_element(map_fd: int, key: bytes, value_bytes: int, flags: int = 0) -> bytes:
@@ -122,7 +126,7 @@ def program_maps(program_id: int) -> list[int]:
         found = struct.unpack_from(f"={min(count, _MAX_MAPS)}I", ids.raw)
     finally:
         os.close(program)
-    return [_bpf(_MAP_BY_ID, struct.pack("=I", one), f"open BPF map {one}")[0] for one in found]
+    return [open_map(one) for one in found]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capture of the headers of every TCP packet at a device, or of all packets, by tcpdump."""
+"""A capture of the headers of every TCP packet at a device, or of all packets: in a lab by its kernel, elsewhere by
+tcpdump."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ from pathlib import Path
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.subprocesses import found_in_path
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result
+from testctl_agent.tasks.lab_recorder import LabRecorder
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
 
 NAME = "capture"
 FILE = "capture.pcap"
+LAB_FILE = Path("/proc/testctl_capture")
+"""In a lab: the kernel's own recorder of frames (lab/kernel/lab_capture.c)."""
 SNAP_BYTES = 128
 """Ethernet, IPv6 and the longest TCP header are 114 bytes."""
 RING_KIB = 32 * 1024
@@ -34,7 +38,9 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 def unavailable() -> str:
     """Why this collector is not available; "" if it is."""
-    return "" if found_in_path("tcpdump") else "tcpdump is not installed: apt-get install tcpdump"
+    if LAB_FILE.exists() or found_in_path("tcpdump"):
+        return ""
+    return "tcpdump is not installed: apt-get install tcpdump"
 
 
 def argv(options: Mapping[str, Value]) -> list[str]:
@@ -44,40 +50,54 @@ def argv(options: Mapping[str, Value]) -> list[str]:
     tcpdump changes the owner of a file that it opens itself to its own user.  In a lab the file system has the
     rights of the user who started it, who may not change a file's owner, not even to the lab's root.
     """
-    snap_bytes, ring_kib = int(options.get("snap_bytes", SNAP_BYTES)), int(options.get("ring_kib", RING_KIB))
+    device, snap_bytes, which = _what(options)
     return [
-        "tcpdump", "-i", str(options.get("device", "eth0")), "-n", "-s", str(snap_bytes), "-B", str(ring_kib),
-        "--time-stamp-precision=nano", "-Z", "root", "-w", "-", *([] if options.get("packets") == "all" else ["tcp"]),
+        "tcpdump", "-i", device, "-n", "-s", str(snap_bytes), "-B", str(int(options.get("ring_kib", RING_KIB))),
+        "--time-stamp-precision=nano", "-Z", "root", "-w", "-", *([] if which == "all" else ["tcp"]),
     ]  # fmt: skip
 
 
-def counts(printed: str, device: str) -> Result:
-    """{"captured", "received", "dropped"} from tcpdump's last messages.  Raises TestbedError unless all packets were
-    written.
+def _what(options: Mapping[str, Value]) -> tuple[str, int, str]:
+    """The device, the bytes of a packet that are kept, and "tcp" or "all"."""
+    which = "all" if options.get("packets") == "all" else "tcp"
+    return str(options.get("device", "eth0")), int(options.get("snap_bytes", SNAP_BYTES)), which
 
-    At lo each packet is received twice, outgoing and incoming, and captured once.
-    """
+
+def counts(printed: str, device: str) -> Result:
+    """{"captured", "received", "dropped"} from tcpdump's last messages.  Raises as whole()."""
     found = {}
     for name, pattern in _COUNTS.items():
         numbers = pattern.findall(printed)
         if not numbers:
             raise TestbedError(f"capture: tcpdump did not say how many packets were {name}: {printed}")
         found[name] = int(numbers[-1])
+    return whole(found, device)
+
+
+def whole(found: Mapping[str, int], device: str) -> Result:
+    """{"captured", "received", "dropped"} of a capture.  Raises TestbedError unless all packets were written.
+
+    At lo each packet is received twice, outgoing and incoming, and captured once.
+    """
     if found["dropped"]:
         raise TestbedError(f"capture: {found['dropped']} of {found['received']} packets were dropped by the kernel")
     if found["captured"] < found["received"] and device != "lo":
         raise TestbedError(f"capture: {found['captured']} of {found['received']} packets were written")
-    return dict(found)
+    return {name: found[name] for name in _COUNTS}
 
 
-def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
+def task(options: Mapping[str, Value], workdir: Path) -> Task:
+    device, snap_bytes, which = _what(options)
+    if LAB_FILE.exists():
+        words = (device, str(snap_bytes), which)
+        return LabRecorder(NAME, LAB_FILE, words, workdir, FILE, lambda found: whole(found, device))
     if why := unavailable():
         raise TestbedError(f"capture: {why}")
 
     def read(code: int, printed: str) -> Result:
         if code != 0:
             raise TestbedError(f"capture: tcpdump: exit {code}: {printed or 'no output'}")
-        return counts(printed, str(options.get("device", "eth0")))
+        return counts(printed, device)
 
     return ProgramTask(
         name=NAME, argv=argv(options), workdir=workdir, read=read, outputs=files(options),

@@ -22,6 +22,7 @@ from testctl_agent.tasks.task import Result, Task
 NAME = "counters"
 BEFORE, AFTER = "counters_before.json", "counters_after.json"
 ROOT = Path("/")
+_IP6 = "Ip6"
 _DEVICE_COLUMNS = [
     "rx_bytes",
     "rx_packets",
@@ -43,9 +44,10 @@ _DEVICE_COLUMNS = [
 
 
 def snmp(root: Path = ROOT) -> dict[str, int]:
-    """{"Tcp.RetransSegs": n, "TcpExt.TCPTimeouts": n, …} from net/snmp and net/netstat.
+    """{"Tcp.RetransSegs": n, "TcpExt.TCPTimeouts": n, "Ip6.InReceives": n, …} from net/snmp, net/netstat and net/snmp6.
 
-    Each group is two lines, of names and of values (proc(5)).
+    In the first two each group is two lines, of names and of values (proc(5)); net/snmp6 is not there without IPv6,
+    and has a name and a value a line, of which those of IP itself are taken.
     """
     found: dict[str, int] = {}
     for name in ("snmp", "netstat"):
@@ -56,6 +58,13 @@ def snmp(root: Path = ROOT) -> dict[str, int]:
                 raise ValueError(f"{name}: want the values of {group}; got {values[:40]!r}")
             numbers = values.partition(":")[2].split()
             found.update((f"{group}.{c}", int(n)) for c, n in zip(columns.split(), numbers, strict=True))
+    ipv6 = root / "proc/net/snmp6"
+    for line in ipv6.read_text(encoding="ascii").splitlines() if ipv6.exists() else []:
+        words = line.split()
+        if len(words) != 2:
+            raise ValueError(f"snmp6: want a name and a value; got {line[:40]!r}")
+        if words[0].startswith(_IP6):
+            found[f"{_IP6}.{words[0].removeprefix(_IP6)}"] = int(words[1])
     return found
 
 

@@ -16,15 +16,11 @@ from collections.abc import Callable, Mapping
 
 from testctl_agent.network import netlink as nl
 from testctl_agent.network import routes
-from testctl_agent.network.routes import Route
 
 _IFADDR = struct.Struct("=4BI")
 _RTM_GETADDR = 22
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _IFA_F_PERMANENT = 0x80
-_BY_ROUTER = 9
-_EXPIRES = slice(8, 12)
-"""Of struct rta_cacheinfo."""
 _LINK_STATE = 0x11  # RTNH_F_DEAD, RTNH_F_LINKDOWN: the state of the cable
 _DIGEST_CHARS = 16
 
@@ -55,19 +51,13 @@ def _routes(family: int, device: str) -> str:
     anywhere = bytes(4 if family == socket.AF_INET else 16)
     found = []
     for route in routes.through([device], family):
-        if family == socket.AF_INET or _stands(route):
+        if family == socket.AF_INET or route.stands:
             to = socket.inet_ntop(family, route.get(routes.DST, anywhere))
             head = routes.RTMSG.pack(*route.fields[:8], route.fields[8] & ~_LINK_STATE)
             known = sorted(dict(route.attributes).items())
             rest = [nl.attr(kind, data) for kind, data in known if kind != routes.CACHEINFO]
             found.append(f"{to}/{route.fields[1]},{route.fields[4]},{digest(head + b''.join(rest))}")
     return " ".join(sorted(found)) or "none"
-
-
-def _stands(route: Route) -> bool:
-    """Whether an IPv6 route stands still."""
-    expires = any(route.get(routes.CACHEINFO, bytes(12))[_EXPIRES])
-    return route.fields[7] == routes.UNICAST and route.fields[5] != _BY_ROUTER and not route.cloned and not expires
 
 
 READERS: Mapping[str, Callable[[str], str]] = {

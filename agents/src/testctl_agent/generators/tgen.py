@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from testctl_agent.generators._options import need, with_defaults
 from testctl_agent.params.flow.pattern import base_units
 from testctl_agent.params.flow.traffic import MAX_TOGETHER, end_ns
+from testctl_agent.params.flow.workload import HONOURED
+from testctl_agent.spec import workload
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value, shown
 from testctl_agent.system import tgen_program
@@ -20,11 +22,14 @@ from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 NAME = "tgen"
 BINARY = tgen_program.NAME
 Side = Literal["server", "client"]
+REQUESTS, TIMES = "requests.txt", "times.bin"
+"""Files of a flow that makes requests: what it is to ask, and what became of each (agents/tgen/workload_result.c)."""
 _COPIED = (
     "server_port", "client_port", "parallel", "start_ns", "limit_ns", "seed", "bytes", "send_buffer", "receive_buffer",
     "rate", "burst", "write_size", "nodelay", "keepalive", "user_timeout", "blocking", "cc", "reverse", "verify",
     "lowat", "notsent_lowat",
 )  # fmt: skip
+_PLACES = ("server_port", "client_port", "start_ns", "limit_ns")
 
 
 def binary() -> str:
@@ -44,7 +49,7 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
     found = with_defaults(options)
     together = int(found["write_size"]) * int(found["parallel"])
-    if together > MAX_TOGETHER:
+    if together > MAX_TOGETHER and not workload.asks(options):
         return [
             f"write_size: want at most {MAX_TOGETHER} bytes for all {found['parallel']} connections; got {together}"
         ]
@@ -60,20 +65,33 @@ def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     """The command of one end.
 
     options are those of params/flow and address, bind, server_port, client_port, parallel, start_ns,
-    end_ns (0 or none: by duration), limit_ns, seed.
+    end_ns (0 or none: by duration), limit_ns, seed.  One that makes requests finds them in workdir/REQUESTS.
     """
     all_options = with_defaults(options)
+    if workload.asks(options):
+        return [*_ends(side, options, workdir), *_requests(all_options, workdir)]
+    words = _ends(side, options, workdir) + _copied(all_options, _COPIED)
+    words.append(f"pattern={base_units(str(all_options['pattern']))}")
+    words.append(f"end_ns={end_ns(options)}")
+    return words
+
+
+def _ends(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     words = [binary() or BINARY, "serve" if side == "server" else "send", f"out={workdir / 'result.json'}"]
     words.append(f"address={need(options, 'address', NAME)}")
     if side == "client" and options.get("bind"):
         words.append(f"bind={options['bind']}")
-    for name in _COPIED:
-        value = all_options.get(name)
-        if value is not None and value not in ("", "off", "none", "auto"):
-            words.append(f"{name}={_word(value)}")
-    words.append(f"pattern={base_units(str(all_options['pattern']))}")
-    words.append(f"end_ns={end_ns(options)}")
     return words
+
+
+def _copied(options: Mapping[str, Value], names: Sequence[str]) -> list[str]:
+    given = ((name, options.get(name)) for name in names)
+    return [f"{name}={_word(v)}" for name, v in given if v is not None and v not in ("", "off", "none", "auto")]
+
+
+def _requests(options: Mapping[str, Value], workdir: Path) -> list[str]:
+    names = [name for name in _COPIED if name in HONOURED or name in _PLACES]
+    return [*_copied(options, names), f"requests={workdir / REQUESTS}", f"times={workdir / TIMES}"]
 
 
 def result(workdir: Path, side: Side) -> Result:
@@ -91,6 +109,8 @@ def result(workdir: Path, side: Side) -> Result:
 def moved(result: Result) -> int:
     """What the application of this end wrote, or read, by its `role`, over all its connections: a result's `bytes`."""
     name = "bytes_sent" if result["role"] == "sender" else "bytes_received"
+    if name in result:
+        return int(result[name])
     return sum(int(connection.get(name) or 0) for connection in result["connections"])
 
 
@@ -101,6 +121,11 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         raise TestbedError(why)
     if reasons := refuses(options):
         raise TestbedError(f"{NAME}: {'; '.join(reasons)}")
+    outputs = ["result.json"]
+    if workload.asks(options):
+        asked = workload.requests(options, str(need(options, "stream", NAME)))
+        (workdir / REQUESTS).write_text(workload.schedule(asked), encoding="ascii")
+        outputs.append(TIMES)
 
     def read(code: int, printed: str) -> Result:
         found = result(workdir, side) if (workdir / "result.json").exists() else {}
@@ -113,6 +138,6 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         argv=argv(side, options, workdir),
         workdir=workdir,
         read=read,
-        outputs=("result.json",),
+        outputs=outputs,
         announcement=Announcement("stdout", "ready\n") if side == "server" else None,
     )

@@ -297,22 +297,26 @@ FQ_HORIZON_S = 4294
 """The longest that fits: a packet whose time lies further ahead is sent then."""
 
 
-def fq_options() -> bytes:
-    """fq as nothing but a clock: every packet leaves at its own time, in one queue, unpaced."""
+def fq_options(*, one_queue: bool = True) -> bytes:
+    """fq as nothing but a clock: every packet leaves at its own time, unpaced.
+
+    one_queue  for times that never decrease; where they do, fq sends a packet that comes before the head of its queue
+               at the head's time, so each packet needs a queue of its own, by its hash
+    """
     return b"".join(
         nl.u32(what, value)
         for what, value in (
             (_FQ_LIMIT, FQ_LIMIT),
             (_FQ_FLOW_LIMIT, FQ_LIMIT),
             (_FQ_PACES, 0),
-            (_FQ_ORPHAN_MASK, 0),
+            (_FQ_ORPHAN_MASK, 0 if one_queue else _U32_MAX),
             (_FQ_TIMER_SLACK, 0),
             (_FQ_HORIZON, FQ_HORIZON_S * 10**6),
         )
     ) + nl.attr(_FQ_HORIZON_DROP, bytes(1))
 
 
-def is_clock(options: bytes) -> bool:
+def is_clock(options: bytes, *, one_queue: bool = True) -> bool:
     """Whether an fq is the one of fq_options, as far as the kernel shows it."""
-    have, want = nl.parse(options), nl.parse(fq_options())
+    have, want = nl.parse(options), nl.parse(fq_options(one_queue=one_queue))
     return all(have.get(what) == value for what, value in want.items())

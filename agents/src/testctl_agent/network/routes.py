@@ -14,6 +14,9 @@ DST, OIF, GATEWAY, METRICS, CACHEINFO, VIA, NH_ID = 1, 4, 5, 8, 12, 18, 30
 """Types of attributes."""
 UNICAST = 1
 _CLONED = 0x200
+_BY_ROUTER = 9
+_EXPIRES = slice(8, 12)
+"""Of struct rta_cacheinfo."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Route:
     def cloned(self) -> bool:
         """Whether the kernel made it of another, for one destination."""
         return bool(self.fields[8] & _CLONED)
+
+    @property
+    def stands(self) -> bool:
+        """Whether an IPv6 route stands still: it is not of a router's advertisement, nor the kernel's for a time."""
+        expires = any(self.get(CACHEINFO, bytes(12))[_EXPIRES])
+        return self.fields[7] == UNICAST and self.fields[5] != _BY_ROUTER and not self.cloned and not expires
 
 
 def parse(payload: bytes) -> Route:

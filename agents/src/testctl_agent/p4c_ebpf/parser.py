@@ -198,11 +198,11 @@ class Parser:
             code.add(f"u64 more = {asked};", "")
             with code.block("if (more & 7)"):
                 self._fail(code, what, "ParserInvalidArgument")
-            with code.block(f"if (more > {header.extra * 8})"):
-                self._fail(code, what, "HeaderTooShort")
             code.add("more /= 8;")
             with code.block(f"if (at + {header.bytes} + more > skb->len)"):
                 self._fail(code, what, "PacketTooShort")
+            with code.block(f"if (more > {header.extra})"):
+                self._fail(code, what, "HeaderTooShort")
             code.add(f"__builtin_memset(p->head + {first}, 0, {header.extra});")
             if header.bytes:
                 with code.block(f"if (bpf_skb_load_bytes(skb, at, p->head + {header.base}, {header.bytes}))"):

@@ -46,6 +46,8 @@ _TELEMETRY_HEAD = (
     ("verdict", 1, "verdict"),
 )
 """Of a telemetry record: name, bytes and C value."""
+HOLD = "hold_ns"
+"""The field of `tap` by which a packet leaves later than its port would send it."""
 
 
 @dataclass(frozen=True)
@@ -252,9 +254,14 @@ class _Writer:
             code.add("report(p, port, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
         code.add("ifindex = out->ifindex;", "if (RELAYOUT && p->relayout)")
         code.add("\tbytes = bytes - p->headers + header_bytes(p);")
-        code.add("d = port_enqueue(out, p->arrival_ns, bytes);")
+        with code.block("if (out->changes)"):
+            code.add("d = (struct departure){};", "link_enqueue(port, p->arrival_ns, bytes, &d);")
+        with code.block("else"):
+            code.add("d = port_enqueue(out, p->arrival_ns, bytes);")
+        code.add(*(f"d.at_ns += {value};" for one, value in self.tap if one.name == HOLD))
         with code.block("if (d.dropped)"):
-            code.add("report(p, port, TELEMETRY_FULL, 0, d.depth_bytes);", "return 0;")
+            code.add("report(p, port, d.dropped == PORT_DOWN ? TELEMETRY_LINK : TELEMETRY_FULL, 0, d.depth_bytes);")
+            code.add("return 0;")
         self._set(code, "egress_port", "port")
         self._set(code, "egress_spec", str((DROP_PORT + 1) & DROP_PORT))
         self._set(code, "packet_length", "bytes")
@@ -273,6 +280,10 @@ class _Writer:
         with code.block("if (d.at_ns > p->arrival_ns)"):
             code.add("if (!frame_is_ip(skb))", "\tframe_pose_as_ip(skb);")
             code.add("bpf_skb_set_tstamp(skb, d.at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);", "p->waits = 1;")
+            # fq has a queue for each hash, and in a queue no packet before its head's time
+            held = "".join(f" || {value}" for one, value in self.tap if one.name == HOLD)
+            code.add(f"if (out->changes == PORT_REORDERS{held})")
+            code.add("\tbpf_set_hash(skb, d.at_ns * 0x9e3779b97f4a7c15ULL >> 32);")
         code.add("report(p, port, TELEMETRY_SENT, d.at_ns, d.depth_bytes);", "return ifindex;")
         return (
             "/* The way out by one port; the device's ifindex, or 0: the packet is not to be sent. */\n"
@@ -338,7 +349,7 @@ class _Writer:
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
             f"/* Translated from {shown}: do not edit. */\n\n"
-            '#include "helpers.h"\n#include "port_model.h"\n#include "telemetry.h"\n'
+            '#include "helpers.h"\n#include "port_model.h"\n#include "link_model.h"\n#include "telemetry.h"\n'
             + ('#include "meter.h"\n' if self.program.meters or self.program.direct_meters else "")
             + "\n"
             + self._packet()

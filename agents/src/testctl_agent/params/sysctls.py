@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What values the well-known sysctls of net.ipv4 take; the others take any line of text.
 
-Source: Documentation/networking/ip-sysctl.rst and net/ipv4/sysctl_net_ipv4.c of Linux 6.1 and 6.12.
+Source: Documentation/networking/ip-sysctl.rst and net/ipv4/sysctl_net_ipv4.c of Linux 6.1, 6.12 and 7.3.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from testctl_agent.params.types import Never, Words
-from testctl_agent.spec.types import Choice, Int, ValueType
+from testctl_agent.spec.types import Choice, Int, Value, ValueType
 
 _ON_OFF = Choice((0, 1))
 _THREE = Words(count=3)
@@ -29,8 +29,10 @@ KNOWN: dict[str, ValueType] = {
     "tcp_comp_sack_slack_ns": _INT,
     "tcp_dsack": _ON_OFF,
     "tcp_early_retrans": Choice((0, 1, 2, 3, 4)),
-    "tcp_ecn": Choice((0, 1, 2)),
+    "tcp_ecn": Choice((0, 1, 2, 3, 4, 5)),
     "tcp_ecn_fallback": _ON_OFF,
+    "tcp_ecn_option": Choice((0, 1, 2, 3)),
+    "tcp_ecn_option_beacon": Choice((0, 1, 2, 3)),
     "tcp_fack": _ON_OFF,
     "tcp_fastopen": _INT,
     "tcp_fin_timeout": Int(1, 2**31 // 1000),
@@ -72,7 +74,7 @@ KNOWN: dict[str, ValueType] = {
     "tcp_wmem": _THREE,
     "tcp_workaround_signed_windows": _ON_OFF,
 }
-"""Name below net.ipv4 -> type.  These names may be written without "net.ipv4."."""
+"""Name below net.ipv4 -> type: the values of the newest kernel.  These names may be written without "net.ipv4."."""
 
 _FORWARDING = (
     "it sets other sysctls of all devices with it, such as accept_redirects, which a restore would not bring back"
@@ -96,6 +98,14 @@ def type_of(name: str) -> ValueType:
         if re.fullmatch(pattern, name):
             return Never(why)
     return KNOWN.get(name, Words())
+
+
+def comes_with(name: str, value: Value) -> str:
+    """The full name of the sysctl that every kernel has which has this value of net.ipv4.NAME; "" where all have it.
+
+    Accurate ECN (RFC 9768) came with Linux 6.18.
+    """
+    return "net.ipv4.tcp_ecn_option" if name == "tcp_ecn" and value in (3, 4, 5) else ""
 
 
 def device_of(name: str) -> str:

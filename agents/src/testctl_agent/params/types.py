@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from testctl_agent.spec import schedule
 from testctl_agent.spec.types import Amount, Int, Value
 
 
@@ -48,6 +49,54 @@ class InSteps(Amount):
         if not isinstance(value, str) and int(value) % self.step:
             raise ValueError(f"want {self.want}; got {raw!r}")
         return value
+
+
+@dataclass(frozen=True)
+class Changing(Amount):
+    """An Amount, or a schedule of such values (spec/schedule.py), kept as its canonical text.
+
+    holds    whether a step of a schedule may be 0, also below `least`
+    example  a schedule
+    file     reads the text of a file that a plan names by its path into the value; None: there are no such files.
+             ValueError "line N: want …; got …"
+    value    reads such a value's text
+    """
+
+    holds: bool = False
+    example: str = ""
+    file: Callable[[bytes], str] | None = None
+    value: Callable[[str], bool] = lambda text: False
+
+    @property
+    def want(self) -> str:
+        path = ", or the path of a trace that begins at the plan, such as ./cellular.trace" if self.file else ""
+        return f"{super().want}; or a schedule such as {self.example!r}{path}"
+
+    def parse(self, raw: object) -> Value:
+        if isinstance(raw, str) and self.file and self.value(raw):
+            return raw
+        if not schedule.is_schedule(raw):
+            return super().parse(raw)
+        try:
+            return schedule.show(schedule.parse(str(raw), self._step), self.of)
+        except ValueError as error:
+            raise ValueError(f"{error}, in {str(raw)[:80]!r}") from error
+
+    def takes(self, raw: object) -> bool:
+        """Whether parse() does, without a file."""
+        try:
+            self.parse(raw)
+        except ValueError:
+            return False
+        return True
+
+    def _step(self, text: str) -> int | None:
+        if self.none and text == self.none:
+            return None
+        value = self.of.parse(text)
+        if not (self.least <= value <= self.most or (self.holds and not value)):
+            raise ValueError(f"want from {self.of(self.least)} to {self.of(self.most)}; got {text!r}")
+        return int(value)
 
 
 @dataclass(frozen=True)

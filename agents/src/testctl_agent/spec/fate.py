@@ -3,13 +3,16 @@
 
     fates  = "none" | fate {";" fate}
     fate   = action what "of" FLOW ["," "first"]
-           | "lose" RATE "of" FLOW ["seed" NUMBER]
+           | "delay" what "of" FLOW "by" DURATION ["," "first"]
+           | "lose" RATE "of" FLOW ["burst" LENGTH] ["seed" NUMBER]
+           | "reorder" RATE "of" FLOW "by" DURATION ["seed" NUMBER]
     action = "drop" | "mark" | "echo" | "clear"
     what   = ("data" | "acks") (ranges | "every" NUMBER) | "bytes" ranges
     ranges = range {"," range}
     range  = FROM | FROM "-" TO | FROM "-"
 
-Both ends of a range belong to it.  Numbers of bytes may have a unit.  Blanks are free between words.
+Both ends of a range belong to it.  Numbers of bytes may have a unit, and a rate may be in percent.  Blanks are free
+between words.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, NoReturn, get_args
 
-from testctl_agent.spec.units import Bytes
+from testctl_agent.spec.units import Bytes, Duration
 
 LAST = 2**32 - 1
 """The end of a range that is open."""
@@ -36,7 +40,13 @@ MAX_ROWS = 256
 MIN_RATE = 2.0**-32
 """Losses are decided by comparing 32 bits of a hash."""
 
-Action = Literal["drop", "mark", "echo", "clear", "lose"]
+MAX_HOLD_NS = 4 * 10**9
+"""How much later a packet is sent at most: 32 bits of nanoseconds hold it."""
+
+MAX_BURST = 10**6
+"""Packets that are lost one after the other on average, at most."""
+
+Action = Literal["drop", "mark", "echo", "clear", "lose", "delay", "reorder"]
 What = Literal["data", "acks", "bytes"]
 
 
@@ -45,15 +55,18 @@ class Fate:
     """One rule for one flow, applied to each of its connections by itself.
 
     action  drop; mark: CE if the packet is ECN-capable; echo: set ECE; clear: CE back to ECT(0);
-            lose: drop at random
+            lose: drop at random; delay: send later than the port would, while those behind it go on;
+            reorder: delay at random
     what    data: segments with payload, forward, counted from 1 as they reach the switch;
             acks: segments without payload, SYN, FIN or RST, backward, counted likewise;
             bytes: segments with payload whose first byte lies in a range, counted from 0
-    ranges  inclusive; empty for `every` and for lose
+    ranges  inclusive; empty for `every`, lose and reorder
     every   each n-th one; 0: not this kind
     first   only first transmissions, and counted among them
-    rate    of lose: the share, in (0, 1]; each transmission draws anew
-    seed    of lose
+    rate    of lose and reorder: the share, in (0, 1]; each transmission draws anew
+    seed    of lose and reorder
+    by_ns   of delay and reorder: how much later, in ns
+    burst   of lose: how many are lost one after the other on average (Gilbert 1960, two states); 0: each by itself
     """
 
     action: Action
@@ -64,8 +77,18 @@ class Fate:
     first: bool = False
     rate: float = 0.0
     seed: int = 0
+    by_ns: int = 0
+    burst: float = 0.0
+
+    @property
+    def random(self) -> bool:
+        return self.action in RANDOM
 
 
+RANDOM: tuple[Action, ...] = ("lose", "reorder")
+"""Actions whose packets are drawn."""
+HOLDING: tuple[Action, ...] = ("delay", "reorder")
+"""Actions that send a packet later; not every target can."""
 ACTIONS: tuple[Action, ...] = get_args(Action)
 WHATS: tuple[What, ...] = get_args(What)
 
@@ -155,8 +178,8 @@ class _Reader:
 
 def _fate(reader: _Reader) -> Fate:
     action: Action = reader.want(*ACTIONS)  # type: ignore[assignment]
-    if action == "lose":
-        return _lose(reader)
+    if action in RANDOM:
+        return _random(reader, action)
     what: What = reader.want(*WHATS)  # type: ignore[assignment]
     every = 0
     ranges: tuple[tuple[int, int], ...] = ()
@@ -165,22 +188,54 @@ def _fate(reader: _Reader) -> Fate:
     else:
         ranges = _ranges(reader, what)
     flow = _flow(reader)
+    by_ns = _hold(reader) if action in HOLDING else 0
     first = False
     if reader.take(","):
         if every or what == "acks":
             reader.refuse(f"no first: {'every n-th one' if every else 'acks'} of all transmissions are counted")
         first = bool(reader.want("first"))
-    return Fate(action, flow, what, ranges, every, first)
+    return Fate(action, flow, what, ranges, every, first, by_ns=by_ns)
 
 
-def _lose(reader: _Reader) -> Fate:
-    text, at = reader.word(_RATE, "a rate above 0, at most 1, such as 1e-5")
-    rate = float(text)
+def _random(reader: _Reader, action: Action) -> Fate:
+    text, at = reader.word(_RATE, "a rate above 0, at most 1, such as 1e-5 or 1%")
+    percent = reader.take("%")
+    rate = float(Decimal(text) / 100) if percent else float(text)
     if not MIN_RATE <= rate <= 1:
-        reader.refuse("a rate above 0 (not below 2^-32), at most 1", text, at)
+        reader.refuse("a rate above 0 (not below 2^-32), at most 1 (100%)", text + percent, at)
     flow = _flow(reader)
+    by_ns = _hold(reader) if action in HOLDING else 0
+    burst = _burst(reader, rate) if action == "lose" and reader.take("burst") else 0.0
     seed = _number(reader, 0, "a seed, a whole number from 0") if reader.take("seed") else 0
-    return Fate("lose", flow, rate=rate, seed=seed)
+    return Fate(action, flow, rate=rate, seed=seed, by_ns=by_ns, burst=burst)
+
+
+def _burst(reader: _Reader, rate: float) -> float:
+    """How many packets are lost one after the other on average."""
+    want = f"how many are lost in a row on average, at least 1, at most {MAX_BURST}"
+    text, at = reader.word(_RATE, want)
+    burst = float(text)
+    if not 1 <= burst <= MAX_BURST:
+        reader.refuse(want, text, at)
+    if rate == 1:
+        reader.refuse("no burst where all are lost", text, at)
+    if rate > burst / (burst + 1):
+        reader.refuse(f"a burst of at least {rate / (1 - rate):.3g}, for a rate of {_rate(rate)}", text, at)
+    return burst
+
+
+def _hold(reader: _Reader) -> int:
+    """By how much later a packet is sent, in ns."""
+    want = f"a duration from 1ns to {Duration(MAX_HOLD_NS)}, such as 3ms"
+    reader.want("by")
+    text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
+    try:
+        found = int(Duration.parse(text))
+    except ValueError:
+        reader.refuse(want, repr(text), at)
+    if not 1 <= found <= MAX_HOLD_NS:
+        reader.refuse(want, text, at)
+    return found
 
 
 def _flow(reader: _Reader) -> str:
@@ -245,8 +300,8 @@ def _clash(fate: Fate, other: Fate) -> str:
     """What a second fate would have to be to stand beside the first; "" when it can."""
     if fate.flow != other.flow:
         return ""
-    if "lose" in (fate.action, other.action):
-        return f"one lose for flow {fate.flow}" if fate.action == other.action else ""
+    if fate.random or other.random:
+        return f"one {fate.action} for flow {fate.flow}" if fate.action == other.action else ""
     if fate.what != other.what or fate.first != other.first:
         return ""
     if fate.every or other.every:
@@ -258,10 +313,12 @@ def _clash(fate: Fate, other: Fate) -> str:
 
 
 def _shown(fate: Fate) -> str:
-    if fate.action == "lose":
-        return f"lose {_rate(fate.rate)} of {fate.flow} seed {fate.seed}"
+    by = f" by {Duration(fate.by_ns)}" if fate.by_ns else ""
+    if fate.random:
+        burst = f" burst {_rate(fate.burst)}" if fate.burst else ""
+        return f"{fate.action} {_rate(fate.rate)} of {fate.flow}{by}{burst} seed {fate.seed}"
     chosen = f"every {fate.every}" if fate.every else ",".join(_range(pair, fate.what) for pair in fate.ranges)
-    return f"{fate.action} {fate.what} {chosen} of {fate.flow}" + (", first" if fate.first else "")
+    return f"{fate.action} {fate.what} {chosen} of {fate.flow}{by}" + (", first" if fate.first else "")
 
 
 def _rate(rate: float) -> str:

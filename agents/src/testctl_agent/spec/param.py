@@ -32,6 +32,7 @@ class ParamSpec:
     pattern    for a family of names such as sysctls: a regular expression of the name
     internal   set by the testbed; a plan that sets it is refused
     example    a value for the documentation, where the type gives none, or none that can stand alone
+    beside     further tuples that an example of it needs, as a plan writes them
     """
 
     name: str
@@ -46,6 +47,7 @@ class ParamSpec:
     pattern: str = ""
     internal: bool = False
     example: str = ""
+    beside: tuple[str, ...] = ()
 
     def matches(self, name: str) -> bool:
         """Whether this is the parameter of that name."""

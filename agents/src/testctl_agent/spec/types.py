@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from testctl_agent.spec.units import Quantity
 
@@ -27,6 +28,13 @@ class ValueType(Protocol):
     def parse(self, raw: object) -> Value: ...
 
     def schema(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class FileType(ValueType, Protocol):
+    """A type whose value may also be a file's: a word with a / in it is the file's name."""
+
+    def from_file(self, path: Path) -> Value: ...
 
 
 def _refuse(want: str, raw: object) -> ValueError:

@@ -19,21 +19,41 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.system.entry_points import BACKENDS
 
-PORT_PARAMETERS = ("rate", "delay", "buffer", "ecn_threshold", "framing")
-"""What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set."""
+PORT_PARAMETERS = ("rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing")
+"""What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set.
+
+A rate, a delay or a largest size may also be the text of a schedule (spec/schedule.py), a rate that of a trace
+(spec/trace.py).  `down` and `jitter` are texts.
+"""
 
 SWITCH_PARAMETERS = ("fate", "flows")
 """A parameter of the switch itself, as text; its port is ""."""
 
 UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
-    "fate": "none", "flows": "none",
+    "down": "none", "jitter": "none", "largest": "none", "fate": "none", "flows": "none",
 }  # fmt: skip
 """The state of an unconfigured switch."""
+
+
+_SHOWN = 60
+
+
+def shown(value: Value) -> str:
+    """A value for an error: of a long text its beginning."""
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def only_constant(name: str, port: str, what: str, value: Value) -> None:
+    """Raises Unavailable for a schedule or a trace: the back end `name` has no link that changes."""
+    if what in ("rate", "delay") and isinstance(value, str) and value != UNSET[what]:
+        why = f"the back end {name} has no links that change; take the back end ebpf"
+        raise Unavailable(f"port {port}, {what}: want {shown(value)}; {why}")
 
 
 class Backend(Protocol):

@@ -18,7 +18,7 @@ from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
-from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.backend import UNSET, only_constant
 from testctl_agent.switch.drivers import bmv2_units, p4info, simple_switch
 from testctl_agent.switch.drivers.driver import Count
 from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
@@ -27,6 +27,7 @@ from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
 
 _FILTER = "testctl_bmv2"
+_NOT_HERE = ("down", "jitter", "largest")
 _DROP = bytes.fromhex("b700000002000000 9500000000000000")
 """r0 = TC_ACT_SHOT; exit"""
 
@@ -82,6 +83,8 @@ class Bmv2Backend:
     def unavailable(self, what: str) -> str:
         if what not in UNSET:
             return f"a port has no {what}"
+        if what in _NOT_HERE:
+            return f"BMv2 has no {what} of a link; take the back end ebpf"
         if what == "delay":
             missing = self._delays.unavailable("delay")
             return f"BMv2 has no delay, and this kernel has no netem for it: {missing}" if missing else ""
@@ -96,6 +99,8 @@ class Bmv2Backend:
             return self._tables.flows()
         if what == "fate":
             return self._tables.fates()
+        if what in _NOT_HERE:
+            return UNSET[what]
         if what == "delay":
             return self._delays.read(port, what)
         model = self._models[port]
@@ -113,6 +118,7 @@ class Bmv2Backend:
             if value == UNSET.get(what):
                 return
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+        only_constant(self.name, port, what, value)
         if what == "flows":
             self._tables.set_flows(str(value))
         elif what == "fate":

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from testctl_agent.network import netlink, qdisc
+from testctl_agent.spec import schedule, trace
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_ports, ingress, testbed_object
-from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
+from testctl_agent.switch import ebpf_links, ebpf_ports, ingress, testbed_object
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, shown
+from testctl_agent.switch.ebpf_links import Link, LinkMaps
 from testctl_agent.switch.ebpf_ports import MAX_BYTES, Port, PortMap
 from testctl_agent.switch.testbed_program import MAX_DEPTH
 from testctl_agent.switch.testbed_tables import TestbedTables
-
-_MEMBERS = ("rate", "delay", "buffer", "framing")
 
 
 class EbpfBackend:
@@ -38,17 +39,21 @@ class EbpfBackend:
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
         self._thresholds: dict[str, int] = {}
         self._missing: str | None = None
+        self._holding = False
         self._counting = ""
         for device in ports:
             ebpf_ports.detach(device)
         self._loaded = testbed_object.load()
         try:
             self._map = PortMap(self._loaded.map_fd("ports"))
+            self._links = LinkMaps(*map(self._loaded.map_fd, ("links", "traces", ebpf_links.ORIGIN)))
             for device, number in self._numbers.items():
                 index = netlink.index(device)
                 self._map.write(number, Port(index))
                 self._loaded.set_port_of(index, number)
-            self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
+            self._tables = TestbedTables(
+                self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies, holds=True
+            )
             for device, number in self._numbers.items():
                 ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
                 self._counting = self._counting or ebpf_ports.one_after_the_other(device, number)
@@ -87,22 +92,63 @@ class EbpfBackend:
         model = self._map.read(number)
         if model.timed and not ebpf_ports.has_clock(port):
             raise ApplyError(f"port {port}, {what}: want our fq as the root qdisc; got none")
+        if what in ebpf_links.PARAMETERS:
+            return getattr(self._link(number, model), what) or UNSET[what]
         return getattr(model, what) or UNSET[what]
+
+    def _link(self, number: int, model: Port) -> Link:
+        found = self._links.read(number) if model.changes else None
+        return found or Link(model.rate or UNSET["rate"], model.delay)
 
     def apply(self, port: str, what: str, value: Value) -> None:
         if what not in SWITCH_PARAMETERS:
             self._number(port, what)
         if value != UNSET.get(what) and (reason := self.unavailable(what)):
-            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+            raise ApplyError(f"port {port}, {what}: want {shown(value)}; {reason}")
         if what == "flows":
             self._tables.set_flows(str(value))
+            self._clocks()
         elif what == "fate":
             self._tables.set_fates(str(value))
+            self._clocks()
         else:
             try:
-                self._set(port, self._numbers[port], what, 0 if value == "none" else int(value))
+                if what in ebpf_links.PARAMETERS:
+                    self._set_link(port, self._numbers[port], what, value)
+                else:
+                    self._set(port, self._numbers[port], what, 0 if value == "none" else int(value))
             except (TestbedError, ValueError) as error:
-                raise ApplyError(f"port {port}, {what}: want {value}; {error}") from error
+                raise ApplyError(f"port {port}, {what}: want {shown(value)}; {error}") from error
+
+    def _set_link(self, port: str, number: int, what: str, value: Value) -> None:
+        now = self._map.read(number)
+        link = replace(self._link(number, now), **{what: value})
+        self._links.write(number, link if link.changes else None)
+        rate, delay = (0, 0) if link.changes else (0 if link.rate == "none" else int(link.rate), int(link.delay))
+        kind = ebpf_ports.REORDERS if link.reorders else ebpf_ports.CHANGES if link.changes else ebpf_ports.STEADY
+        after = Port(rate=rate, delay=delay, changes=kind)
+        if after.timed:
+            self._clock(port, after)
+        fresh = {} if after.changes == now.changes == 0 else {"since_ns": 0, "backlog_nanobits": 0}
+        self._map.change(number, rate=rate, delay=delay, changes=after.changes, **fresh)
+        if not after.timed:
+            self._clock(port, after)
+
+    def _clock(self, port: str, model: Port) -> None:
+        """fq where a packet may wait: with a queue for each packet where one may overtake another."""
+        overtaken = self._holding or model.changes == ebpf_ports.REORDERS
+        ebpf_ports.set_clock(port, wanted=model.timed or self._holding, one_queue=not overtaken)
+
+    def _clocks(self) -> None:
+        """After a change of the fates, which may let packets of any port wait."""
+        if self._tables.holding == self._holding:
+            return
+        self._holding = self._tables.holding
+        for port, number in self._numbers.items():
+            try:
+                self._clock(port, self._map.read(number))
+            except TestbedError as error:
+                raise ApplyError(f"port {port}, fate: want {self._tables.fates()}; {error}") from error
 
     def _set(self, port: str, number: int, what: str, value: int) -> None:
         now = self._map.read(number)
@@ -121,12 +167,7 @@ class EbpfBackend:
             self._tables.set_threshold(port, value or None)
             self._thresholds = {p: v for p, v in (self._thresholds | {port: value}).items() if v}
             return
-        after = Port(**{name: getattr(now, name) for name in _MEMBERS} | {what: value})
-        if after.timed:
-            ebpf_ports.set_clock(port, wanted=True)
         self._map.change(number, **{what: value})
-        if not after.timed:
-            ebpf_ports.set_clock(port, wanted=False)
 
     def _number(self, port: str, what: str) -> int:
         if port not in self._numbers:
@@ -138,6 +179,8 @@ class EbpfBackend:
             "forwarding": f"the P4 program testbed, {testbed_object.compiled().name}, translated to eBPF",
             "rate": self.unavailable("rate")
             or "exact; packets leave at the kernel's next timer tick of their nanosecond",
+            "links that change": f"at most {schedule.MAX_STEPS} steps, {trace.MAX_OPPORTUNITIES} opportunities; times "
+            "count from the start of the traffic",
             "flooding": self._flooding(),
             "counting": self._counting or "exact; a port's packets come one after the other",
             "buffer": f"at most {MAX_BYTES} bytes; without a rate nothing waits and it has no effect",

@@ -23,14 +23,19 @@ MAX_BYTES = 2**31
 """That may wait at a port: the numbers of the port model hold no more."""
 
 _PORTS, _PORT_OF = "ports", "port_of"
-_PORT = struct.Struct("=4xI10Q")
+_PORT = struct.Struct("=4xI11Q")
+STEADY, CHANGES, REORDERS = range(3)
+"""Port.changes; with REORDERS a packet may leave before one that came before it."""
 _LOCKED = 4
 """BPF_F_LOCK: everything but the lock, while it is held."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """rate in bit/s, delay in ns, buffer and framing in bytes; 0: none."""
+    """rate in bit/s, delay in ns, buffer and framing in bytes; 0: none.
+
+    changes  whether the link is that of the map `links` (ebpf_links.py): STEADY, CHANGES or REORDERS
+    """
 
     ifindex: int = 0
     rate: int = 0
@@ -43,11 +48,12 @@ class Port:
     sent_bytes: int = 0
     dropped_packets: int = 0
     dropped_bytes: int = 0
+    changes: int = 0
 
     @property
     def timed(self) -> bool:
         """Whether packets wait here, for which fq is needed."""
-        return bool(self.rate or self.delay)
+        return bool(self.rate or self.delay or self.changes)
 
 
 class PortMap:
@@ -85,7 +91,7 @@ def attached(device: str) -> Iterator[Mapping[str, int] | None]:
 def counters(device: str) -> list[dict[str, object]]:
     """The port of this device as a row beside those of qdiscs; none when it is no port of the switch.
 
-    What waits is what is not serialised yet, as of the packet that came last.
+    What waits is what is not serialised yet, as of the packet that came last; it is not counted where the link changes.
     """
     with attached(device) as maps:
         if maps is None:
@@ -145,17 +151,24 @@ def has_clock(device: str) -> bool:
     root = qdisc.root(device)
     if root is None:
         return False
-    if root.kind == "fq" and root.handle == _CLOCK and qdisc.is_clock(root.options):
+    ours = root.kind == "fq" and root.handle == _CLOCK
+    if ours and (qdisc.is_clock(root.options) or qdisc.is_clock(root.options, one_queue=False)):
         return True
     shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
     raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {shown}")
 
 
-def set_clock(device: str, wanted: bool) -> None:
-    """fq below the port while packets wait there; what is in it is lost when it goes."""
+def set_clock(device: str, wanted: bool, *, one_queue: bool = True) -> None:
+    """fq below the port while packets wait there; what is in it is lost when it goes.
+
+    one_queue  see qdisc.fq_options; wanted: whether it is to be there
+    """
     there = has_clock(device)
+    if there and wanted and (root := qdisc.root(device)) and not qdisc.is_clock(root.options, one_queue=one_queue):
+        qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
+        there = False
     if wanted and not there:
-        qdisc.put_qdisc(device, "fq", _CLOCK, qdisc.ROOT, qdisc.fq_options())
+        qdisc.put_qdisc(device, "fq", _CLOCK, qdisc.ROOT, qdisc.fq_options(one_queue=one_queue))
     elif there and not wanted:
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, only_constant
 
 _HANDLE = 0x10000
 _ETHERNET_HEADER = 14
@@ -31,6 +31,9 @@ _NO_BUFFER_LIMIT = 1_000_000
 
 
 _NOT_HERE = {
+    "down": "netem has no link that goes down; take the back end ebpf",
+    "largest": "netem drops no packets by their size; take the back end ebpf",
+    "jitter": "netem's jitter draws from the kernel's random numbers; take the back end ebpf",
     "ecn_threshold": "netem can't mark at a queue length; take the back end ebpf",
     "framing": "netem counts the bytes of a packet and no more; take the back end ebpf",
 }
@@ -99,6 +102,7 @@ class NetemBackend:
             return
         if reason := self.unavailable(what):
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+        only_constant(self.name, port, what, value)
         model = replace(_in_force(port)[0], **{what: 0 if value == "none" else int(value)})
         try:
             self._put(port, model)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate
 from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
-from testctl_agent.spec.loss import loss
+from testctl_agent.spec.loss import rule_of
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Range, Ternary
 
 EVERYBODY = 2**48 - 1
@@ -23,15 +23,17 @@ EVERYBODY = 2**48 - 1
 DATA, ACK = 1, 2
 """Kinds of packets (p4/common/types.p4)."""
 
-CODES = {"drop": 1, "mark": 2, "echo": 4, "clear": 5, "lose": 6}
+CODES = {"drop": 1, "mark": 2, "delay": 3, "echo": 4, "clear": 5, "lose": 6, "reorder": 11}
 """Fates as the telemetry tells them."""
 
 SIZES = {"forward": 1024, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
-         "fate": 256, "every": 256, "loss": 4097, "ecn": 512}  # fmt: skip
+         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, "ecn": 512}  # fmt: skip
 """Rows of each table."""
 
 FLOW_TABLES = ("connection4", "connection6", "classify4", "classify6")
 FATE_TABLES = ("fate", "every", "loss")
+HOLDING_TABLES = ("reorder",)
+"""Of a target that can send a packet later than its port would."""
 
 REGISTERS = ("begins", "highest", "data_seen", "first_seen", "acks_seen")
 """What is counted by flow id."""
@@ -117,10 +119,11 @@ def _connection(source: tuple[str, int], sink: tuple[str, int], flow: int, prior
 def _fate(fate: Fate, flow: int, rank: int) -> Iterator[Entry]:
     kind = ACK if fate.what == "acks" else DATA
     keys: dict[str, Key] = {"flow": Exact(flow), "kind": Exact(kind)}
-    if fate.action == "lose":
-        rule = loss(flow, fate.rate, fate.seed)
-        salts = dict(zip(("salt_a", "salt_b", "salt_c"), rule.salts, strict=True))
-        yield Entry("loss", {"flow": Exact(flow)}, "lose", {"most": rule.most, **salts, "loss_rank": rank})
+    if fate.random:
+        yield _random(fate, flow, rank)
+    elif fate.every and fate.by_ns:
+        params = {"n": fate.every, "every_rank": rank, "hold_ns": fate.by_ns}
+        yield Entry("every", keys, "delay_every_nth", params)
     elif fate.every:
         params = {"n": fate.every, "code": CODES[fate.action], "every_rank": rank}
         yield Entry("every", keys, "every_nth", params)
@@ -131,7 +134,20 @@ def _fate(fate: Fate, flow: int, rank: int) -> Iterator[Entry]:
                 chosen["first_ordinal"] = Range(1, LAST)
             field = "offset" if fate.what == "bytes" else "first_ordinal" if fate.first else "ordinal"
             chosen[field] = Range(low, high)
-            yield Entry("fate", chosen, fate.action, {"rank": rank})
+            hold = {"hold_ns": fate.by_ns} if fate.by_ns else {}
+            yield Entry("fate", chosen, fate.action, {"rank": rank} | hold)
+
+
+def _random(fate: Fate, flow: int, rank: int) -> Entry:
+    rule = rule_of(fate, flow)
+    keys = {"flow": Exact(flow)}
+    salts = dict(zip(("salt_a", "salt_b", "salt_c"), rule.salts, strict=True))
+    if fate.action == "reorder":
+        params = {"most": rule.most, **salts, "reorder_rank": rank, "hold_ns": fate.by_ns}
+        return Entry("reorder", keys, "hold_back", params)
+    if rule.stay is None:
+        return Entry("loss", keys, "lose", {"most": rule.most, **salts, "loss_rank": rank})
+    return Entry("loss", keys, "lose_in_bursts", {"most": rule.most, "go_on": rule.stay, **salts, "loss_rank": rank})
 
 
 def _mac(text: str) -> int:

@@ -35,16 +35,24 @@ class TestbedTables:
     ports        device → P4 port
     stations     MAC → device
     most_copies  ports that a group may have (0: any number); with more, group addresses are discarded
+    holds        whether the target can send a packet later than its port would
     Every call raises ApplyError: who, wanted, got.
     """
 
     __test__ = False  # not a test, whatever its name says to pytest
 
     def __init__(
-        self, driver: Driver, ports: Mapping[str, int], stations: Mapping[str, str], most_copies: int = 0
+        self,
+        driver: Driver,
+        ports: Mapping[str, int],
+        stations: Mapping[str, str],
+        most_copies: int = 0,
+        holds: bool = False,
     ) -> None:
         self._driver = driver
         self._ports = ports
+        self._holds = holds
+        self._fate_tables = (*testbed_program.FATE_TABLES, *(testbed_program.HOLDING_TABLES if holds else ()))
         self._known: tuple[flows.Connection, ...] = ()
         self._asked: tuple[fate.Fate, ...] = ()
         self._depths: dict[int, int] = {}
@@ -61,6 +69,11 @@ class TestbedTables:
         """The connections known now, as their canonical text."""
         return flows.show(self._known)
 
+    @property
+    def holding(self) -> bool:
+        """Whether a packet may be sent later than its port would send it."""
+        return any(one.by_ns for one in self._asked)
+
     def fates(self) -> str:
         return fate.show(self._asked)
 
@@ -76,7 +89,7 @@ class TestbedTables:
             raise ApplyError(f"switch, flows: {error}") from error
         kept = [one for one in self._asked if any(one.flow == other.flow for other in known)]
         fates = testbed_program.fates(kept, known)
-        self._replace("flows", testbed_program.FATE_TABLES, ())
+        self._replace("flows", self._fate_tables, ())
         self._replace("flows", testbed_program.FLOW_TABLES, testbed_program.connections(known))
         try:
             for register, cell in testbed_program.cells(known):
@@ -92,7 +105,9 @@ class TestbedTables:
             asked = fate.parse(text)
         except ValueError as error:
             raise ApplyError(f"switch, fate: {error}") from error
-        self._replace("fate", testbed_program.FATE_TABLES, testbed_program.fates(asked, self._known))
+        if not self._holds and (late := [one for one in asked if one.by_ns]):
+            raise ApplyError(f"switch, fate: want no packet sent later, which this target can't; got {fate.show(late)}")
+        self._replace("fate", self._fate_tables, testbed_program.fates(asked, self._known))
         self._asked = asked
 
     def set_threshold(self, device: str, depth: int | None) -> None:

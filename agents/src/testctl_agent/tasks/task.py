@@ -85,7 +85,7 @@ class ProgramTask:
     announcement  start() waits for it; None: ready once `ready` says so
     ready         called with this task and how long it may take, before start() returns
     settle_s      how long it goes on after stop() was called, to hand over what it has
-    stdout        the file below workdir that its standard output goes to
+    stdout, stderr   the files below workdir that its standard output and error go to
     """
 
     name: str
@@ -97,13 +97,14 @@ class ProgramTask:
     ready: Callable[[Process, float], bool] | None = None
     settle_s: float = 0.0
     stdout: str = "stdout.txt"
+    stderr: str = "stderr.txt"
     _process: Process | None = None
     _pipe: int = -1
     _heard: bytearray = field(default_factory=bytearray)
     _killed: bool = False
 
     def start(self) -> None:
-        outputs = {"stdout": self.workdir / self.stdout, "stderr": self.workdir / "stderr.txt"}
+        outputs = {"stdout": self.workdir / self.stdout, "stderr": self.workdir / self.stderr}
         if self.announcement is None:
             self._process = start_program(self.argv, **outputs)
         else:
@@ -159,7 +160,7 @@ class ProgramTask:
                 os.close(self._pipe)
                 self._pipe = -1
         announced = self._heard.decode(errors="replace") if self._announces("stderr") else ""
-        path = self.workdir / "stderr.txt"
+        path = self.workdir / self.stderr
         printed = announced or (path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
         return printed.strip()[-_MAX_WORDS:]
 

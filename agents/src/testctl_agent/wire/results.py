@@ -45,6 +45,7 @@ SHAPES: dict[str, Shape] = {
     "counters": {"errors?": [str]},
     "tcp_info": {"bytes?": int},
     "tcp_events": {"layout?": int, **COUNTED},
+    "link_origin": {"origin_ns?": int},
     "telemetry": {"layout?": [FIELD], "ports?": Named(str), **COUNTED},
 }
 PROBED = {"passes": bool, "why": str, "largest_forward": int, "largest_backward": int}

@@ -35,6 +35,7 @@ def aa(
     ] = None,
     factor: Annotated[float, typer.Option("--factor", min=1.0, help="how much more than alone it may spread")] = 2.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="of the bootstrap samples")] = 1,
+    fit: Annotated[bool, typer.Option("--fit", help="propose jitter for a lab's hosts, as these have it")] = False,
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -48,7 +49,7 @@ def aa(
     from testctl.report import Progress
     from testctl.testbeds.choose import choose, interrupted
 
-    check = check_of(plan, jobs, repeat, point, metric or (), factor, seed)
+    check = check_of(plan, jobs, repeat, point, metric or (), factor, seed, fit)
     with interruptible():
         bed = choose(testbed, [check.point], jobs=check.jobs[-1])
         progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
@@ -72,7 +73,20 @@ def _print(measured: dict[str, Any], place: Path) -> None:
     for jobs, level in measured["beside"].items():
         verdict = ("yes" if level["may"] else "no") + ("" if level["sure"] else ", but the interval leaves it open")
         print(f"{jobs} at once: {verdict}: {level['why']}")
+    for host, one in measured.get("jitter", {}).items():
+        _print_jitter(host, one)
     print(f"at most {measured['most_at_once']} at once\nnoise  {place / 'noise.json'}")
+
+
+def _print_jitter(host: str, one: dict[str, Any]) -> None:
+    from testctl.noise.fit import Jitter
+
+    found = Jitter(one["distribution"], one["mean_ns"], one["tail_ns"], one["tail_every"])
+    print(f"{host} was late, at {one['interrupts']} interrupts; in a lab:")
+    for words in found.tuples(host):
+        print(f"  - [{', '.join(words)}]")
+    for name, measured in one["measured_us"].items():
+        print(f"    {name}: measured {measured:g} µs, with these tuples {one['model_us'][name]:g} µs")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl cc new, testctl cc check."""
+"""testctl cc new, list, check."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -16,13 +17,25 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="at most 15 letters, d
 def new(name: Name) -> None:
     """Start a congestion control that compiles, and its test."""
     from testctl.lab import cc
+    from testctl.results.provenance import from_here
 
     source, test = cc.create(name)
     print(source)
     if test:
-        print(f"{test}\ntest it:       python -m pytest {test}")
+        print(f"{test}\ntest it:       {from_here(sys.executable)} -m pytest {test}")
     print(f"check it:      testctl cc check {name}")
-    print(f"in the lab:    testctl lab build 6.12, then [hosts, cc, {name}] in a plan")
+    print(f"in a plan:     [hosts, cc, {name}]")
+    print("  at once:     testctl run PLAN --testbed netns, as root: loaded into this kernel as BPF")
+    print("  in the lab:  testctl lab build 6.12, some minutes, then testctl run PLAN")
+
+
+@app.command("list")
+def list_ccs() -> None:
+    """The congestion controls that a plan can name: those of lab/cc and Linux's own."""
+    from testctl.lab import cc
+
+    for name, where in cc.names().items():
+        print(f"{name:<16} {where}")
 
 
 @app.command()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EXEC = "testctl-exec-"
 """Prefix of the directory of the outputs."""
+FAULTY = 1
+"""The exit code where all programs succeed on a kernel that reports a fault of its own."""
 
 
 def exec_(
@@ -47,6 +49,10 @@ def exec_(
         list[str] | None,
         typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="a setting, as of a plan: switch.delay=5ms"),
     ] = None,
+    family: Annotated[
+        str,
+        typer.Option("--family", metavar="4|6|both", help="whose addresses the names of hosts stand for; 6: over IPv6"),
+    ] = "4",
     capture: Annotated[
         Path | None,
         typer.Option("--capture", metavar="FILE", help="write the packets of the host; of several to FILE-HOST"),
@@ -62,28 +68,31 @@ def exec_(
 ) -> None:
     """Run any program in virtual time: testctl lab exec -- ping -c 3 receiver.
 
-    Its output and exit code are those of the command.  Programs of several hosts start in their order, each when
-    the one before it waits; they are ended after the last one, and their lines begin with their host's name.
+    Its output and exit code are those of the command; a warning of the lab's kernel is an error.  Programs of
+    several hosts start in their order, each when the one before it waits; they are ended after the last one, and
+    their lines begin with their host's name.
     """
     from testctl.system import temporary
     from testctl.testbeds.lab_exec import Order, captures_of, execute, point_for, programs_of, with_outputs
 
-    point = point_for(topology, kernel, sets or [])
+    point = point_for(topology, kernel, sets or [], family)
     programs = programs_of(host or [], command or [], point.topology)
-    order = Order(point, programs, captures_of(capture, programs), writable, timeout)
+    order = Order(point, programs, captures_of(capture, programs), writable, timeout, family)
     with interruptible(), temporary.temporary(EXEC) as home:
         outputs = [with_outputs(one, home) for one in programs]
         shown = _Live(outputs[0]) if len(outputs) == 1 and not as_json else None
         try:
-            ends = execute(order, home, shown.more if shown else lambda: None)
+            ends, faults = execute(order, home, shown.more if shown else lambda: None)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         finally:
             if shown is None and not as_json:
                 _print_lines(outputs)
-        code = _code(ends)
+        code = _code(ends) or (FAULTY if faults else 0)
         if as_json:
-            print(json.dumps(_json(outputs, ends, code), indent=1))
+            print(json.dumps(_json(outputs, ends, code) | ({"kernel_faults": faults} if faults else {}), indent=1))
+    for fault in faults:
+        print(f"the lab's kernel reports a fault of its own: {fault}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -39,11 +39,19 @@ def build(
         Path | None, typer.Option("--for", metavar="PLAN", help="only where no built kernel serves this plan")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="also tracepoints and symbols, as NAME-trace: for replay --trace and --gdb")
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="also KASAN, UBSAN, lockdep and other checks of itself, as NAME-debug; slower"),
+    ] = False,
     test: Annotated[bool, typer.Option("--test/--no-test", help="the self-test of a kernel that was built")] = True,
 ) -> None:
     """Build the lab's kernel from Debian's source package, with lab/cc built in.
 
-    The objects of a tree that is named with --source are kept: the next build compiles what changed.
+    The objects of a tree that is named with --source are kept: the next build compiles what changed.  A variant
+    (--trace, --debug) is a kernel of its own, for a plan's kernel tuple as any other.
     """
     from testctl_agent.spec.errors import PlanError
 
@@ -51,20 +59,29 @@ def build(
     from testctl.lab.inputs import Inputs
     from testctl.lab.source import find, split_revision
 
+    variants = [name for name, given in (("trace", trace), ("debug", debug)) if given]
+    if variants and plan:
+        raise PlanError(f"lab build --for: want a plan whose kernel is the variant; --{variants[0]} is for NAME")
+    if len(variants) > 1:
+        raise PlanError("lab build: want one of --trace and --debug; the variant debug has tracepoints and symbols too")
+    variant = variants[0] if variants else ""
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")
     served = _served(plan) if plan else {}
-    for name in [*served, *(name for name in names or ([] if plan else ["6.12"]) if name not in served)]:
+    asked = [f"{name}-{variant}" if variant else name for name in names or ([] if plan else ["6.12"])]
+    for name in [*served, *(name for name in asked if name not in served)]:
         if name in served and (kernel := served[name]):
             print(f"kernel {name}: {kernel.binary}")
             continue
-        origin = find(name, *split_revision(source)) if source else find(name)
+        origin = find(name, *split_revision(source), variant) if source else find(name)
         kernel = kernels.locate(name, Inputs.of(origin))
         built_now = False
         if not kernel.built:
             with _progress() as show:
                 kernel = kernels.build(origin, show, jobs)
             _changed(kernel)
+            if lacking := kernels.lacking(kernel):
+                print(f"kernel {name}: its tree can't have {', '.join(lacking)}")
             built_now = True
         if source:
             kernels.remember(kernel)
@@ -254,6 +271,10 @@ def shell(
         Path | None,
         typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),
     ] = None,
+    family: Annotated[
+        str,
+        typer.Option("--family", metavar="4|6|both", help="whose addresses the names of hosts stand for; 6: over IPv6"),
+    ] = "4",
 ) -> None:
     """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab.
 
@@ -265,8 +286,11 @@ def shell(
     from testctl.lab import machine
     from testctl.lab.built import kernel_for
     from testctl.plan import load_topology
-    from testctl.testbeds.point_spec import DEFAULT_BACKEND
+    from testctl.testbeds.lab_exec import check_family
+    from testctl.testbeds.point_spec import DEFAULT_BACKEND, with_hosts6
 
+    check_family(family)
     found = kernel_for(kernel)
-    point = PointSpec("shell", topology=load_topology(topology), kernel=kernel, backend=DEFAULT_BACKEND)
-    sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable))
+    there = load_topology(topology) if family == "4" else with_hosts6(load_topology(topology))
+    point = PointSpec("shell", topology=there, kernel=kernel, backend=DEFAULT_BACKEND)
+    sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable, family))

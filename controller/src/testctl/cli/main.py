@@ -6,7 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 from testctl_agent.spec.errors import PlanError, TestctlError
@@ -25,6 +26,7 @@ from testctl.cli import (
     labs,
     new,
     nightly,
+    packetdrill,
     panels,
     papers,
     racks,
@@ -63,7 +65,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, shows, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, serve):
     module.add_to(app)
 for module in (compare, history, bisect, shrink, replay, racks, keys, info):
     module.add_to(app)
@@ -71,10 +73,16 @@ app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 
 
+@cache
+def _command() -> Any:
+    """All commands.  typer reads the annotations of all for that, so a process does it once."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run a command; 0 pass, 1 an expectation failed, 2 bad plan or usage, 3 broken or invalid, or a bug."""
     try:
-        app(prog_name="testctl")
+        _command()(prog_name="testctl")
     except TestctlError as error:
         print(error, file=sys.stderr)
         verdict_files.print_problems(str(error))

@@ -45,7 +45,7 @@ def nightly(
     like: Annotated[
         Path | None, typer.Option("--like", metavar="RUN", help="the points of this run, without a time limit")
     ] = None,
-    captures: Annotated[bool, typer.Option("--captures", help="keep the captures too")] = False,
+    captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""

@@ -26,6 +26,8 @@ ROLES = {
 }
 ENTITIES = {"host": "hosts", "switch": "switch", "port": "switch:receiver", "flow": "flows"}
 """An entity of each kind, for an example."""
+_INDENT = 11
+"""Of the lines of a page after the first one of a fact."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,12 @@ def units_of(kind: ValueType) -> list[str]:
 
 
 def example(row: Row) -> str:
-    """A tuple of a plan that sets it, or "" where its type gives no value."""
+    """A tuple of a plan that sets it, and those beside it without which it has no use; "" where its type gives no
+    value."""
     value = _value(row.spec)
     entity = "all" if row.spec.scope == "path" else ENTITIES[row.kind]
-    return f"- [{entity}, {row.name}, {value}]" if value else ""
+    tuples = [f"- [{entity}, {row.name}, {value}]", *(f"- {other}" for other in row.spec.beside)]
+    return f"\n{' ' * _INDENT}".join(tuples) if value else ""
 
 
 def _value(spec: ParamSpec) -> str:

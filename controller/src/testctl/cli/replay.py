@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -27,25 +27,37 @@ def replay(
     ] = "headers",
     events: Annotated[bool, typer.Option("--events", help="record every TCP event of every host")] = False,
     kernel_log: Annotated[bool, typer.Option("--kernel-log", help="keep the messages of the lab's kernel")] = False,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option("--trace", metavar="EVENT", help="record tracepoints, such as 'tcp:*'; may be repeated"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<time>-<plan>-<point>")
     ] = None,
     commands: Annotated[
         bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
     ] = False,
+    gdb: Annotated[
+        bool, typer.Option("--gdb", help="the lab's kernel in gdb at this terminal; `run` there starts the point")
+    ] = False,
+    script: Annotated[
+        list[Path] | None, typer.Option("-x", metavar="FILE", help="of --gdb: commands for it; it ends after them")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
 ) -> None:
     """Run a point again with more instruments, and prove by its digest that it went the same way.
 
     Exit 1 when it did not, 3 when it could not be compared.
     """
+    if gdb or script:
+        _in_gdb(run, point, script or [], gdb, commands)
     from testctl.replay.command import replay as again
     from testctl.replay.instruments import Instruments
     from testctl.results import load_run
 
     given = load_run(run)
     found = given.point(point)
-    instruments = Instruments(packets == "full", events, kernel_log)
+    instruments = Instruments(packets == "full", events, kernel_log, tuple(trace or ()))
     with interruptible():
         attached = ", ".join(instruments.words) or "nothing more"
         progress = Console(stderr=True)
@@ -62,6 +74,21 @@ def replay(
         else:
             _print(done, attached)
         sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
+
+
+def _in_gdb(run: Path, point: str, scripts: list[Path], gdb: bool, commands: bool) -> NoReturn:
+    """A session of gdb; exit 1 if the point went another way in it."""
+    from testctl_agent.spec.errors import PlanError
+
+    from testctl.replay.debug import debug
+    from testctl.results import load_run
+
+    if not gdb:
+        raise PlanError("-x: want it with --gdb; it is a file of gdb's commands")
+    done = debug(load_run(run), point, scripts, commands)
+    said = {None: "the lab ended before its point did", True: "the same digest as the run's", False: "another digest"}
+    print(f"{done.kernel.binary}: {said[done.same]}")
+    sys.exit(1 if done.same is False else 0)
 
 
 def _print(done: Replay, attached: str) -> None:

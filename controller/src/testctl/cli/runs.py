@@ -124,6 +124,7 @@ def run(
     ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
+    captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="begin no further point after the first failure")
     ] = False,
@@ -177,7 +178,7 @@ def run(
         try:
             # On a rack points come one by one, and this machine has nothing else to do when they are done.
             report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
-            options = Options(results, out, jobs, resume, report_jobs=report_jobs)
+            options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs)
             judged = None if as_json else _judged
             policy = FirstFailure(chosen) if fail_fast else None
             done = run_plan(chosen, bed, options, progress, pool=pool, policy=policy, judged=judged)

@@ -7,14 +7,18 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 from typer.core import TyperCommand, TyperOption
 
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
+
+if TYPE_CHECKING:
+    from testctl.results import Run
 
 RunDir = Annotated[
     Path,
@@ -24,23 +28,38 @@ PointId = Annotated[
     str,
     typer.Argument(metavar="POINT", help="the point's id, or how it starts", autocompletion=complete.points),
 ]
+DAMAGED = 3
+"""The exit code where a point of a run can't be read."""
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
 def show(
     run: RunDir,
+    point: Annotated[
+        str | None,
+        typer.Argument(metavar="[POINT]", help="one point of it: all of its metrics", autocompletion=complete.points),
+    ] = None,
     junit: Junit = None,
     sarif: Sarif = None,
     markdown: Markdown = None,
     plot: Annotated[bool, typer.Option("--plot", help="draw metrics over the swept parameters instead")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a run found."""
-    from testctl.report import print_plots, print_summary
+    """Print what a run found, or one of its points; exit code 3 where files of a point can't be read."""
+    from testctl.report import print_plots, print_point, print_summary
     from testctl.report.sweep_choice import sweeps_of_run
     from testctl.results import load_run
 
-    found = load_run(run)
+    damage: list[str] = []
+    found = load_run(run, damage)
+    if damage and (point is not None or not found.points) and not _has(found, point):
+        raise PlanError("\n".join(damage))
+    if point is not None:
+        of_run = {"--junit": junit, "--sarif": sarif, "--markdown": markdown, "--plot": plot, "--json": as_json}
+        if given := [name for name, value in of_run.items() if value]:
+            raise PlanError(f"{given[0]}: want a run alone; got POINT {point} too")
+        print_point(found, found.point(point), Console())
+        return
     verdict_files.write(found, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(found.summary, indent=1))
@@ -48,6 +67,14 @@ def show(
         print_plots(sweeps_of_run(found), Console())
     else:
         print_summary(found, Console(), every=True)
+    for text in damage:
+        print(f"warning: a point is left out: {text}", file=sys.stderr)
+    if damage:
+        sys.exit(DAMAGED)
+
+
+def _has(run: Run, point: str | None) -> bool:
+    return point is not None and any(one.id.startswith(point) for one in run.points)
 
 
 def series(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from testctl.compare.deltas import ORDER
 from testctl.compare.verdicts import JudgedCase, Verdicts
 
@@ -25,11 +27,15 @@ def markdown(judged: Verdicts) -> str:
         lines += [*paragraph, ""]
     found = [(case, finding) for case in judged.cases for finding in case.findings]
     found.sort(key=lambda one: ORDER[one[1].direction])
+    if len(found) > MAX:
+        lines += [f"The worst {MAX} of {len(found)} findings:", ""]
     if found:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
         lines += [f"| {f.direction} | {_point(case)} | {cell(case.name)} | {cell(f.text)} |" for case, f in found[:MAX]]
     if len(found) > MAX:
-        lines += ["", f"… and {len(found) - MAX} more"]
+        rest = Counter(finding.direction for _, finding in found[MAX:])
+        counts = ", ".join(f"{rest[one]} {one}" for one in ORDER if rest[one])
+        lines += ["", f"… and {len(found) - MAX} more that are not in this table: {counts}"]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -14,6 +14,7 @@ from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.core.words import counted
 from testctl.results import RunPoint
+from testctl.system.text import first_of
 
 MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
@@ -103,7 +104,7 @@ def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -
 def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: Console) -> None:
     for which, points in (("first", only_a), ("second", only_b)):
         if points:
-            ids = ", ".join(point.id for point in points[:8]) + (" …" if len(points) > 8 else "")
+            ids = first_of([point.id for point in points], 8)
             say(console, f"{counted(len(points), 'point')} only in the {which} run: {ids}")
 
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from testctl_agent.params.flow.socket import IPV4
+from testctl_agent.spec import workload
+from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.types import Value
 from testctl_agent.spec.untrusted import Named, misfit
 
@@ -42,6 +45,7 @@ POINT = {
     "kernel?": str,
     "backend?": str,
     "kernel_log?": bool,
+    "trace?": [str],
 }
 
 
@@ -64,6 +68,21 @@ class PointFlow:
     @property
     def ends(self) -> tuple[str, str]:
         return self.source, self.sink
+
+    @property
+    def data_ends(self) -> tuple[str, str]:
+        """Who sends most data, and who receives it."""
+        return self.ends[::-1] if self.options.get("reverse") else self.ends
+
+    @property
+    def family(self) -> int:
+        """The version of IP, 4 or 6."""
+        return int(self.options.get("family") or IPV4)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it makes requests."""
+        return workload.asks(self.options)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -137,6 +156,7 @@ class PointSpec(Point):
     kernel      the name of the kernel, or its release where it is the running one
     backend     of the switches
     kernel_log  keep the kernel's log
+    trace       tracepoints of the kernel to record, such as tcp:*
     """
 
     flows: tuple[TimedFlow, ...] = ()
@@ -146,6 +166,7 @@ class PointSpec(Point):
     kernel: str = ""
     backend: str = ""
     kernel_log: bool = False
+    trace: tuple[str, ...] = ()
 
     def flow(self, name: str) -> TimedFlow | None:
         """The flow of that name, if there is one."""
@@ -166,6 +187,7 @@ class PointSpec(Point):
                 "backend": self.backend,
             }
             | ({"kernel_log": True} if self.kernel_log else {})
+            | ({"trace": list(self.trace)} if self.trace else {})
         )
 
     @classmethod
@@ -183,6 +205,7 @@ class PointSpec(Point):
             tuples=tuple((str(entity), str(param), str(value)) for entity, param, value in raw.get("tuples", ())),
             flows=tuple(_flow(flow) for flow in raw.get("flows", ())),
             topology=Topology.from_json(raw.get("topology", {})),
+            trace=tuple(raw.get("trace", ())),
             **{name: raw[name] for name in _AS_THEY_ARE if name in raw},
         )
 
@@ -190,6 +213,14 @@ class PointSpec(Point):
 _AS_THEY_ARE = (
     "settings", "duration_ns", "seed", "repeat", "state", "collect", "limit_ns", "kernel", "backend", "kernel_log",
 )  # fmt: skip
+
+
+def told_apart(flows: Sequence[PointFlow]) -> tuple[PointFlow, ...]:
+    """The flows whose connections a switch tells apart: all of a point's, or those that make no requests where there
+    are more connections than a switch has numbers for."""
+    if sum(flow.parallel for flow in flows) <= MAX_CONNECTIONS:
+        return tuple(flows)
+    return tuple(flow for flow in flows if not flow.asks)
 
 
 def _flow(raw: Mapping[str, Any]) -> TimedFlow:

@@ -2,7 +2,7 @@
 """Topologies: what hosts and switches there are and how they are linked.
 
 A topology is a tree: bridges forward without spanning tree.  A host has one link, to a
-switch, and the address 10.0.0.N with N its place in the file.
+switch, and the address 10.0.0.N with N its place in the file; where a flow is over IPv6, fd00::N too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from testctl_agent.params.flow.socket import IPV6
 from testctl_agent.spec.untrusted import Named, misfit
 
 SHAPE = {
     "name?": str,
     "parameters?": Named(int),
     "hosts?": Named(str),
+    "hosts6?": Named(str),
     "switches?": [str],
     "links?": [[str]],
     "groups?": Named([str]),
@@ -29,6 +31,7 @@ class Topology:
     """A topology with its parameters filled in.
 
     hosts      name -> IPv4 address, in order
+    hosts6     name -> IPv6 address; empty where no flow needs one
     switches   names, in order
     links      pairs of names
     groups     name -> members, in order
@@ -42,11 +45,20 @@ class Topology:
     links: tuple[tuple[str, str], ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict, compare=False)
+    hosts6: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def entities(self) -> tuple[str, ...]:
         """Hosts, then switches: what has an agent."""
         return (*self.hosts, *self.switches)
+
+    def address(self, host: str, family: int) -> str:
+        """A host's address of IP version 4 or 6."""
+        return (self.hosts6 if family == IPV6 else self.hosts)[host]
+
+    def addresses(self, host: str) -> tuple[str, ...]:
+        """All addresses of a host, IPv4's first."""
+        return (self.hosts[host], *([self.hosts6[host]] if host in self.hosts6 else []))
 
     @cached_property
     def neighbours(self) -> dict[str, tuple[str, ...]]:
@@ -93,7 +105,7 @@ class Topology:
             "switches": list(self.switches),
             "links": [list(link) for link in self.links],
             "groups": {name: list(members) for name, members in self.groups.items()},
-        }
+        } | ({"hosts6": dict(self.hosts6)} if self.hosts6 else {})
 
     @classmethod
     def from_json(cls, raw: Any) -> Topology:
@@ -110,4 +122,5 @@ class Topology:
             switches=tuple(raw.get("switches", ())),
             links=tuple((one, other) for one, other in links),
             groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
+            hosts6=dict(raw.get("hosts6", {})),
         )

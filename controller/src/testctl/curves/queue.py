@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
+from testctl_agent.spec import schedule
+from testctl_agent.spec.units import Duration
 
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.passages import data_passages, passages
@@ -54,9 +58,20 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
     for port, of_flows in parts.items():
         time_ns, depth, left_ns = (np.concatenate(column) for column in zip(*of_flows, strict=True))
         order = np.argsort(time_ns, kind="stable")
-        delay_ns = int(records.point.settings.get(port, {}).get("delay") or 0)
-        found.append(Line(port, *_with_empty(time_ns[order], depth[order].astype(np.int64), left_ns[order] - delay_ns)))
+        steps = schedule.steps_of(records.point.settings.get(port, {}).get("delay"), Duration)
+        found.append(
+            Line(port, *_with_empty(time_ns[order], depth[order].astype(np.int64), _done(left_ns[order], steps)))
+        )
     return found
+
+
+def _done(left_ns: Ints, steps: Sequence[schedule.Step]) -> Ints:
+    """When packets that left a port at these times had been sent, before its delay."""
+    done = left_ns - (steps[0].value or 0)
+    for step in steps[1:]:
+        later = left_ns - (step.value or 0)
+        done = np.where(later >= step.at_ns, later, done)
+    return done
 
 
 def _with_empty(time_ns: Ints, depth: Ints, done_ns: Ints) -> tuple[Ints, Ints]:

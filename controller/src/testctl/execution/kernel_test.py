@@ -13,6 +13,7 @@ from pathlib import Path
 
 from testctl.lab import machine
 from testctl.lab.kernel import Kernel
+from testctl.lab.kernel_lists import CCS, keep
 from testctl.lab.self_test import Check, SelfTest, has_seccomp, judged
 from testctl.system.process_groups import end
 from testctl.system.subprocesses import start
@@ -40,7 +41,9 @@ def self_test(kernel: Kernel, say: Callable[[str], None] = lambda _: None) -> Se
     By seccomp user processes run if the digests are the same with it as without.  Raises TestbedError if a lab fails.
     """
     say("self-test: timers, random numbers, congestion controls")
-    checks = judged(machine.self_test_facts(kernel.binary, seccomp=False))
+    facts = machine.self_test_facts(kernel.binary, seccomp=False)
+    checks = judged(facts)
+    keep(kernel, CCS, facts["ccs"])
     say("self-test: the same point twice")
     digest, faults = _point(kernel, seccomp=False)
     with _load():

@@ -14,6 +14,7 @@ class Options:
     out      the run's directory; None: a new one below results_dir
     resume   take finished points from earlier runs below results_dir
     runs     which of these: a pattern of their names
+    keep_captures  whether each point keeps the pcap files that its hosts' packets were read from
     report_jobs  number of processes that draw the report, if more than jobs
     """
 
@@ -22,5 +23,5 @@ class Options:
     jobs: int = 1
     resume: bool = False
     runs: str = "*"
-    keep_captures: bool = True
+    keep_captures: bool = False
     report_jobs: int = 1

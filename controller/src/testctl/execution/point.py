@@ -25,7 +25,7 @@ MAX_REASON = 4000
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
-    """Run, analyse and write one point; (verdict so far, wall seconds)."""
+    """Run, analyse and write one point, in a process for points; (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
     place = keep(run, point, result)

@@ -12,6 +12,7 @@ from testctl.execution.assess import analysis_keys, assess
 from testctl.plan import Point
 from testctl.results import RunPoint, layout, load_point
 from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable
+from testctl.testbeds.point_spec import spec_of
 
 
 class Resume:
@@ -19,12 +20,16 @@ class Resume:
 
     places  directories of runs, with a pattern of the names of those that may be taken from
     tell  called with a line of text about what can't be taken, once for each reason of a run
+    captures  whether a point that recorded packets must have kept its pcap files
     """
 
-    def __init__(self, places: Sequence[tuple[Path, str]], run: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, places: Sequence[tuple[Path, str]], run: Path, tell: Callable[[str], None], captures: bool = False
+    ) -> None:
         self._places = places
         self._run = run
         self._tell = tell
+        self._captures = captures
         self._said: set[str] = set()
         self._reused: Counter[str] = Counter()
         self._computed: list[str] = []
@@ -37,7 +42,7 @@ class Resume:
         """
         reasons: list[tuple[Kept, str]] = []
         for kept in (one for place, runs in self._places for one in kept_points(place, point.id, runs)):
-            why = unusable(kept, code_key, analysis_keys()["records"])
+            why = unusable(kept, code_key, analysis_keys()["records"]) or self._lacking(kept, point)
             if not why:
                 try:
                     computed = take(self._run, kept, analysis_keys(), assess)
@@ -54,6 +59,13 @@ class Resume:
             self._once(f"points of {kept.run} are run again: {why}")
             self._again.append({"point": point.id, "run": kept.run, "why": why})
         return None
+
+    def _lacking(self, kept: Kept, point: Point) -> str:
+        """That its pcap files are wanted and were not kept, or ""."""
+        if not self._captures or (kept.path / layout.CAPTURES).is_dir():
+            return ""
+        recorded = any("capture" in collectors for collectors in spec_of(point).collect.values())
+        return "its captures were not kept (--captures)" if recorded else ""
 
     def _once(self, line: str) -> None:
         if line not in self._said:

@@ -18,9 +18,10 @@ from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
+from testctl.metrics.core.native import if_compiled
 from testctl.plan import Plan, Point, PointVerdict, compared_with, verdict_alone
+from testctl.records.native import ready
 from testctl.report.prepared import begin_drawing
-from testctl.report.write import DRAWN
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.reader import load_point
 from testctl.results.work import STOPPED, WORK, begin_work, clear_work, set_aside
@@ -78,10 +79,12 @@ def run_plan(
     pool    where the points are worked on; None: processes of this machine
     judged  is called before the report is drawn, which can take minutes
 
-    Raises PlanError before anything is started when the result directory can't be made; on
-    Ctrl-C or a failure of the machine finished points are kept for --resume.
+    Raises PlanError before anything is started when the result directory can't be made, Unavailable without a
+    compiler; on Ctrl-C or a failure of the machine finished points are kept for --resume.
     """
     started, clock = datetime.now(UTC), time.monotonic()
+    ready()  # a missing compiler is reported before the first point is run
+    if_compiled()  # compiled now, and not by each worker
     need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
     if options.out and options.out.name and options.resume:
         set_aside(options.out)
@@ -92,10 +95,12 @@ def run_plan(
     )
     begin_work(writer.path)
     try:
-        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]}, plan.topology_text)
-        if len(plan.points) <= DRAWN:
-            begin_drawing(writer.path)
-        resume = Resume(_earlier(options), writer.path, progress.note) if options.resume else None
+        points = {"points": [point.to_json() for point in plan.points]}
+        writer.write_plan(plan.text, points, plan.topology_text, plan.traces)
+        begin_drawing(writer.path)
+        resume = (
+            Resume(_earlier(options), writer.path, progress.note, options.keep_captures) if options.resume else None
+        )
         going = _Going(plan, testbed, writer.path, progress, policy, resume)
         with progress:
             going.all(pool or LocalPool(options.jobs), options.keep_captures)

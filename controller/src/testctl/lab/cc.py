@@ -32,6 +32,13 @@ def source_of(name: str) -> Path:
     return path
 
 
+def names() -> dict[str, str]:
+    """Name -> where it comes from, the project's own first."""
+    own = sorted((checkout.lab() / "cc").glob("tcp_*.c"))
+    found = {path.stem.removeprefix("tcp_"): f"{path}" for path in own}
+    return found | dict.fromkeys(sorted(IN_KERNELS), "Linux")
+
+
 def create(name: str) -> tuple[Path, Path | None]:
     """Write lab/cc/tcp_NAME.c from lab/cc/new and, in a checkout, its test; returns their paths.
 
@@ -62,7 +69,7 @@ def check(name: str) -> Iterator[str]:
     """
     source = source_of(name)
     if not source.is_file():
-        have = ", ".join(sorted(path.stem.removeprefix("tcp_") for path in source.parent.glob("tcp_*.c")))
+        have = ", ".join(one for one, where in names().items() if where != "Linux")
         raise PlanError(f"cc {name}: no {source}; there are {have}")
     if "TESTCTL_CC" not in source.read_text(encoding="utf-8"):
         raise PlanError(f"cc {name}: {source} has no TESTCTL_CC: it can only be built into a kernel")

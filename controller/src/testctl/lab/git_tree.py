@@ -65,6 +65,11 @@ def write(directory: Path, commit: str, where: Path, index: Path) -> None:
     run(argv, timeout_s=1800)
 
 
+def archive(directory: Path, commit: str, name: str, file: Path) -> None:
+    """Write what a commit has below a name to a tar file."""
+    _git(directory, "archive", "--format=tar", f"--output={file}", commit, "--", name)
+
+
 def _git(directory: Path, *words: str) -> str:
     if shutil.which("git") is None:
         raise TestbedError("git is not installed, and revisions need it; install it with: apt-get install git")

@@ -12,18 +12,30 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.lab.source import KernelSource
+from testctl.lab.source import VARIANTS, KernelSource
 from testctl.system import checkout
 from testctl.system.subprocesses import run
 
-KERNEL, CC = "lab/kernel", "lab/cc"
+KERNEL, CC, VARIANT = "lab/kernel", "lab/cc", "lab/kernel/variants"
 _INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"/]+)"', re.MULTILINE)
 
 
 def files() -> list[Path]:
     """The files of the checkout that are built into a kernel."""
     lab = checkout.lab()
-    return sorted([*(lab / "kernel").glob("*"), *(lab / "cc").glob("*.[ch]")])
+    own = [path for path in (lab / "kernel").glob("*") if path.is_file()]
+    return sorted([*own, *(lab / "cc").glob("*.[ch]")])
+
+
+def variant_files(variant: str) -> list[Path]:
+    """The files that a variant of a kernel has in its configuration besides, in their order."""
+    return [checkout.lab() / "kernel" / "variants" / f"{name}.config" for name in VARIANTS.get(variant, ())]
+
+
+def variant_sources(variant: str) -> list[Path]:
+    """The C files that are built into a variant of a kernel besides: PART_*.c of each of its parts."""
+    where = checkout.lab() / "kernel" / "variants"
+    return sorted(path for name in VARIANTS.get(variant, ()) for path in where.glob(f"{name}_*.c"))
 
 
 def needed(ccs: Iterable[str]) -> set[str]:
@@ -53,7 +65,7 @@ class Inputs:
 
     source    fingerprint of the kernel's sources
     compiler  the compiler's version text
-    files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout
+    files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout, and of those of the variant
     """
 
     source: str
@@ -63,12 +75,14 @@ class Inputs:
     @classmethod
     def of(cls, source: KernelSource) -> Inputs:
         """The present inputs."""
-        return cls(source.fingerprint(), run(["gcc", "--version"]), cls.hashes())
+        more = [*variant_files(source.variant), *variant_sources(source.variant)]
+        of_variant = {f"{VARIANT}/{path.name}": _hash(path) for path in more}
+        return cls(source.fingerprint(), run(["gcc", "--version"]), cls.hashes() | of_variant)
 
     @staticmethod
     def hashes() -> dict[str, str]:
         """SHA-256 of each of the checkout's files."""
-        return {_named(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files()}
+        return {_named(path): _hash(path) for path in files()}
 
     @classmethod
     def from_json(cls, text: str) -> Inputs:
@@ -92,13 +106,17 @@ class Inputs:
 
         ccs: the congestion controls that are used; None: all of them
         """
-        names = self.files.keys() if ccs is None else needed(ccs)
+        names = self.files.keys() if ccs is None else needed(ccs) | {n for n in self.files if n.startswith(VARIANT)}
         gone = {name for name in built.files if name not in self.files and _matters(name, ccs)}
         found = [f"{name} {'changed' if name in built.files else 'is new'}" for name in sorted(names)
                  if built.files.get(name) != self.files[name]]  # fmt: skip
         found += [f"{name} is gone" for name in sorted(gone)]
         found += ["the compiler is another one"] if built.compiler != self.compiler else []
         return found + (["the kernel's sources are others"] if built.source != self.source else [])
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _matters(name: str, ccs: Collection[str] | None) -> bool:

@@ -16,7 +16,7 @@ from testctl_agent.system import durable
 
 from testctl.lab import workplace
 from testctl.lab.edits import apply_edits
-from testctl.lab.inputs import Inputs, files
+from testctl.lab.inputs import Inputs, files, variant_files, variant_sources
 from testctl.lab.source import NAME, KernelSource
 from testctl.lab.workplace import EDITS, Workplace, lock
 from testctl.system import checkout
@@ -33,6 +33,9 @@ INPUTS = "inputs.json"
 
 EDITS_SAID = "edits.txt"
 """File in a kernel's directory: a line about each edit of edits.yaml, made or not needed."""
+
+LACKING = "lacking.txt"
+"""File in the directory of a variant: the options of its configuration that its tree can't have."""
 
 CHANGED = "changed.txt"
 """File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree."""
@@ -94,12 +97,12 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
             progress(f"{'copy' if source.is_tree else 'unpack'} {source.title}", 0, STEPS)
             changed = work.bring(source)
             try:
-                work.edits.write_text("\n".join(_prepare(work)) + "\n", encoding="utf-8")
-                _configure(work, inputs)
+                work.edits.write_text("\n".join(_prepare(work, source.variant)) + "\n", encoding="utf-8")
+                _configure(work, inputs, source.variant)
                 _compile(work, source.name, progress, jobs)
             except TestbedError as error:
                 raise BuildError(str(error)) from error
-            _keep(work, kernel.directory, inputs, changed)
+            _keep(work, kernel.directory, inputs, changed, source.variant)
     return kernel
 
 
@@ -112,29 +115,41 @@ def _check_space(where: Path) -> None:
         )
 
 
-def _prepare(work: Workplace) -> list[str]:
+def _prepare(work: Workplace, variant: str = "") -> list[str]:
     """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml; a line about each."""
+    put_sources(work, variant)
+    return apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
+
+
+def put_sources(work: Workplace, variant: str = "") -> None:
+    """Put lab/cc, lab/kernel and the C files of a variant into the copy of the tree, and remove others."""
     home = work.source / "net" / "ipv4" / "testctl"
     home.mkdir(parents=True, exist_ok=True)
     chosen = [path for path in files() if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}]
+    chosen += (more := variant_sources(variant))
     for path in home.iterdir():
         if path.name not in {one.name for one in chosen}:
             path.unlink()
     for path in chosen:
         if not (home / path.name).is_file() or not filecmp.cmp(path, home / path.name, shallow=False):
             shutil.copyfile(path, home / path.name)
-    return apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
+    if more:  # make reads Kbuild instead of Makefile where there is one
+        objects = " ".join(path.with_suffix(".o").name for path in more)
+        text = f"include $(srctree)/net/ipv4/testctl/Makefile\nobj-y += {objects}\n"
+        (home / "Kbuild").write_text(text, encoding="ascii")
 
 
 def _make(work: Workplace) -> list[str]:
     return ["make", "ARCH=um", f"O={work.objects}"]
 
 
-def _configure(work: Workplace, inputs: Inputs) -> None:
+def _configure(work: Workplace, inputs: Inputs, variant: str = "") -> None:
     """Apply defconfig and the fragments, unless the objects have been configured so.
 
     Raises TestbedError if make dropped an option of fragment.config; those of optional.config may be unknown.
+    Those of a variant that a tree does not have are listed in a file (lacking()).
     """
+    more = variant_files(variant)
     parts = [name for name in inputs.files if name.endswith((".config", "/Kconfig", f"/{EDITS}"))]
     stamp = "\n".join([inputs.compiler, *(inputs.files[name] for name in sorted(parts))])
     if work.configured.is_file() and work.configured.read_text(encoding="utf-8") == stamp:
@@ -145,13 +160,25 @@ def _configure(work: Workplace, inputs: Inputs) -> None:
     run([*_make(work), "defconfig"], cwd=work.source, timeout_s=300)
     config = work.objects / ".config"
     merge = [str(work.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(work.objects), str(config)]
-    run([*merge, str(fragment), str(optional)], cwd=work.source, timeout_s=300)
+    run([*merge, *map(str, (fragment, optional, *more))], cwd=work.source, timeout_s=300)
     run([*_make(work), "olddefconfig"], cwd=work.source, timeout_s=300)
     have = set(config.read_text(encoding="utf-8").splitlines())
-    wanted = [line for line in fragment.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
-    if lost := [line for line in wanted if line not in have]:
+    of_variant = {line.partition("=")[0] for file in more for line in _options(file)}
+    if lost := [line for line in _options(fragment) if line not in have and line.partition("=")[0] not in of_variant]:
         raise TestbedError(f"{fragment}: this tree can't have {', '.join(lost)}")
+    without = [line for file in more for line in _options(file) if line not in have]
+    (work.objects / LACKING).write_text("".join(f"{line}\n" for line in without), encoding="utf-8")
     work.configured.write_text(stamp, encoding="utf-8")
+
+
+def _options(file: Path) -> list[str]:
+    return [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
+
+
+def lacking(kernel: Kernel) -> list[str]:
+    """The options of its variant that a kernel has not, because its tree can't have them."""
+    file = kernel.directory / LACKING
+    return file.read_text(encoding="utf-8").split() if file.is_file() else []
 
 
 def _compile(work: Workplace, name: str, progress: Progress, jobs: int) -> None:
@@ -196,12 +223,15 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] | None) -> None:
-    """Put the kernel, its configuration and its inputs into the cache, atomically."""
+def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] | None, variant: str) -> None:
+    """Put the kernel, its configuration and its inputs into the cache, atomically; a variant with its symbols."""
     fresh = where.with_name(f"{where.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    run(["strip", "--strip-debug", "-o", str(fresh / "linux"), str(work.objects / "linux")])
+    symbols = ["objcopy", "--compress-debug-sections"] if variant else ["objcopy", "--strip-debug"]
+    run([*symbols, str(work.objects / "linux"), str(fresh / "linux")], timeout_s=600)
+    if variant:
+        shutil.copy(work.objects / LACKING, fresh / LACKING)
     shutil.copy(work.objects / ".config", fresh / "config")
     shutil.copy(work.log, fresh / "build.log")
     shutil.copy(work.edits, fresh / EDITS_SAID)

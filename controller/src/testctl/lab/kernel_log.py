@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-MOST_FAULTS, MOST_LINES = 8, 40
+MOST_FAULTS, MOST_LINES = 8, 100
 
 _BEGINS = re.compile(
-    r"WARNING: |BUG: |kernel BUG at |Oops: |general protection fault|Kernel panic|UBSAN: |KCSAN: |"
-    r"Kernel mode (signal|fault)|divide error|stack guard page|list_(add|del) corruption|unreferenced object|"
+    r"WARNING: |BUG: |BUG [\w:.-]+ \(|kernel BUG at |Oops: |general protection fault|Kernel panic|UBSAN: |KCSAN: |"
+    r"Kernel mode (signal|fault)|divide error|stack guard page|list_(add|del) corruption|ODEBUG: |unreferenced object|"
     r"rcu: INFO: |INFO: (possible|task .* blocked|trying to register non-static|suspicious|rcu_)|"
     r"unregister_netdevice: waiting for|watchdog: "
 )

@@ -50,6 +50,8 @@ LAB_FILES = "/run/testctl/raw"
 
 LAST_WORDS = 25  # lines
 SELF_TEST_S = 300.0
+CASE_SEED = 1
+"""Of the random numbers of each program of run_cases()."""
 LOOK_S = 0.1
 """How often a lab's programs are asked for their output."""
 
@@ -76,11 +78,11 @@ def run_point(
     `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or runs for longer
     than wall_limit_s.
     """
-    with _directory() as home, own_processor() as cpu:
-        spec = _spec(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
+    with lab_directory() as home, own_processor() as cpu:
+        spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
         process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp)
         _end(process, home, wall_limit_s)
-        return _outcome(home, point, process)
+        return outcome_in(home, point, process)
 
 
 def run_programs(
@@ -92,22 +94,24 @@ def run_programs(
     program: Path | None = None,
     writable: Path | None = None,
     printed: Callable[[], None] = lambda: None,
+    family: str = "4",
 ) -> tuple[list[Ended], Outcome]:
     """Boot a lab, run programs in it, and return how each ended and the outcome of the point around them.
 
     writable: a directory of the machine that the programs may write to; printed: called while they run and at the
-    end.  Captures are written below `workdir`, where the programs' outputs lie too.  Raises TestbedError as run_point
-    does.
+    end; family: whose addresses the names of hosts stand for (programs.FAMILIES).  Captures are written below
+    `workdir`, where the programs' outputs lie too.  Raises TestbedError as run_point does.
     """
-    with _directory() as home, own_processor() as cpu:
+    with lab_directory() as home, own_processor() as cpu:
         may = [home, workdir.resolve(), *([writable.resolve()] if writable else [])]
         more = {
             "programs": [one.to_json() for one in programs],
             "environment": environment(search_path()),
             "directory": os.getcwd(),
             "ends": str(home / "ends.json"),
+            "family": family,
         }
-        spec = _spec(home, point, workdir.resolve(), "programs", may, more)
+        spec = orders_of(home, point, workdir.resolve(), "programs", may, more)
         process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu)
         until = time.monotonic() + wall_limit_s
         try:
@@ -122,7 +126,7 @@ def run_programs(
                 f"{last.host}: {last.words}: did not end within {wall_limit_s:g} s of wall time"
                 " (--timeout gives it more)"
             )
-        outcome = _outcome(home, point, process)
+        outcome = outcome_in(home, point, process)
         if not (home / "ends.json").is_file():
             raise TestbedError(f"the lab ran no program: {outcome.error or outcome.skip or _words(home / CONSOLE)}")
         ends = json.loads((home / "ends.json").read_text(encoding="utf-8"))
@@ -131,7 +135,7 @@ def run_programs(
 
 def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]:
     """What testbeds/kernel_facts.py finds in a lab of this kernel.  Raises TestbedError if it gives no result."""
-    with _directory() as home, own_processor() as cpu:
+    with lab_directory() as home, own_processor() as cpu:
         outcome, spec = home / OUTCOME, home / "lab.json"
         orders = {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]}
         spec.write_text(json.dumps(orders), encoding="utf-8")
@@ -142,6 +146,46 @@ def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]
             raise TestbedError(why + _words(home / CONSOLE))
         found: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
         return found
+
+
+def run_cases(
+    kernel: Path, program: Path, cases: Sequence[Mapping[str, Any]], limit_s: float, code: BootCode | None = None
+) -> tuple[list[dict[str, Any]], str]:
+    """Boot a lab and run programs in it one after the other, as lab/boot/case_runner.py says.
+
+    Returns the lines of its results with each one's "output", and why the lab ended before the last one, or "".
+
+    limit_s: wall time that one may take
+    """
+    with lab_directory() as home, own_processor() as cpu:
+        results, outputs = home / "results", home / "outputs"
+        outputs.mkdir()
+        orders = {
+            "mode": "cases", "cases": list(cases), "program": str(program), "results": str(results),
+            "outputs": str(outputs), "seed": CASE_SEED, "writable": [str(home)],
+        }  # fmt: skip
+        spec = home / "lab.json"
+        spec.write_text(json.dumps(orders), encoding="utf-8")
+        process = _started(home, kernel, spec, memory.MIN_MB, None, cpu, code)
+        done, until = -1, 0.0
+        try:
+            while not (ended := wait(process, LOOK_S)) and (done < 0 or time.monotonic() < until):
+                if (now := _lines(results)) > done:
+                    done, until = now, time.monotonic() + limit_s
+        finally:
+            end(process)
+        text = results.read_text(encoding="utf-8") if results.exists() else ""
+        found: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
+        for number, one in enumerate(found):
+            one["output"] = _text(outputs / str(number))
+        why = "" if len(found) == len(cases) else f"did not end within {limit_s:g} s of wall time"
+        if why and ended:
+            why = f"the lab ended (exit {process.returncode}){_words(home / CONSOLE)}"
+        return found, why
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _end(process: Process, home: Path, wall_limit_s: float) -> None:
@@ -167,14 +211,14 @@ def _started(
 ) -> Process:
     """A lab's kernel, in a session of its own."""
     words = [*boot_words.words(kernel, seccomp), f"TESTCTL_STEPS={home}"]
-    argv = _command(home, kernel, spec, memory_mb, program, cpu, code, words)
+    argv = command_line(home, kernel, spec, memory_mb, program, cpu, code, words)
     with starting() as sessions:
-        process = start(argv, log=home / CONSOLE, env=_environment(home, memory_mb))
+        process = start(argv, log=home / CONSOLE, env=lab_environment(home, memory_mb))
         sessions.add(process.pid)
     return process
 
 
-def _outcome(home: Path, point: PointSpec, process: Process) -> Outcome:
+def outcome_in(home: Path, point: PointSpec, process: Process) -> Outcome:
     """What a lab that has ended left.  Raises TestbedError when it left nothing."""
     outcome, log = home / OUTCOME, home / CONSOLE
     if not outcome.is_file() and OUT_OF_MEMORY in _text(log):
@@ -184,7 +228,12 @@ def _outcome(home: Path, point: PointSpec, process: Process) -> Outcome:
         )
     if not outcome.is_file():
         raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
-    result = Outcome.from_json(json.loads(outcome.read_text(encoding="utf-8")))
+    return outcome_of(home)
+
+
+def outcome_of(home: Path) -> Outcome:
+    """The outcome that a lab wrote, with what its kernel reported."""
+    result = Outcome.from_json(json.loads((home / OUTCOME).read_text(encoding="utf-8")))
     return replace(result, wall=_wall(home), kernel_faults=kernel_log.read(home / KERNEL_LOG))
 
 
@@ -205,20 +254,22 @@ def _wall(home: Path) -> dict[str, float]:
     return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
-def shell(point: PointSpec, kernel: Path, program: Path | None = None, writable: Path | None = None) -> int:
+def shell(
+    point: PointSpec, kernel: Path, program: Path | None = None, writable: Path | None = None, family: str = "4"
+) -> int:
     """A shell at the user's terminal, inside a lab with the point's topology.
 
-    writable: the only directory of the machine that is writable in the shell
+    writable: the only directory of the machine that is writable in the shell; family: as of run_programs
     """
-    with _directory() as home:
+    with lab_directory() as home:
         may = [writable.resolve()] if writable else []
-        spec = _spec(home, point, Path(LAB_FILES), "shell", may)
+        spec = orders_of(home, point, Path(LAB_FILES), "shell", may, {"family": family})
         memory_mb = memory.lab_mb(point)
-        argv = _command(home, kernel, spec, memory_mb, program, more=boot_words.words(kernel))
-        return interact(argv, env=_environment(home, memory_mb))
+        argv = command_line(home, kernel, spec, memory_mb, program, more=boot_words.words(kernel))
+        return interact(argv, env=lab_environment(home, memory_mb))
 
 
-def _spec(
+def orders_of(
     home: Path,
     point: PointSpec,
     workdir: Path,
@@ -244,7 +295,7 @@ def _spec(
 
 
 @contextmanager
-def _directory() -> Iterator[Path]:
+def lab_directory() -> Iterator[Path]:
     """A temporary directory for the lab's script, sockets and console.
 
     Not below /dev, because the lab mounts a new /dev.
@@ -253,7 +304,7 @@ def _directory() -> Iterator[Path]:
         yield home
 
 
-def _environment(home: Path, memory_mb: int) -> dict[str, str]:
+def lab_environment(home: Path, memory_mb: int) -> dict[str, str]:
     """The environment.  The lab's memory is a file in TMPDIR, deleted once it is open; in /dev/shm if it fits."""
     fast = Path("/dev/shm")
     roomy = os.access(fast, os.W_OK | os.X_OK) and shutil.disk_usage(fast).free > 2 * memory_mb << 20
@@ -265,7 +316,7 @@ def _environment(home: Path, memory_mb: int) -> dict[str, str]:
     }
 
 
-def _command(
+def command_line(
     home: Path,
     kernel: Path,
     spec: Path,

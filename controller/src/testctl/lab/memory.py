@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.core.point import PointSpec
+from testctl.core.point import PointFlow, PointSpec
 
 MIN_MB = 1024
 """TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
@@ -29,6 +29,8 @@ _CAPTURE_MB = 5
 _END_MB = 2
 """The kernel, Python and cached files; an agent; a tcpdump without its ring; a generator."""
 _CONNECTION_KIB = 256
+_AT_ONCE = 512
+"""Connections of a flow's requests that hold data at the same time, at most."""
 """Data of one connection in the network and in its buffers."""
 
 
@@ -69,9 +71,14 @@ def lab_mb(point: PointSpec) -> int:
 def needed_mb(point: PointSpec) -> int:
     """Estimate of the memory that a point needs, in MB."""
     agents, found = len(point.topology.entities), captures(point)
-    kib = found * ring_kib(point) + sum(flow.parallel for flow in point.flows) * _CONNECTION_KIB
+    kib = found * ring_kib(point) + sum(map(_connections, point.flows)) * _CONNECTION_KIB
     need = _BASE_MB + agents * _AGENT_MB + found * _CAPTURE_MB + 2 * len(point.flows) * _END_MB + kib // 1024
     return -(-need // 64) * 64
+
+
+def _connections(flow: PointFlow) -> int:
+    """Those of a flow that hold data at the same time."""
+    return min(flow.parallel, _AT_ONCE) if flow.asks else flow.parallel
 
 
 def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:

@@ -15,8 +15,15 @@ from typing import Any
 
 from testctl_agent.params.flow.command import ENVIRONMENT
 
+from testctl.core.topology import Topology
+
 HOME = "/run/tmp"
 """The directory of programs for their own files: in the lab's memory, writable."""
+
+CASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH of programs that are run one after the other (lab/boot/case_runner.py): the system's, for every user."""
+NEVER_ENDED = 1000
+"""In the place of the exit code of one that did not end."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,16 @@ def search_path() -> str:
     return ":".join(dict.fromkeys([*filter(None, own), "/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
 
 
-def names_of(hosts: Mapping[str, str]) -> str:
-    """The text of /etc/hosts for these hosts and their addresses."""
-    return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in hosts.items())
+FAMILIES = ("4", "6", "both")
+"""The versions of IP whose addresses the names of hosts stand for."""
+
+
+def names_of(topology: Topology, family: str) -> str:
+    """The text of /etc/hosts for the hosts of a topology and their addresses of one of FAMILIES."""
+    tables = {"4": [topology.hosts], "6": [topology.hosts6], "both": [topology.hosts, topology.hosts6]}[family]
+    named = [("127.0.0.1", "localhost"), *([("::1", "localhost")] if family != "4" else [])]
+    named += [(address, name) for table in tables for name, address in table.items()]
+    return "".join(f"{address} {name}\n" for address, name in named)
 
 
 def captured_in(workdir: Path, host: str) -> Path:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -20,6 +21,9 @@ DEBIAN_SOURCES = Path("/usr/src")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
 """Valid names of a kernel; the name becomes part of file names."""
 
+VARIANTS: Mapping[str, tuple[str, ...]] = {"trace": ("trace",), "debug": ("trace", "debug")}
+"""Kernels of the same source with more in their configuration: the parts that each has of lab/kernel/variants."""
+
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -27,11 +31,13 @@ class KernelSource:
 
     origin    a tarball, or the directory of a tree (which is copied, never changed)
     revision  the id of a commit of that directory's repository; "": the files as they are
+    variant   one of VARIANTS; "": the kernel that plans get
     """
 
     name: str
     origin: Path
     revision: str = ""
+    variant: str = ""
 
     @property
     def is_tree(self) -> bool:
@@ -74,24 +80,33 @@ def split_revision(text: str) -> tuple[Path, str]:
     raise PlanError(f"--source {text}: want a kernel tree as DIR or DIR@REV; there is no such directory")
 
 
-def find(name: str, directory: Path | None = None, revision: str = "") -> KernelSource:
+def find(name: str, directory: Path | None = None, revision: str = "", variant: str = "") -> KernelSource:
     """The source for a kernel's name; `directory` is any kernel tree, `revision` any git revision of it.
+
+    The variant of a version is in its name: 6.12-trace.
 
     Raises PlanError for an invalid name or revision, TestbedError if the source does not exist.
     """
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a version such as 6.12, or a name of letters, digits, '.', '_', '-'")
     if directory is not None:
-        return _tree(name, directory.resolve(), revision)
-    tarball = tarball_of(name)
+        return replace(_tree(name, directory.resolve(), revision), variant=variant)
+    version, in_name = split_variant(name)
+    tarball = tarball_of(version)
     if tarball is None:
         have = ", ".join(sorted(available())) or "none"
         raise TestbedError(
-            f"kernel {name}: no source at {DEBIAN_SOURCES / _file(name)} (there are: {have}); "
-            f"install it with: apt-get install linux-source-{name}, download it with: testctl lab get {name}, "
+            f"kernel {name}: no source at {DEBIAN_SOURCES / _file(version)} (there are: {have}); "
+            f"install it with: apt-get install linux-source-{version}, download it with: testctl lab get {version}, "
             "or name a tree with --source DIR"
         )
-    return KernelSource(name, tarball)
+    return KernelSource(name, tarball, variant=in_name)
+
+
+def split_variant(name: str) -> tuple[str, str]:
+    """("6.12", "trace") of 6.12-trace; ("6.12", "") of 6.12."""
+    version, _, last = name.rpartition("-")
+    return (version, last) if version and last in VARIANTS else (name, "")
 
 
 def _tree(name: str, directory: Path, revision: str) -> KernelSource:

@@ -1,39 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sysctls of a host in the lab, read once from the kernel itself, before any point is run."""
+"""The sysctls that points set of hosts in the lab, and whether a kernel has them, before any point is run."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 
 from testctl_agent.params.host.sysctl import SPEC
-from testctl_agent.params.sysctls import KNOWN, device_of
-from testctl_agent.spec.errors import PlanError, TestbedError
-from testctl_agent.system import durable
+from testctl_agent.params.sysctls import KNOWN, comes_with, device_of
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import Value
 
 from testctl.lab.kernel import Kernel
+from testctl.lab.kernel_lists import SYSCTLS, has
 from testctl.plan import Point
-from testctl.system.process_groups import end
-from testctl.system.subprocesses import start, wait
-
-FILE = "sysctls"
-"""File in the directory of a built kernel: one name per line."""
-_BEGIN, _END = "sysctls begin", "sysctls end"
-_BOOT_S = 60
-_INIT = f"""#!/bin/sh
-mount -t proc proc /proc
-echo {_BEGIN}
-unshare --net sh -c 'cd /proc/sys && find net/ipv4 net/core -type f'
-echo {_END}
-exec sh -c 'echo o > /proc/sysrq-trigger; sleep 60'
-"""
 
 
 def check_sysctls(points: Iterable[Point], kernel: Kernel) -> None:
-    """Raises PlanError if a host sets a sysctl that this kernel does not have in a network namespace."""
-    missing = sorted(set(_wanted(points)) - _of(kernel))
+    """Raises PlanError if a host sets a sysctl, or a value, that this kernel does not have in a network namespace."""
+    points = list(points)
+    there = has(kernel, SYSCTLS)
+    for host, name, value in _values(points):
+        sign = comes_with(name.removeprefix("net.ipv4."), value)
+        if sign and sign not in there:
+            raise PlanError(f"host {host}, {name}: kernel {kernel.name} has no value {value}; it has no {sign} either")
+    missing = sorted(set(_wanted(points)) - there)
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise PlanError(
@@ -49,6 +39,13 @@ def _wanted(points: Iterable[Point]) -> Iterator[str]:
             yield from (full for name in point.settings.get(host, {}) if (full := full_name(name)))
 
 
+def _values(points: Iterable[Point]) -> Iterator[tuple[str, str, Value]]:
+    """(host, parameter, value) of all that points set of hosts."""
+    for point in points:
+        for host in point.topology.hosts:
+            yield from ((host, name, value) for name, value in point.settings.get(host, {}).items())
+
+
 def full_name(name: str) -> str:
     """The name of a sysctl as the kernel lists it, a device's name replaced by "default"; "" for what is none."""
     if not SPEC.matches(name):
@@ -56,40 +53,3 @@ def full_name(name: str) -> str:
     full = f"net.ipv4.{name}" if name in KNOWN else name
     device = device_of(full.removeprefix("net.ipv4."))
     return full.replace(f".{device}.", ".default.") if device else full
-
-
-def listed(kernel: Kernel) -> frozenset[str]:
-    """The sysctls of a kernel that has listed them before; nothing for one that has not."""
-    file = kernel.directory / FILE
-    return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()
-
-
-@cache
-def _of(kernel: Kernel) -> frozenset[str]:
-    file = kernel.directory / FILE
-    if not file.is_file():
-        durable.write(file, "".join(f"{name}\n" for name in sorted(_asked(kernel))).encode())
-    return frozenset(file.read_text(encoding="ascii").split())
-
-
-def _asked(kernel: Kernel) -> set[str]:
-    """Boot the kernel with only a shell and list its sysctls.  Raises TestbedError if it lists none."""
-    with tempfile.TemporaryDirectory(prefix="testctl-sysctls-") as name:
-        home = Path(name)
-        init = home / "init"
-        init.write_text(_INIT, encoding="ascii")
-        init.chmod(0o755)
-        argv = [
-            str(kernel.binary), "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}",
-            "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={home}", "time-travel=inf-cpu",
-        ]  # fmt: skip
-        log = home / "console.log"
-        process = start(argv, log=log, env={"TMPDIR": name, "HOME": name, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
-        if not wait(process, _BOOT_S):
-            end(process)
-        output = log.read_text(encoding="utf-8", errors="replace")
-    lines = output.replace("\r", "").splitlines()
-    if _BEGIN not in lines or _END not in lines:
-        raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {output[-300:]}")
-    listed = lines[lines.index(_BEGIN) + 1 : lines.index(_END)]
-    return {line.replace("/", ".") for line in listed if line.startswith("net/")}

@@ -22,9 +22,10 @@ EDITS = "edits.yaml"
 
 @dataclass(frozen=True)
 class Workplace:
-    """The copy of a tree, its objects, and what its build printed."""
+    """The copy of a tree, its objects, and what its build printed; those of a variant lie apart."""
 
     home: Path
+    variant: str = ""
 
     @property
     def source(self) -> Path:
@@ -32,7 +33,7 @@ class Workplace:
 
     @property
     def objects(self) -> Path:
-        return self.home / "objects"
+        return self.home / f"objects{self._suffix}"
 
     @property
     def log(self) -> Path:
@@ -46,7 +47,11 @@ class Workplace:
     @property
     def configured(self) -> Path:
         """A file that is there if the objects are configured; it says for what."""
-        return self.home / "configured"
+        return self.home / f"configured{self._suffix}"
+
+    @property
+    def _suffix(self) -> str:
+        return f"-{self.variant}" if self.variant else ""
 
     @property
     def pristine(self) -> Path | None:
@@ -67,7 +72,8 @@ class Workplace:
         copy = Copy(self.home, {edit.file for edit in load_edits(checkout.lab() / "kernel" / EDITS)})
         changed = copy.update(origin, link=bool(source.revision))
         if any(map(_configures, changed)):
-            self.configured.unlink(missing_ok=True)
+            for file in self.home.glob("configured*"):
+                file.unlink()
         return None if first else changed
 
 
@@ -83,7 +89,7 @@ def of(source: KernelSource, kernel: Path) -> Iterator[Workplace]:
         home = kept(source.origin)
         with lock(home.with_name(f"{home.name}.lock")):
             home.mkdir(parents=True, exist_ok=True)
-            yield Workplace(home)
+            yield Workplace(home, source.variant)
         return
     home = kernel.with_name(f"{kernel.name}.building")
     shutil.rmtree(home, ignore_errors=True)

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every metric of a point.
 
-Where the time goes, in ms of one core per million packets of two captures (bulk, one flow):
-reading the files and finding the records 120, decoding headers and options 180, the table
-(relative numbers, retransmissions, sorting by time, Arrow) 200, all metrics 110.  Together 1.5 M
-packets a second; with 2 % of packets lost 1.2 M, as departures and arrivals must be matched one
-by one.  Each stall costs about 100 µs.
+docs/performance.md says where the time goes.  Each stall costs about 100 µs.
 """
 
 from __future__ import annotations
@@ -16,8 +12,10 @@ import pyarrow as pa
 
 from testctl.metrics.core.registry import checked, metrics
 from testctl.metrics.core.spec import Number
+from testctl.metrics.core.view import MANY, forget_columns
 from testctl.metrics.stalls import stalls_table
 from testctl.records import Records
+from testctl.system.memory import freed_is_kept
 
 POINT = "*"
 
@@ -32,8 +30,17 @@ class Analysis:
 
 def analyse(records: Records) -> Analysis:
     """All metrics of all flows and the stalls.  A value that can't be known is NaN."""
+    with freed_is_kept():
+        return _analyse(records)
+
+
+def _analyse(records: Records) -> Analysis:
     values: dict[str, dict[str, Number]] = {name: {} for name in (*records.flows, POINT)}
-    for metric in metrics().values():
-        for flow in records.flows if metric.spec.scope == "flow" else [POINT]:
-            values[flow] |= checked(metric, records, flow)
+    for flow in values:
+        scope = "point" if flow == POINT else "flow"
+        for metric in metrics().values():
+            if metric.spec.scope == scope:
+                values[flow] |= checked(metric, records, flow)
+        if records.packets.num_rows > MANY:
+            forget_columns(records)
     return Analysis(values, stalls_table(records))

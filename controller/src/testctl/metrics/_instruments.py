@@ -6,17 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from testctl_agent.spec import workload
 from testctl_agent.wire.results import Connection, FlowEnd
 
 from testctl.core.outcome import FlowOutcome
+from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
+from testctl.records.schema import Bools, Ints
 
 _EXTRA_BYTES = 64  # per connection: what a generator sends beside what it counts (iperf3's cookie)
+LATE_NS = 10**6
+"""By how much a request may begin after it came, on a connection that nothing else keeps busy."""
 _SHARE = 0.02
 _FEW = 100
-_BY_ECN = ("IpExt.InNoECTPkts", "IpExt.InECT1Pkts", "IpExt.InECT0Pkts", "IpExt.InCEPkts")
+_BY_ECN = [f"{group}.In{field}Pkts" for group in ("IpExt", "Ip6") for field in ("NoECT", "ECT1", "ECT0", "CE")]
 
 
 def instruments_agree(records: Records) -> list[str]:
@@ -25,7 +30,9 @@ def instruments_agree(records: Records) -> list[str]:
     for name in records.flows:
         seen = view(records, name)
         result = records.outcome.flows.get(name, FlowOutcome())
-        reasons += [f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen))]
+        reasons += [
+            f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen), *_requests(seen, result))
+        ]
     return [*reasons, *_counters(records)]
 
 
@@ -59,6 +66,40 @@ def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
                 yield f"no capture ({', '.join(ends)}) has a packet of it; {seen.receiver} read {received} bytes"
 
 
+def _requests(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
+    """What was asked of the application and what it did: every request at its time, to its end, with all its bytes."""
+    columns = requests_of(seen.records, seen.name)
+    if columns is None:
+        return
+    count = len(columns["request"])
+    ended = int((columns["end_ns"] >= 0).sum())
+    if ended < count:
+        yield f"{count - ended} of {count} requests did not end"
+    begun = columns["begin_ns"] >= 0
+    if int(begun.sum()) < count:
+        yield f"{count - int(begun.sum())} of {count} requests did not begin"
+    opens = begun & (columns["due_ns"] >= 0)
+    if not workload.thinks(next(flow.options for flow in seen.records.point.flows if flow.name == seen.name)):
+        opens &= _firsts(columns["conn"])
+    late = np.where(opens, columns["begin_ns"] - columns["due_ns"], 0)
+    if int((late > LATE_NS).sum()):
+        yield f"{int((late > LATE_NS).sum())} of {count} requests began late, one by {late.max() / 1e6:g} ms"
+    if int((late < 0).sum()):
+        yield f"{int((late < 0).sum())} of {count} requests began before they came, one by {-late.min() / 1e6:g} ms"
+    asked = max(int(columns["up"].sum()), int(columns["down"].sum()))
+    for end in result.ends:
+        if end.bytes is not None and end.bytes != asked:
+            verb = "wrote" if end.role == "sender" else "read"
+            yield f"its requests have {asked} bytes; the {end.role or 'application'} {verb} {end.bytes}"
+
+
+def _firsts(conns: Ints) -> Bools:
+    """The first request of each connection: later ones wait for those before them."""
+    firsts = np.zeros(len(conns), np.bool_)
+    firsts[np.unique(conns, return_index=True)[1]] = True
+    return firsts
+
+
 def _unseen(seen: FlowView) -> Iterator[str]:
     """ACKs of bytes that a capture has not got: it missed packets."""
     for where, data, acks in (
@@ -90,7 +131,7 @@ def _reach(rows: Rows) -> int:
 def _counters(records: Records) -> Iterator[str]:
     """What a host's kernel counted coming in against what its capture saw arrive.
 
-    Tcp.InSegs counts a merged packet once, the IpExt counters by ECN field its packets on the wire.
+    Tcp.InSegs counts a merged packet once, the counters of IP by ECN field its packets on the wire.
     What a switch forwards its kernel does not count there.
     """
     if not records.packets.num_rows:
@@ -105,7 +146,7 @@ def _counters(records: Records) -> Iterator[str]:
         on_wire = [snmp[counter] for counter in _BY_ECN if counter in snmp]
         checks = [("packets", int(rows.sum()), snmp.get("Tcp.InSegs"), "Tcp.InSegs")]
         segs = int(records.column("segs")[rows].sum())
-        checks.append(("packets on the wire", segs, sum(on_wire) if on_wire else None, "IpExt.In…Pkts"))
+        checks.append(("packets on the wire", segs, sum(on_wire) if on_wire else None, "IpExt.In…Pkts, Ip6.In…Pkts"))
         for what, seen, said, counter in checks:
             if said is not None and abs(said - seen) > _SHARE * max(said, seen) + _FEW:
                 yield f"{name}: its capture has {seen} arriving {what}; its kernel counted {said} ({counter})"

@@ -8,11 +8,14 @@ clocks are in it; what they are apart is taken off, and a time below its error i
 
 from __future__ import annotations
 
+import numpy as np
+
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, Rows, rows_of, view
-from testctl.metrics.goodput import unique_bytes
+from testctl.metrics.goodput import covered_bytes
 from testctl.records import Records
+from testctl.records.schema import Ints
 
 SPEC = MetricSpec(
     name="completion_time",
@@ -44,13 +47,24 @@ def first_departure_ns(seen: FlowView) -> int | None:
 
 def last_new(arrived: Rows) -> int:
     """The position of the last packet with bytes that none before it had."""
-    total = unique_bytes(arrived)
+    start, end = arrived.start, arrived.end
+    if _new(start[:-1], end[:-1], int(start[-1]), int(end[-1])):
+        return len(arrived) - 1
+    total = covered_bytes(start, end)
     low, high, step = 0, len(arrived) - 1, 1  # all has arrived with `high`
     while low < high:
-        middle = max(high - step, (low + high) // 2)  # mostly the very last one is new
+        middle = max(high - step, (low + high) // 2)  # mostly it is among the last ones
         step *= 2
-        if unique_bytes(Rows(arrived.records, arrived.index[: middle + 1])) == total:
+        if covered_bytes(start[: middle + 1], end[: middle + 1]) == total:
             high = middle
         else:
             low = middle + 1
     return high
+
+
+def _new(start: Ints, end: Ints, first: int, last: int) -> bool:
+    """Whether these intervals leave a byte of [first, last)."""
+    over = (start < last) & (end > first)
+    if not over.any():
+        return True
+    return covered_bytes(np.maximum(start[over], first), np.minimum(end[over], last)) < last - first

@@ -16,6 +16,7 @@ from testctl.records.schema import FATES
 _WHY = {
     "drops_by_fate": ("drop", "lose"),
     "drops_by_full_buffer": ("buffer_drop",),
+    "drops_by_link": ("link_drop",),
     "drops_otherwise": ("other_drop",),
 }
 
@@ -29,6 +30,9 @@ SPEC = MetricSpec(
         MetricInfo("drops_of_acks", "", "of these, packets without", "lower"),
         MetricInfo("drops_by_fate", "", "of these, as a fate of the plan asked", "lower"),
         MetricInfo("drops_by_full_buffer", "", "of these, because the port's buffer was full", "lower"),
+        MetricInfo(
+            "drops_by_link", "", "of these, because the port's link was down, or takes no packet so large", "lower"
+        ),
         MetricInfo("drops_otherwise", "", "of these, because the switch had no port for them", "lower"),
         MetricInfo(
             "drops_where",

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
+from testctl.records.schema import Ints
+
+_FEW = 1000
 
 SPEC = MetricSpec(
     name="goodput",
@@ -23,9 +28,16 @@ SPEC = MetricSpec(
 
 def unique_bytes(rows: Rows) -> int:
     """Bytes that the packets cover together."""
-    if not len(rows):
-        return 0
-    start, end = rows.start, rows.end
+    return covered_bytes(rows.start, rows.end) if len(rows) else 0
+
+
+def covered_bytes(start: Ints, end: Ints) -> int:
+    """Bytes of intervals that are not empty, each counted once; at least one interval."""
+    walks = if_compiled() if len(start) > _FEW else None
+    if walks is not None:
+        return walks.covered(start, end)
+    if bool((start[1:] >= end[:-1]).all()):
+        return int((end - start).sum())
     if not bool((start[1:] >= start[:-1]).all()):
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
@@ -34,13 +46,19 @@ def unique_bytes(rows: Rows) -> int:
     return int(end[0] - start[0] + np.maximum(end[1:] - begin, 0).sum())
 
 
+@once
+def arrived_bytes(seen: FlowView) -> int:
+    """Bytes that reached the receiver, each counted once."""
+    return unique_bytes(seen.arrived)
+
+
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     start, end = seen.active_ns
     return {
         "goodput_bps": _rate(seen, start, end),
         "goodput_second_half_bps": _rate(seen, start + (end - start) // 2, end),
-        "payload_bytes": unique_bytes(seen.arrived),
+        "payload_bytes": arrived_bytes(seen),
     }
 
 
@@ -48,6 +66,7 @@ def _rate(seen: FlowView, start: int, end: int) -> float:
     """New payload bits that arrived after `start` per second; NaN where no time passed."""
     if end <= start:
         return NAN
-    before = int(np.searchsorted(seen.arrived["time_ns"], start, side="right"))
-    first = Rows(seen.records, seen.arrived.index[:before])
-    return (unique_bytes(seen.arrived) - unique_bytes(first)) * 8e9 / (end - start)
+    arrived = seen.arrived
+    before = int(np.searchsorted(arrived["time_ns"], start, side="right"))
+    first = covered_bytes(arrived.start[:before], arrived.end[:before]) if before else 0
+    return (arrived_bytes(seen) - first) * 8e9 / (end - start)

@@ -3,7 +3,8 @@
 
 The steady time's throughput in bins of 1 ms (10 or 100 ms if a bin would hold fewer than ten packets)
 is correlated with itself; the period is the lag of the highest peak behind the first zero crossing.
-A throughput that varies by less than 5 %, or whose peak is below 0.3, has no period.
+A throughput that varies by less than 5 %, or whose peak is below 0.3, has no period.  A flow of more than 200,000 bins
+of 100 ms (5.5 hours; a damaged time stamp makes such) has no value.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ _MAX_BINS = 200_000
 
 
 def _bins(seen: FlowView) -> tuple[Array, int]:
-    """(bytes per bin, bin width in ns)"""
+    """(bytes per bin, bin width in ns); no bins where there would be too many"""
     start, end = seen.steady_ns
     rows = seen.into
     for bin_ns in (10**6, 10**7, 10**8):
         count = (end - start) // bin_ns
         if count <= _MAX_BINS and len(rows) * bin_ns >= _PACKETS_A_BIN * (end - start):
             break
+    if count > _MAX_BINS:
+        return np.zeros(0), bin_ns
     count, number, total = whole_bins(rows["time_ns"], rows["wire_bytes"], start, end, bin_ns)
     dense = np.zeros(count)
     dense[number] = total

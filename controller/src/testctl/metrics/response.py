@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from testctl_agent.spec import fate
+from testctl_agent.spec import fate, schedule
+from testctl_agent.spec.units import Duration
 
 from testctl.core.point import PointSpec
 from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
@@ -66,7 +67,8 @@ def rtt_s(flow: FlowView) -> float:
     total = 0
     for switch, onward in (*pairwise(way[1:]), *pairwise(way[-2::-1])):
         own = settings.get(f"{switch}:{onward}", {}).get("delay")
-        total += int(own if own is not None else settings.get(switch, {}).get("delay") or 0)
+        delay = own if own is not None else settings.get(switch, {}).get("delay")
+        total += schedule.steps_of(delay, Duration)[0].value or 0
     return total / 1e9
 
 

@@ -15,19 +15,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
 from testctl.execution.point import measure
 from testctl.execution.run import Progress
 from testctl.noise.bootstrap import Excess, Spread, excess, spread
+from testctl.noise.fit import MIN_INTERRUPTS, described, lateness
 from testctl.plan import Plan, Point
+from testctl.records.schema import Ints
 from testctl.results import layout, noise
 from testctl.results.atomic import naming_path, write_json
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.system.worker_pool import workers
 from testctl.testbeds.bed import Bed
 
+LATE = ".late.npy"
 ALWAYS = "throughput_bps"
 """A primary metric of every check, beside those that the plan expects something of."""
 
@@ -40,6 +44,7 @@ class Check:
     repeat   rounds of each
     factor   by how much the spread beside others may exceed that alone
     metrics  the primary ones
+    fit      also say what jitter a lab's hosts would need
     """
 
     point: Point
@@ -48,6 +53,7 @@ class Check:
     metrics: tuple[str, ...]
     factor: float = 2.0
     seed: int = 1
+    fit: bool = False
 
 
 Sample = tuple[str, str, Mapping[str, float]]
@@ -55,7 +61,14 @@ Sample = tuple[str, str, Mapping[str, float]]
 
 
 def check_of(
-    plan: Plan, jobs: str, repeat: int, point: str = "", metrics: Sequence[str] = (), factor: float = 2.0, seed: int = 1
+    plan: Plan,
+    jobs: str,
+    repeat: int,
+    point: str = "",
+    metrics: Sequence[str] = (),
+    factor: float = 2.0,
+    seed: int = 1,
+    fit: bool = False,
 ) -> Check:
     """From words of the command line.  Raises PlanError."""
     try:
@@ -68,7 +81,7 @@ def check_of(
     if chosen is None:
         raise PlanError(f"--point: {plan.name} has no point {point!r}; testctl plan shows them")
     wanted = tuple(dict.fromkeys(metrics or (ALWAYS, *(e.metric for e in plan.expectations))))
-    return Check(chosen, levels, repeat, wanted, factor, seed)
+    return Check(chosen, levels, repeat, wanted, factor, seed, fit)
 
 
 def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progress) -> tuple[dict[str, Any], Path]:
@@ -86,6 +99,9 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
         begin_work(place)
         with progress:
             rounds = _rounds(bed, check, place / WORK, progress)
+        judgement = judged(check, rounds)
+        if check.fit:
+            judgement["jitter"] = _fits(check, place / WORK)
         clear_work(place / WORK)
         document = {
             "plan": plan.name,
@@ -94,7 +110,7 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
             "machine": noise.machine(),
             "tuples": [list(one) for one in check.point.tuples],
             "left_out": [list(one) for one in plan.left_out],
-            **judged(check, rounds),
+            **judgement,
         }
         with naming_path(place, "what was measured is lost"):
             write_json(place / noise.FILE, document)
@@ -110,21 +126,47 @@ def _rounds(bed: Bed, check: Check, work: Path, progress: Progress) -> dict[int,
     with workers(max(check.jobs)) as pool:
         for number in range(check.repeat):
             for jobs in check.jobs:
-                found[jobs].append(_round(pool, bed, check.point, jobs, work / f"{number}-{jobs}"))
+                late = work / str(number) if check.fit and jobs == 1 else None
+                found[jobs].append(_round(pool, bed, check.point, jobs, work / f"{number}-{jobs}", late))
                 progress.done(f"{jobs} at once #{number}")
     return found
 
 
-def _round(pool: ProcessPoolExecutor, bed: Bed, point: Point, jobs: int, work: Path) -> list[Sample]:
+def _round(
+    pool: ProcessPoolExecutor, bed: Bed, point: Point, jobs: int, work: Path, late: Path | None = None
+) -> list[Sample]:
     copies = [replace(point, repeat=number) for number in range(jobs)]
-    running = [pool.submit(_sample, bed, copy, work / str(copy.repeat)) for copy in copies]
+    running = [pool.submit(_sample, bed, copy, work / str(copy.repeat), late) for copy in copies]
     return [one.result() for one in running]
 
 
-def _sample(bed: Bed, point: Point, work: Path) -> Sample:
+def _sample(bed: Bed, point: Point, work: Path, late: Path | None) -> Sample:
+    """late: what names of files begin with that say how late a host was"""
     result = measure(bed, point, work, keep_captures=False)
+    if late is not None and result.records is not None:
+        for host, times in lateness(result.records).items():
+            np.save(late.with_name(f"{late.name}-{host}{LATE}"), times)
     shutil.rmtree(work, ignore_errors=True)
     return result.verdict, result.reason, numbers_of(result.metrics)
+
+
+def _fits(check: Check, work: Path) -> dict[str, Any]:
+    """Host → the jitter that it had in all rounds alone, and the tuples for it.
+
+    Raises TestbedError when there are too few interrupts for any.
+    """
+    rounds: dict[str, list[Ints]] = {}
+    for file in sorted(work.glob(f"*{LATE}")):
+        rounds.setdefault(file.name.removesuffix(LATE).partition("-")[2], []).append(np.load(file))
+    times = {host: np.concatenate(one) for host, one in rounds.items()}
+    found = {host: described(late, check.seed) for host, late in times.items() if len(late) >= MIN_INTERRUPTS}
+    if not found:
+        got = ", ".join(f"{host}: {len(late)}" for host, late in times.items()) or "none"
+        raise TestbedError(
+            f"--fit: point {check.point.id}: want a host with at least {MIN_INTERRUPTS} interrupts, captures at both "
+            f"ends of its flow; got {got}"
+        )
+    return found
 
 
 def numbers_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:

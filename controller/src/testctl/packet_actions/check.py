@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from testctl_agent.spec.fate import LAST, Fate, show
+from testctl_agent.spec.fate import ACTIONS, LAST, Fate, show
 from testctl_agent.spec.flows import flow_id
-from testctl_agent.spec.loss import loss
+from testctl_agent.spec.loss import rule_of
 
 from testctl.metrics.core.view import Rows
 from testctl.packet_actions.findings import RuleFinding, asked_of, ranges_of, words_of
@@ -24,8 +24,8 @@ from testctl.records import Records
 from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
 
 _OFFSETS = 2**32
-_BY_PROGRAM = tuple(FATES.index(name) for name in ("drop", "mark", "echo", "clear", "lose"))
-_NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop"))
+_BY_PROGRAM = tuple(FATES.index(name) for name in ACTIONS)
+_NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop", "link_drop"))
 _NOBODY = -1
 
 
@@ -159,8 +159,8 @@ class _Stream:
         return np.asarray(self.packets["first_ordinal" if rule.first else "ordinal"].astype(np.int64))
 
     def _chosen(self, rule: Fate, numbers: Ints) -> Bools:
-        if rule.action == "lose":
-            return are_lost(loss(self.flow_id, rule.rate, rule.seed), numbers)
+        if rule.random:
+            return are_lost(rule_of(rule, self.flow_id), numbers)
         if rule.every:
             return np.asarray(numbers % rule.every == 0)
         chosen = np.zeros(len(numbers), np.bool_)
@@ -170,7 +170,7 @@ class _Stream:
 
     def _absent(self, rule: Fate, numbers: Ints) -> tuple[int, str]:
         """(how many selected packets never arrived, as far as the rule gives their numbers; which and why)."""
-        if rule.action == "lose":
+        if rule.random:
             return 0, ""
         most = int(numbers.max(initial=0))
         if rule.what == "bytes":
@@ -209,7 +209,7 @@ class _Stream:
 
     def _impossible(self, rule: Fate) -> Iterator[tuple[str, Array]]:
         fate, ecn = self.packets["fate"], self.packets["ecn"]
-        if rule.action in ("mark", "echo", "clear"):
+        if rule.action not in ("drop", "lose"):
             yield "dropped by the full buffer or for another reason", np.isin(fate, _NOT_SENT)
         if rule.action == "mark":
             yield "not ECN-capable", ecn == 0

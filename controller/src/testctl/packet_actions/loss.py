@@ -34,8 +34,23 @@ def crc32(words: Words) -> Words:
 
 
 def are_lost(rule: Loss, ordinals: Array) -> Bools:
-    """Which of the segments with these ordinals (from 1) the rule loses."""
+    """Which of the segments with these ordinals (from 1; all of them, in order, for a rule with bursts) it chooses."""
     x = ordinals.astype(np.uint32)
     for salt in rule.salts:
         x = crc32(x + np.uint32(salt))
-    return np.asarray(x <= np.uint32(rule.most))
+    chosen = np.asarray(x <= np.uint32(rule.most))
+    return chosen if rule.stay is None else _in_bursts(chosen, np.asarray(x < np.uint32(rule.stay)))
+
+
+def _in_bursts(begin: Bools, go_on: Bools) -> Bools:
+    """What is lost where a burst may begin after what was not lost, and goes on after what was."""
+    lost = np.zeros(len(begin), np.bool_)
+    ends = np.append(np.flatnonzero(~go_on), len(begin))
+    at = 0
+    for first in np.flatnonzero(begin):
+        if first < at:
+            continue
+        end = int(ends[np.searchsorted(ends, first + 1)])
+        lost[first:end] = True
+        at = end + 1
+    return lost

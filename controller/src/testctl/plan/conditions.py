@@ -56,7 +56,7 @@ class Reader:
         entity = self.names.canonical(entity)
         try:
             if not entity or not param:
-                raise ValueError(f"want ENTITY.PARAM; got {what(key)}")
+                raise ValueError(f"want ENTITY.PARAM; got {what(key)}{self._meant(key.text)}")
             wanted = {target.key for target in targets_of(self.names, self.parameters, entity, param)}
         except ValueError as error:
             self.problems.add(key.place, f"{who}: {error}")
@@ -77,6 +77,11 @@ class Reader:
         else:
             self.problems.add(key.place, f"{who}: no tuple sets {show(key.text)}{suggest(key.text, keys)}")
         return None
+
+    def _meant(self, short: str) -> str:
+        """ "; did you mean switch.buffer?" for the name of a parameter alone, that of several values first, or ""."""
+        keys = sorted((len(one.texts) == 1, one.key) for one in self.assignments if one.param == short)
+        return f"; did you mean {keys[0][1]}?" if keys else ""
 
     def _levels(self, index: int, node: Node, who: str) -> frozenset[int] | None:
         assignment = self.assignments[index]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from testctl_agent.spec import schedule
+
 from testctl.core.point import Point
 
 BOOT_MS = 3000
@@ -26,7 +28,8 @@ ACK_EVERY = 2
 def cost_ms(point: Point) -> int:
     """Estimated wall time of a point in the lab, in ms of a reference machine."""
     seconds = point.duration_ns / 1e9
-    rates = [int(v[n]) for v in point.settings.values() for n in ("rate", "htb_rate") if isinstance(v.get(n), int)]
+    given = [v.get(name) for v in point.settings.values() for name in ("rate", "htb_rate")]
+    rates = [rate for value in given if (rate := schedule.mean_bps(value, point.duration_ns))]
     sent = min(rates, default=ALONE_BPS) / 8 * seconds
     limits = [_bytes(flow.options) for flow in point.flows]
     if limits and all(limits):

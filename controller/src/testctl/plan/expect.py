@@ -200,7 +200,9 @@ def number_of(node: Node, unit: str | None) -> Number:
                 return _shortest(int(quantity.parse(node.text)), base)
         except (ValueError, ArithmeticError):
             continue
-    raise ValueError(f"want {want}; got {what(node)}{unit_meant(Amount(kind), node.text) if kind else ''}")
+    share = node.text[:-1].strip() if node.text.endswith("%") and unit == "" else ""
+    meant = f"; did you mean {float(share) / 100:g}?" if _NUMBER.fullmatch(share) else ""
+    raise ValueError(f"want {want}; got {what(node)}{unit_meant(Amount(kind), node.text) if kind else meant}")
 
 
 def _shortest(value: int, base: int) -> Number:

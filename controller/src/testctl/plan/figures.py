@@ -12,6 +12,7 @@ from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import Fields
 from testctl.plan.model import DEFAULT_BIN_NS, Condition, FigureSpec
 from testctl.plan.registry import MetricInfo
+from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import (
     SWEEP_FIELDS,
     SWEEP_KINDS,
@@ -24,11 +25,12 @@ from testctl.plan.sweep_figures import (
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
-KINDS = ("throughput", "sequence", "time_sequence", "response", *SWEEP_KINDS)
-FIELDS = ("title", "kind", "bin", "flow", "when", "from", "to", *SWEEP_FIELDS)
+KINDS = ("throughput", "connections", "sequence", "time_sequence", "response", *REQUEST_KINDS, *SWEEP_KINDS)
+FIELDS = ("title", "kind", "bin", "flow", "connection", "when", "from", "to", *SWEEP_FIELDS)
 MAX_FIGURES = 20
 MAX_TITLE = 200
 MIN_BIN_NS = 1000
+MAX_CONNECTION = 63
 
 
 def read_figures(
@@ -65,10 +67,14 @@ def _figure(
     node: Node, number: int, problems: Problems, reader: Reader | None, metrics: MappingOf[str, MetricInfo] | None
 ) -> FigureSpec | None:
     before = len(problems.lines) + problems.more
-    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=needed_fields(kind_of_figure(node)))
+    written = kind_of_figure(node)
+    known = not written or written in KINDS
+    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=needed_fields(written) if known else ())
     if not fields.ok:
         return None
     kind = fields.choice("kind", KINDS, "throughput")
+    if not known:
+        return None
     check_fields(fields, kind)
     condition = _condition(fields, reader)
     sweep = read_sweep(fields, reader, condition, metrics)
@@ -90,6 +96,7 @@ def _figure(
         kind=kind,
         bin_ns=width_ns,
         flow=flow,
+        connection=fields.integer("connection", 0, MAX_CONNECTION, 0),
         when=_when(fields, reader),
         from_ns=start_ns,
         to_ns=end_ns,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from testctl.core.point import Point
+from testctl.core.units import exact_metric
 from testctl.core.words import counted
 from testctl.plan import failures
 from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan
@@ -278,12 +279,12 @@ class Judge:
         except ValueError as error:
             return "invalid", str(error), 0.0
         if isinstance(value, str) or base is None:
-            wrong = _outside(value, bounds)
-            text = f"{who}: want {wrong}; got {_shown(value)}"
+            wrong = _outside(expectation.metric, value, bounds)
+            text = f"{who}: want {wrong}; got {exact_metric(expectation.metric, value)}"
             return ("fail", text, _gap(value, bounds, bounds.least, bounds.most)) if wrong else ("pass", "", 0.0)
         other = self._at[counterpart(point.levels, bounds.than), point.repeat]
-        wrong = _apart(value, base, bounds)
-        text = f"{who}: want {wrong} at point {other.id}; got {_shown(value)}"
+        wrong = _apart(expectation.metric, value, base, bounds)
+        text = f"{who}: want {wrong} at point {other.id}; got {exact_metric(expectation.metric, value)}"
         low, high = (None if ratio is None else ratio * base for ratio in (bounds.at_least, bounds.at_most))
         return ("fail", text, _gap(value, bounds, low, high)) if wrong else ("pass", "", 0.0)
 
@@ -307,7 +308,7 @@ class Judge:
         if base is None:
             raise ValueError(f"{who} has no value at point {other.id}, to compare with")
         if isinstance(value, str) or isinstance(base, str):
-            raise ValueError(f"{who}: want numbers to compare; got {_shown(value)} and {_shown(base)}")
+            raise ValueError(f"{who}: want numbers to compare; got {value} and {base}")
         return value, base
 
     def _value(self, point: Point, flow: str, metric: str) -> Number | str | None:
@@ -318,7 +319,7 @@ class Judge:
         return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _outside(value: Number | str, bounds: Bounds) -> str:
+def _outside(metric: str, value: Number | str, bounds: Bounds) -> str:
     """What was wanted, when the value is not that."""
     if bounds.equals is not None:
         if isinstance(bounds.equals, str) or isinstance(value, str):
@@ -326,22 +327,22 @@ def _outside(value: Number | str, bounds: Bounds) -> str:
         margin = bounds.tolerance * (abs(bounds.equals) if bounds.relative else 1)
         if value == bounds.equals or abs(value - bounds.equals) <= margin:
             return ""
-        return _shown(bounds.equals) + (f" ± {_shown(margin)}" if margin else "")
+        return exact_metric(metric, bounds.equals) + (f" ± {exact_metric(metric, margin)}" if margin else "")
     if isinstance(value, str):
         return "a number"
     if bounds.least is not None and value < bounds.least:
-        return f"at least {_shown(bounds.least)}"
+        return f"at least {exact_metric(metric, bounds.least)}"
     if bounds.most is not None and value > bounds.most:
-        return f"at most {_shown(bounds.most)}"
+        return f"at most {exact_metric(metric, bounds.most)}"
     return ""
 
 
-def _apart(value: Number, base: Number, bounds: Bounds) -> str:
+def _apart(metric: str, value: Number, base: Number, bounds: Bounds) -> str:
     """What was wanted, when the ratio is not that."""
     if bounds.at_least is not None and value < bounds.at_least * base:
-        return f"at least {_shown(bounds.at_least)} times {_shown(base)}"
+        return f"at least {bounds.at_least:.6g} times {exact_metric(metric, base)}"
     if bounds.at_most is not None and value > bounds.at_most * base:
-        return f"at most {_shown(bounds.at_most)} times {_shown(base)}"
+        return f"at most {bounds.at_most:.6g} times {exact_metric(metric, base)}"
     return ""
 
 
@@ -357,7 +358,3 @@ def _gap(value: Number | str, bounds: Bounds, low: Number | None, high: Number |
     if isinstance(bounds.equals, int | float):
         away.append((abs(value - bounds.equals), bounds.equals))
     return max((distance / (abs(bound) or 1.0) for distance, bound in away), default=0.0)
-
-
-def _shown(value: Number | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"

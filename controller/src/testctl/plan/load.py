@@ -16,6 +16,7 @@ from testctl.core.topology import Topology
 from testctl.plan.checks.commands import check_commands
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
+from testctl.plan.checks.workloads import check_workloads
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.expect import ExpectReader
@@ -29,6 +30,7 @@ from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import OwnTopology, Parameter, TopologyFile, read_topology
+from testctl.plan.trace_files import TraceFiles
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
@@ -56,6 +58,7 @@ def load_plan(
     paper: bool | None = None,
     without: Sequence[str] = (),
     topology_text: str | None = None,
+    traces: Mapping[str, str] | None = None,
 ) -> Plan:
     """The plan of a file (a path, or text of one line), of the text itself (bytes, or several lines) or of its nodes.
 
@@ -67,6 +70,7 @@ def load_plan(
     paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
     without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
     topology_text  the text of a topology that the plan names by its path; None: that file is read
+    traces      path -> value of the traces that the plan names by their paths; None: those files are read
 
     Raises PlanError with every problem and its place.
     """
@@ -75,7 +79,8 @@ def load_plan(
     fields = Fields(root, "", FIELDS, problems, needed=NEEDED)
     if not fields.ok:
         problems.check()
-    own = OwnTopology(Path(file).parent if file != TEXT_NAME else None, topology_text)
+    directory = Path(file).parent if file != TEXT_NAME else None
+    own, files = OwnTopology(directory, topology_text), TraceFiles(directory, traces)
     topology = _topology(fields.found["topology"], topologies, own, problems)
     if topology is None:
         problems.check()
@@ -84,7 +89,9 @@ def load_plan(
     names = read_names(fields.found.get("groups"), topology, flows, of_flows, problems)
     parameters = Parameters(registry or default_registry())
     bed = kind_of(testbed).name
-    assignments, left_out = read_tuples(fields.found["tuples"], overrides, names, parameters, bed, problems, without)
+    assignments, left_out = read_tuples(
+        fields.found["tuples"], overrides, names, parameters, bed, problems, without, files
+    )
     about, design = fields.text("about"), _design(fields.found.get("design"), problems)
     repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
@@ -109,6 +116,7 @@ def load_plan(
         figures=read_figures(fields.found.get("figures"), problems, reader, metrics),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
+        traces=files.read,
     )
     if paper or (paper is None and _of_paper(given)):
         _check_claims(written, fields, problems)
@@ -117,6 +125,7 @@ def load_plan(
     check_distributed(assignments, written.defaults, names, parameters, space_of(written), problems)
     check_switches(assignments, points, names, problems)
     check_commands(assignments, points, testbed, problems)
+    check_workloads(assignments, points, problems)
     plan = _expanded(written, points)
     _check_expectations(plan, problems)
     for number, figure in enumerate(plan.figures, start=1):

@@ -144,6 +144,7 @@ class FigureSpec:
 
     bin_ns    width of the bins (throughput)
     flow      "" for the first flow; kinds metric, cdf and box: for all flows together
+    connection  kinds sequence and time_sequence: which of the flow's, from 0
     when      "entity.parameter" -> the values it may have, as written
     from_ns, to_ns   the time shown; to_ns 0 means to the end
     metric    kinds metric, cdf and box: what is shown
@@ -163,6 +164,7 @@ class FigureSpec:
     x: str = ""
     by: str = ""
     facet: str = ""
+    connection: int = 0
     place: Place = field(default=Place("figures"), compare=False)
     condition: Condition = field(default_factory=dict, compare=False)
 
@@ -173,6 +175,7 @@ class WrittenPlan:
 
     text       the file as given
     topology_text  the file that `topology` names by its path, as it was; "" where it names one of the lab's
+    traces     path -> value of the traces that its values name by their paths
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
@@ -198,6 +201,7 @@ class WrittenPlan:
     figures: tuple[FigureSpec, ...]
     left_out: tuple[tuple[str, str, str], ...]
     topology_text: str = ""
+    traces: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:

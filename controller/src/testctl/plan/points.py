@@ -6,11 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from testctl_agent.params.flow.traffic import estimated_end_ns
+from testctl_agent.spec import workload
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
+from testctl.core.path import path_rates
 from testctl.core.point import Point, PointFlow
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
@@ -22,6 +25,8 @@ MAX_POINTS = 10_000
 SERVER_PORT = 5001
 CLIENT_PORT = 40000
 PORTS_PER_FLOW = 64
+REQUEST_PORT = 10_000
+"""The first client port of flows that make requests, which need one for each connection."""
 
 
 def space_of(plan: WrittenPlan) -> Space:
@@ -86,8 +91,11 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
         for target in assignment.targets:
             settings.setdefault(target.entity, {})[target.param] = plain(target.values[level])
     flows = []
+    request_port = REQUEST_PORT
     for index, flow in enumerate(plan.flows):
         options = settings.pop(flow.name, {})
+        asks = workload.asks(options)
+        parallel = workload.connections(options) if asks else int(options.get("parallel", 1))
         flows.append(
             PointFlow(
                 name=flow.name,
@@ -95,11 +103,13 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
                 sink=flow.sink,
                 generator=str(options.get("generator", "tgen")),
                 server_port=SERVER_PORT + index,
-                client_port=CLIENT_PORT + PORTS_PER_FLOW * index,
-                parallel=int(options.get("parallel", 1)),
+                client_port=request_port if asks else CLIENT_PORT + PORTS_PER_FLOW * index,
+                parallel=parallel,
                 options=options,
             )
         )
+        request_port += parallel if asks else 0
+    flows = [_with_rate(flow, Point("", settings=settings, topology=plan.topology)) for flow in flows]
     topology = plan.topology.to_json()
     what = {
         "topology": {key: topology[key] for key in ("hosts", "switches", "links")},
@@ -120,3 +130,15 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
         repeat=repeat,
         levels=levels,
     )
+
+
+def _with_rate(flow: PointFlow, point: Point) -> PointFlow:
+    """The flow with the arrival_rate that its `load` or `every` is; as it is where that can't be known."""
+    load, sizes, every = (flow.options.get(name) for name in ("load", "sizes", "every"))
+    if flow.asks and every is not None:
+        return replace(flow, options={**flow.options, "arrival_rate": round(1e9 / float(every), 6)})
+    rates = path_rates(point, *flow.data_ends)
+    if not flow.asks or load is None or sizes is None or "arrival_rate" in flow.options or not rates:
+        return flow
+    rate = float(load) * min(rates.values()) / 8 / workload.parsed(str(sizes)).mean / workload.fanout(flow.options)
+    return replace(flow, options={**flow.options, "arrival_rate": round(rate, 6)})

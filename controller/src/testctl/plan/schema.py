@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.params.types import Changing
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
 
@@ -16,9 +17,10 @@ from testctl.plan.expect import FIELDS as EXPECT_FIELDS
 from testctl.plan.expect import PAPER_FIELDS
 from testctl.plan.fields import NAME
 from testctl.plan.figures import FIELDS as FIGURE_FIELDS
-from testctl.plan.figures import KINDS, MAX_FIGURES, MAX_TITLE
+from testctl.plan.figures import KINDS, MAX_CONNECTION, MAX_FIGURES, MAX_TITLE
 from testctl.plan.load import FIELDS, MAX_COVER, MAX_REPEAT, MAX_SEED, NEEDED
 from testctl.plan.registry import MetricInfo, Registry, default_registry, installed_specs
+from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import TopologyFile, read_topology
@@ -172,7 +174,10 @@ def _value(spec: ParamSpec) -> Json:
     units = spec.type.of.units
     unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
     number = rf"\s*[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({unit})\s*"
-    pattern = f"^({number}|{spec.type.none})$" if spec.type.none else f"^{number}$"
+    forms = [number, *([spec.type.none] if spec.type.none else [])]
+    if isinstance(spec.type, Changing):
+        forms += [rf"({'|'.join(forms)})(;\s*[0-9][^ ;]* [^;]+)+", *([r"[^/;][^;]*/[^;]*"] if spec.type.file else [])]
+    pattern = f"^({'|'.join(forms)})$" if len(forms) > 1 else f"^{number}$"
     types = ["string", "number"] if "" in units else ["string"]
     return {"type": types, "pattern": pattern, "patternErrorMessage": f"want {spec.type.want}"}
 
@@ -238,6 +243,7 @@ def _figures(metrics: Mapping[str, MetricInfo] | None) -> Json:
         "kind": {"enum": list(KINDS)},
         "bin": time,
         "flow": {"type": "string"},
+        "connection": _integer(0, MAX_CONNECTION),
         "when": _condition(many=True),
         "from": time,
         "to": time,
@@ -253,12 +259,13 @@ def _figures(metrics: Mapping[str, MetricInfo] | None) -> Json:
 
 def _figure_rules() -> list[Json]:
     """Which fields a kind needs, and which it has no use for."""
-    kinds = (*SWEEP_KINDS, "")
+    alone = (*REQUEST_KINDS, *SWEEP_KINDS)
+    kinds = (*alone, "")
     return [
         {
             "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
             if kind
-            else {"not": {"properties": {"kind": {"enum": list(SWEEP_KINDS)}}, "required": ["kind"]}},
+            else {"not": {"properties": {"kind": {"enum": list(alone)}}, "required": ["kind"]}},
             "then": {"required": list(needed_fields(kind)), "properties": dict.fromkeys(unused_fields(kind), False)},
         }
         for kind in kinds

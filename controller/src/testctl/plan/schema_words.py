@@ -50,10 +50,11 @@ PAPER = {
 }
 FIGURE = {
     "title": "Above the figure",
-    "kind": "Of the first point: throughput, sequence, time_sequence; of all points: response, and metric (a line or "
-    "bars over a swept parameter), box, cdf",
+    "kind": "Of the first point: throughput, connections (the throughput of each), sequence, time_sequence; of all "
+    "points: response, and metric (a line or bars over a swept parameter), box, cdf",
     "bin": "Width of the bins of throughput, such as 10ms",
     "flow": "The first one when none is named; of a metric all flows together",
+    "connection": "Of kinds sequence and time_sequence: which of the flow's, from 0",
     "when": "The first point with these values; of kind response all of them",
     "from": "Begin of the time that is shown, such as 100ms",
     "to": "End of the time that is shown, such as 200ms",

@@ -10,12 +10,13 @@ from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields
 from testctl.plan.model import Condition
 from testctl.plan.registry import MetricInfo
+from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.tuples import OVERRIDE
 from testctl.plan.yaml_reader import Mapping, Node, Scalar
 
 SWEEP_KINDS = ("metric", "cdf", "box")
 SWEEP_FIELDS = ("metric", "x", "by", "facet")
-TIME_KINDS = ("throughput", "sequence", "time_sequence")
+TIME_KINDS = ("throughput", "connections", "sequence", "time_sequence")
 TIME_FIELDS = ("bin", "from", "to")
 """Fields of the kinds that show time only."""
 MAX_X, MAX_BY, MAX_FACET = 60, 8, 12
@@ -36,6 +37,8 @@ def needed_fields(kind: str) -> tuple[str, ...]:
 
 def unused_fields(kind: str) -> tuple[str, ...]:
     """Fields that a figure of the kind has no use for."""
+    if kind in REQUEST_KINDS:
+        return (*TIME_FIELDS, *(name for name in SWEEP_FIELDS if name != "by"))
     if kind not in SWEEP_KINDS:
         return SWEEP_FIELDS
     return (*TIME_FIELDS, "x") if kind == "cdf" else TIME_FIELDS
@@ -46,7 +49,9 @@ def check_fields(fields: Fields, kind: str) -> None:
     for name in unused_fields(kind):
         if name in fields.found:
             kinds = (
-                TIME_KINDS if name in TIME_FIELDS else [one for one in SWEEP_KINDS if name not in unused_fields(one)]
+                TIME_KINDS
+                if name in TIME_FIELDS
+                else [one for one in (*REQUEST_KINDS, *SWEEP_KINDS) if name not in unused_fields(one)]
             )
             text = f"want it in a figure of kind {', '.join(kinds)}; got kind {kind}"
             fields.problems.add(fields.found[name].place, f"{fields.who}{name}: {text}")

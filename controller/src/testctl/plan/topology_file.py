@@ -27,6 +27,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
+from testctl.plan.flows import BUILTIN
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Sequence as SequenceNode
@@ -154,14 +155,20 @@ def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
         count = _count(fields.found.get("count"), key.text, filled, problems)
         found = (key.text,) if count == 1 else tuple(f"{key.text}{i}" for i in range(1, count + 1))
         for name in found:
-            if len(name) > LONGEST_NAME or name in taken:
-                fault = f"has more than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else "is there twice"
+            fault = f"has more than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
+            fault = fault or ("is that of a group of every plan" if name in BUILTIN else "")
+            fault = fault or ("is there twice" if name in taken else "")
+            if fault:
                 problems.add(key.place, f"{key.text}: the name {name} {fault}")
         taken.update(found)
         names[key.text] = found
         kinds[key.text] = fields.choice("kind", ("host", "switch"), "host")
         group = fields.found.get("group")
         if group is not None and name_of(group, "group", problems, 31):
+            if fields.text("group") in BUILTIN:
+                problems.add(
+                    group.place, f"{key.text}: the name {fields.text('group')} is that of a group of every plan"
+                )
             groups[fields.text("group")] = groups.get(fields.text("group"), ()) + found
     if len(taken) > MAX_NODES:
         problems.add(node.place, f"nodes: want at most {MAX_NODES}; got {len(taken)}")

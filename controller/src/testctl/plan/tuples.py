@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.types import Value, ValueType, shown
+from testctl_agent.spec.types import FileType, Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.hints import name_meant, unit_meant
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 from testctl.plan.registry import KINDS, Parameters
+from testctl.plan.trace_files import TraceFiles
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 MAX_TUPLES = 1000
@@ -41,19 +43,21 @@ def read_tuples(
     testbed: str,
     problems: Problems,
     without: Iterable[str] = (),
+    files: TraceFiles | None = None,
 ) -> tuple[tuple[Assignment, ...], tuple[Assignment, ...]]:
     """The assignments of a plan, in its order, and those left out; what --set adds comes last.
 
-    without: ENTITY.PARAM words, the tuples to leave out
+    without: ENTITY.PARAM words, the tuples to leave out; files: what reads those that values name
     """
+    files = files or TraceFiles()
     written = _from_file(node, problems)
-    from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems))]
+    from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems, files))]
     left_out = _left_out(from_file, [_key(word, names) for word in without], problems)
     from_file = [a for a in from_file if a not in left_out]
     added = []
     for word in overrides:
         w = _from_override(word, problems)
-        a = _assignment(w, names, parameters, testbed, problems) if w else None
+        a = _assignment(w, names, parameters, testbed, problems, files) if w else None
         if a:
             added.append(a)
     for new in list(added):
@@ -151,7 +155,7 @@ def _move(node: Node, place: Place) -> Node:
 
 
 def _assignment(
-    w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems
+    w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems, files: TraceFiles
 ) -> Assignment | None:
     entity, param = names.canonical(w.entity.text), w.param.text
     try:
@@ -170,7 +174,7 @@ def _assignment(
             able = ", ".join(sorted(target.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
             return None
-    texts, columns = _levels(w, found, who, problems)
+    texts, columns = _levels(w, found, who, problems, files)
     if not texts:
         return None
     places = tuple(node.place for node in w.values)
@@ -180,7 +184,7 @@ def _assignment(
 
 
 def _levels(
-    w: Written, targets: list[Target], who: str, problems: Problems
+    w: Written, targets: list[Target], who: str, problems: Problems, files: TraceFiles
 ) -> tuple[tuple[str, ...], dict[ValueType, tuple[Value, ...]]]:
     """The values as shown, and per type of value as parsed; no texts when any was refused."""
     types = list(dict.fromkeys(target.spec.type for target in targets))
@@ -189,7 +193,7 @@ def _levels(
     bad = False
     for node in w.values:
         try:
-            row = tuple(value_of(node, kind) for kind in types)
+            row = tuple(value_of(node, kind, files) for kind in types)
         except ValueError as error:
             quoted = f"; a value with a comma wants quotes: --set '{_key_of(w)}=\"…, …\"'" if w.split else ""
             problems.add(node.place, f"{who}: {error}{quoted}")
@@ -211,16 +215,23 @@ def _key_of(w: Written) -> str:
     return f"{w.entity.text}.{w.param.text}"
 
 
-def value_of(node: Node, kind: ValueType) -> Value:
+def value_of(node: Node, kind: ValueType, files: TraceFiles | None = None) -> Value:
     """The value of a node for that type.  Raises ValueError "want …; got …"."""
     if not isinstance(node, Scalar) or node.empty:
         raise ValueError(f"want {kind.want}; got {what(node)}")
+    raw = files.value(kind, node.value) if files else node.value
     try:
-        return kind.parse(node.value)
+        return _of_file(node, kind) if isinstance(kind, FileType) and "/" in node.text else kind.parse(raw)
     except ValueError as error:
         raise ValueError(f"{error}{unit_meant(kind, node.value)}") from error
     except ArithmeticError as error:
         raise ValueError(f"want {kind.want}; got {what(node)}") from error
+
+
+def _of_file(node: Scalar, kind: FileType) -> Value:
+    """The value that a file beside the plan has; of --set, below the working directory.  Raises ValueError."""
+    directory = Path(node.place.file).parent if node.place.line else Path()
+    return kind.from_file(directory / node.text)
 
 
 def _keys(assignment: Assignment) -> set[tuple[str, str]]:

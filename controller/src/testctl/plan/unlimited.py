@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from testctl_agent.params.flow import command
-from testctl_agent.spec.units import Rate
+from testctl_agent.spec import schedule
+from testctl_agent.spec.units import Duration, Rate
 
 from testctl.core.point import Point, PointFlow
 from testctl.core.testbed_kind import kind_of
@@ -61,8 +62,8 @@ def _limited(point: Point, data: list[str], acks: list[str]) -> bool:
     """Whether a port or the sender has a rate on the data's way, or the round-trip time is long enough."""
     settings = [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(data)]
     rates = [point.settings.get(data[0], {}).get("htb_rate"), *(port.get("rate") for port in settings)]
-    if any(isinstance(rate, Rate | int) for rate in rates):
+    if any(isinstance(rate, Rate | int) or schedule.mean_bps(rate, point.duration_ns) for rate in rates):
         return True
     settings += [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(acks)]
-    rtt_ns = sum(int(str(port.get("delay") or 0)) for port in settings)
+    rtt_ns = sum(schedule.steps_of(port.get("delay"), Duration)[0].value or 0 for port in settings)
     return MOST_BPS * rtt_ns >= 8 * WINDOW_BYTES * 10**9

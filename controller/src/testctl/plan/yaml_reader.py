@@ -71,7 +71,9 @@ def what(node: Node | None) -> str:
         return "nothing"
     if isinstance(node, Scalar):
         return show(node.text)
-    return "a list" if isinstance(node, Sequence) else "a mapping"
+    if isinstance(node, Sequence):
+        return "a list" if node.items else "an empty list"
+    return "a mapping" if node.entries else "an empty mapping"
 
 
 def parse(data: bytes | str, name: str) -> Node:

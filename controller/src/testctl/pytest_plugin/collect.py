@@ -92,7 +92,8 @@ class PlanSession:
             whole = self._config.invocation_params.dir / out
             writer = RunWriter.create_at(whole if len(self.plans) == 1 else whole / plan.name)
         begin_work(writer.path)
-        writer.write_plan(plan.text, {"points": [point.to_json() for point in plan.points]}, plan.topology_text)
+        points = {"points": [point.to_json() for point in plan.points]}
+        writer.write_plan(plan.text, points, plan.topology_text, plan.traces)
         return writer
 
     @pytest.hookimpl(optionalhook=True)

@@ -40,7 +40,7 @@ class SharedRun:
         with self._alone(point.id):
             if not place.exists():
                 shutil.rmtree(self.path / WORK / point.id, ignore_errors=True)
-                run_one(self._bed, point, self.path, keep_captures=True)
+                run_one(self._bed, point, self.path, keep_captures=False)
         return load_point(place)
 
     def judged(self, point: Point) -> PointVerdict:

@@ -4,11 +4,12 @@
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.parquet import read_parquet
-from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO
+from testctl.records.schema import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO
 from testctl.records.store import Records, load_raw, make_records
 
 __all__ = [
     "PACKETS",
+    "REQUESTS",
     "TCP_EVENTS",
     "TCP_INFO",
     "Records",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digest of records: the same for two runs of a point that went the same way.
 
-It covers the packets, the tcp_info samples and, where there are any, TCP's traced events.  Left out is
+It covers the packets, the tcp_info samples and, where there are any, TCP's traced events and the
+applications' requests.  Left out is
 what a kernel draws at random (the offset of TCP timestamps; ports, ISNs and MAC addresses are not in
 records), and counters, which also count what is not the point's traffic.
 """
@@ -13,18 +14,22 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of
+from testctl.records.schema import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of
 
 RANDOM = frozenset({"tsval", "tsecr"})
 """Columns that a digest does not cover."""
 
 
-def digest_of(packets: pa.Table, tcp_info: pa.Table, tcp_events: pa.Table | None = None) -> str:
+def digest_of(
+    packets: pa.Table, tcp_info: pa.Table, tcp_events: pa.Table | None = None, requests: pa.Table | None = None
+) -> str:
     """sha256 (hex) of the columns, in the schema's order and types, little-endian."""
     total = hashlib.sha256()
     tables = [("packets", packets, PACKETS), ("tcp_info", tcp_info, TCP_INFO)]
     if tcp_events is not None:
         tables.append(("tcp_events", tcp_events, TCP_EVENTS))
+    if requests is not None:
+        tables.append(("requests", requests, REQUESTS))
     for label, table, schema in tables:
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:

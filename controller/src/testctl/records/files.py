@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_records(path: Path, kind: np.dtype[Any]) -> tuple[Array, bool]:
-    """The whole records of a file, and whether it ends within one.  Raises RecordsError."""
+    """The whole records of a file, mapped into memory, and whether it ends within one.  Raises RecordsError."""
     try:
-        data = np.fromfile(path, np.uint8)
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            data = np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"", np.uint8)
     except OSError as error:
         raise RecordsError(path, f"can't be read: {error.strerror or error}") from error
     count, rest = divmod(len(data), kind.itemsize)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
+from testctl.core.point import PointSpec, told_apart
 from testctl.records.schema import Array
 
 
@@ -19,6 +19,7 @@ class FlowMap:
 
     hosts: names with an address, sorted; addresses: packed address -> index into hosts.
     source, sink: host index of `from` and `to`.  by_port: server port -> flow number, -1 none.
+    numbered: how many connections of each a switch tells apart.
     """
 
     names: list[str]
@@ -29,6 +30,7 @@ class FlowMap:
     client_port: Array
     parallel: Array
     by_port: Array
+    numbered: Array
 
     @classmethod
     def of(cls, point: PointSpec, outcome: Outcome) -> FlowMap:
@@ -42,6 +44,7 @@ class FlowMap:
         by_port = np.full(1 << 16, -1, np.int16)
         for number, flow in enumerate(flows):
             by_port[flow.server_port] = number
+        told = {flow.name for flow in told_apart(flows)}
         index = {host: number for number, host in enumerate(hosts)}
         return cls(
             names=[flow.name for flow in flows],
@@ -52,6 +55,7 @@ class FlowMap:
             client_port=np.array([flow.client_port for flow in flows], np.int32),
             parallel=np.array([flow.parallel for flow in flows], np.int32),
             by_port=by_port,
+            numbered=np.array([flow.parallel if flow.name in told else 0 for flow in flows], np.int32),
         )
 
     def of_ports(self, sport: Array, dport: Array) -> tuple[Array, Array]:
@@ -70,9 +74,9 @@ class FlowMap:
 
     def of_places(self) -> tuple[Array, Array]:
         """(flow number, conn) of every connection, in the order in which a switch numbers them."""
-        flow = np.repeat(np.arange(len(self.names), dtype=np.int16), self.parallel)
-        first = np.cumsum(self.parallel) - self.parallel
-        return flow, (np.arange(len(flow)) - np.repeat(first, self.parallel)).astype(np.int16)
+        flow = np.repeat(np.arange(len(self.names), dtype=np.int16), self.numbered)
+        first = np.cumsum(self.numbered) - self.numbered
+        return flow, (np.arange(len(flow)) - np.repeat(first, self.numbered)).astype(np.int16)
 
     def direction(self, flow: Array, src: Array, dst: Array) -> Array:
         """0 where a packet goes `from` -> `to` of its flow, 1 the other way, -1 neither."""

@@ -21,15 +21,30 @@ from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
-from testctl.records.parquet import read_parquet
-from testctl.records.schema import PACKETS, TCP_EVENTS, TCP_INFO, Array, Ints, codes_of, names_column, numbers_of
+from testctl.records.parquet import read_parquet, write_numbers
+from testctl.records.requests import read_requests
+from testctl.records.rows import take
+from testctl.records.schema import (
+    PACKETS,
+    REQUESTS,
+    TCP_EVENTS,
+    TCP_INFO,
+    Array,
+    Ints,
+    codes_of,
+    names_column,
+    numbers_of,
+    others,
+    taken,
+)
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import read_telemetry
 from testctl.records.texts import cleaned
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
-_TRACED = "tcp_events"
+_OPTIONAL = (("tcp_events", TCP_EVENTS), ("requests", REQUESTS))
+"""Tables that not every point has."""
 _NAMES = "testctl.names"
 """In the metadata of an empty table's file: {column: names}."""
 
@@ -39,7 +54,8 @@ class Records:
     """All that metrics may read of a point.
 
     packets, tcp_info: tables of schema PACKETS and TCP_INFO; tcp_events: what kernels traced, schema TCP_EVENTS
-    (None: nobody traced); counters: {entity: differences};
+    (None: nobody traced); requests: of the applications, schema REQUESTS (None: no flow makes any);
+    counters: {entity: differences};
     outcome, point: what was asked and what became of it; notes: what a reader should know (truncated captures, …).
     `memo` keeps what was computed from them; nothing may be changed after the first metric.
     """
@@ -51,6 +67,7 @@ class Records:
     point: PointSpec
     notes: list[str] = field(default_factory=list)
     tcp_events: pa.Table | None = None
+    requests: pa.Table | None = None
     memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> Array:
@@ -59,11 +76,21 @@ class Records:
         return found
 
     def values(self, name: str, index: Ints) -> Array:
-        """A numeric column of packets at ascending rows; of a large file not the whole column is held in memory."""
+        """A numeric column of packets at ascending rows; one in pieces, or in a large file, is not held whole."""
         packets: Any = self.packets
         if self.in_parts and ("packets", name) not in self.memo:
             return cast(Array, packets.values(name, index))
-        return self.column(name)[index]
+        if ("packets", name) not in self.memo and packets.column(name).num_chunks > 1:
+            return taken(packets.column(name), index)
+        return take(self.column(name), index)
+
+    def others(self, name: str, index: Ints, usual: int) -> tuple[Ints, Array]:
+        """(which of ascending rows have another number in a column than the usual one, these numbers)."""
+        if not self.in_parts and self.packets.column(name).num_chunks > 1:
+            return others(self.packets.column(name), index, usual)
+        values = self.values(name, index)
+        places = np.flatnonzero(values != usual)
+        return places, values[places]
 
     @property
     def in_parts(self) -> bool:
@@ -99,9 +126,10 @@ class Records:
 
     def _switches(self) -> list[str]:
         codes, names = self.codes("where")
-        there = np.unique(codes[self.column("ordinal") >= 0])
+        there = np.zeros(len(names), np.bool_)
+        there[codes[self.column("ordinal") >= 0]] = True
         self.release()
-        return sorted(names[code] for code in there)
+        return sorted(name for name, told in zip(names, there, strict=True) if told)
 
     def recorded(self, entity: str, collector: str) -> bool:
         """Whether a collector (capture, telemetry, tcp_info, tcp_events) ran at an entity, even if it saw nothing."""
@@ -120,17 +148,22 @@ class Records:
         return entity in names and bool((codes == names.index(entity)).any())
 
     def digest(self) -> str:
-        return digest_of(self.packets, self.tcp_info, self.tcp_events)
+        return digest_of(self.packets, self.tcp_info, self.tcp_events, self.requests)
 
     def save(self, directory: Path) -> None:
-        """Write packets.parquet, tcp_info.parquet, tcp_events.parquet if there are any (zstd) and records.json.
+        """Write packets.parquet, tcp_info.parquet, tcp_events.parquet and requests.parquet if there are any, and
+        records.json.
 
         point.json and outcome.json, which are a point's own, lie beside them.
         """
         directory.mkdir(parents=True, exist_ok=True)
-        for name in (*(name for name, _ in _TABLES), *([_TRACED] if self.tcp_events is not None else [])):
+        more = [name for name, _ in _OPTIONAL if getattr(self, name) is not None]
+        for name in (*(name for name, _ in _TABLES), *more):
             table = _with_names(getattr(self, name))
-            pq.write_table(table, directory / f"{name}.parquet", compression="zstd", compression_level=1)
+            if name == "packets":
+                write_numbers(table, directory / f"{name}.parquet")
+            else:
+                pq.write_table(table, directory / f"{name}.parquet", compression="zstd", compression_level=1)
         documents = {"counters": self.counters, "notes": self.notes}
         (directory / "records.json").write_text(json.dumps(documents, indent=1, sort_keys=True) + "\n")
 
@@ -142,9 +175,9 @@ class Records:
         """
         documents = read_object(directory / "records.json")
         tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
-        traced = directory / f"{_TRACED}.parquet"
-        if traced.exists():
-            tables[_TRACED] = _table(traced, TCP_EVENTS)
+        for name, schema in _OPTIONAL:
+            if (path := directory / f"{name}.parquet").exists():
+                tables[name] = _table(path, schema)
         return cls(
             **tables,
             counters=documents["counters"],
@@ -161,13 +194,16 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
     Raises RecordsError, naming the file (and the byte), when something can't be read.
     """
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
-    told = _files(entities, "telemetry.bin")
-    switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in told.items()}
+    found = _files(entities, "telemetry.bin")
+    switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in found.items()}
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
-    tcp_info, more = read_tcp_info(_files(entities, "tcp_info.bin"), point, outcome)
+    samples = [_files(entities, name) for name in ("tcp_info.bin", "tcp_info6.bin")]
+    by_entity = {name: [found[name] for found in samples if name in found] for name in samples[0]}
+    tcp_info, more = read_tcp_info(by_entity, point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)
     counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
-    return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking, tcp_events)
+    requests, unknown = read_requests(raw, point, outcome)
+    return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking + unknown, tcp_events, requests)
 
 
 def load_raw(pointdir: Path) -> Records:

@@ -7,7 +7,7 @@ port, u32 state, u32 cookie, u32 n (bytes the kernel gave, at most S) and S byte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +25,12 @@ _LARGEST = 4096
 _MAX = np.uint64(2**63 - 1)
 
 
-def read_tcp_info(files: Mapping[str, Path], point: PointSpec, outcome: Outcome) -> tuple[pa.Table, list[str]]:
+def read_tcp_info(
+    files: Mapping[str, Sequence[Path]], point: PointSpec, outcome: Outcome
+) -> tuple[pa.Table, list[str]]:
     """The tcp_info table (schema TCP_INFO, sorted by time) and notes.
 
-    files: entity -> file.  Sockets that belong to no flow (listening ones too) are left out.
+    files: entity -> its files.  Sockets that belong to no flow (listening ones too) are left out.
     A value beyond int64 (no pacing limit) becomes the largest int64.
     """
     flows = FlowMap.of(point, outcome)
@@ -36,10 +38,11 @@ def read_tcp_info(files: Mapping[str, Path], point: PointSpec, outcome: Outcome)
     notes: list[str] = []
     wheres = sorted(files)
     parts: list[dict[str, Array]] = []
-    for number, where in enumerate(wheres):
-        records, cut = _records(files[where])
+    samples = [(number, path) for number, where in enumerate(wheres) for path in files[where]]
+    for number, path in samples:
+        records, cut = _records(path)
         if cut:
-            notes.append(f"{where}: tcp_info ends within a record, which is left out")
+            notes.append(f"{wheres[number]}: tcp_info ends within a record, which is left out")
         flow, conn = flows.of_ports(records["local"], records["remote"])
         mine = flow >= 0
         records = records[mine]

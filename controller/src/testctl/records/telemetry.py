@@ -18,7 +18,7 @@ import numpy as np
 
 from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
-from testctl.records.schema import CE, FATES, Array, Ints
+from testctl.records.schema import Array
 
 NEEDED = (
     "arrival_ns",
@@ -39,34 +39,28 @@ NEEDED = (
     "ecn_in",
     "ecn_out",
 )
-"""Fields that a record must have; it may have others."""
-
-SENT, BY_PROGRAM, FULL_BUFFER = 0, 1, 2
-"""Verdicts of a record; any other is a packet that went astray."""
+"""Fields that a record must have, in the order of native/packets.h; it may have others."""
 
 _ALIGNED = 8
 _UNSIGNED = {1: "u1", 2: "<u2", 4: "<u4", 8: "<u8"}
-_MARK = FATES.index("mark")
-_DROPS = tuple(FATES.index(name) for name in ("drop", "lose"))
-_BY_QUEUE, _BY_BUFFER, _ASTRAY = (FATES.index(name) for name in ("queue_mark", "buffer_drop", "other_drop"))
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """The records of one switch in the order they were written.
+    """The records of one switch in the order they were written, mapped into memory.
 
-    fields     name → column, as recorded; offset_ns: what makes a record's time one of CLOCK_REALTIME
+    records    as recorded, with at least the fields NEEDED; offset_ns: what makes a record's time one of CLOCK_REALTIME
     lost       records that found the ring full
     truncated  whether the file ends within a record
     """
 
-    fields: Mapping[str, Array]
+    records: Array
     offset_ns: int
     lost: int
     truncated: bool
 
     def __len__(self) -> int:
-        return len(self.fields["flow"])
+        return len(self.records)
 
 
 def read_telemetry(path: Path, result: Mapping[str, Any]) -> Telemetry:
@@ -77,8 +71,7 @@ def read_telemetry(path: Path, result: Mapping[str, Any]) -> Telemetry:
     if len(records) != written:
         got = f"want {written} records of {kind.itemsize} bytes, as reported; got {len(records)}"
         raise RecordsError(path, got)
-    fields = {name: np.ascontiguousarray(records[name]) for name in kind.names or ()}
-    return Telemetry(fields, int(result.get("clock_offset_ns", 0)), int(result.get("lost", 0)), cut)
+    return Telemetry(records, int(result.get("clock_offset_ns", 0)), int(result.get("lost", 0)), cut)
 
 
 def _record(path: Path, layout: Any) -> np.dtype[Any]:
@@ -100,52 +93,3 @@ def _record(path: Path, layout: Any) -> np.dtype[Any]:
             "itemsize": -(-end // _ALIGNED) * _ALIGNED,
         }
     )
-
-
-def columns(telemetry: Telemetry, rows: Array) -> dict[str, Array]:
-    """The chosen records as columns that packets.py puts beside those of captures; times of CLOCK_REALTIME."""
-    chosen = {name: column[rows] for name, column in telemetry.fields.items()}
-    count = len(chosen["flow"])
-    payload = chosen["payload"].astype(np.int32)
-    number = chosen["flow"].astype(np.int64) - 1
-    return {
-        "time_ns": chosen["arrival_ns"].astype(np.int64) + telemetry.offset_ns,
-        "left_ns": _left_ns(chosen, telemetry.offset_ns),
-        "direction": (number & 1).astype(np.int8),
-        "length": payload,
-        "headers": chosen["wire_bytes"].astype(np.int32) - payload,
-        "flags": chosen["flags"],
-        "ecn": chosen["ecn_in"] & 3,
-        "window": chosen["window"].astype(np.int64),
-        "seq": chosen["seq"],
-        "ack": chosen["ack"],
-        "queue_bytes": _queue_bytes(chosen),
-        "fate": _fates(chosen),
-        "ordinal": chosen["ordinal"].astype(np.int32),
-        "first_ordinal": chosen["first_ordinal"].astype(np.int32),
-        "out": np.zeros(count, np.bool_),
-        **{name: np.full(count, -1, np.int64) for name in ("tsval", "tsecr", "wscale")},
-    }
-
-
-def _queue_bytes(chosen: Mapping[str, Array]) -> Array:
-    """What each found waiting at its port; -1 where it came to none."""
-    queued = np.isin(chosen["verdict"], (SENT, FULL_BUFFER))
-    return np.asarray(np.where(queued, np.minimum(chosen["queue_bytes"], 2**31 - 1).astype(np.int32), np.int32(-1)))
-
-
-def _left_ns(chosen: Mapping[str, Array], offset_ns: int) -> Ints:
-    """When each left; -1 where it was not sent."""
-    sent = (chosen["departure_ns"] > 0) & (chosen["verdict"] == SENT)
-    return np.asarray(np.where(sent, chosen["departure_ns"].astype(np.int64) + offset_ns, -1))
-
-
-def _fates(chosen: Mapping[str, Array]) -> Array:
-    """What happened to each packet, as FATES numbers it: not what was asked."""
-    verdict, result = chosen["verdict"], chosen["fate"].astype(np.uint8)
-    marked = (chosen["ecn_out"] & 3 == CE) & (chosen["ecn_in"] & 3 != CE)
-    fate = np.where((result == _MARK) & ~marked & (chosen["ecn_in"] & 3 != CE), np.uint8(0), result)
-    fate = np.where((verdict == SENT) & marked & (result == 0), np.uint8(_BY_QUEUE), fate)
-    dropped = np.where(np.isin(result, _DROPS), result, np.uint8(_ASTRAY))
-    fate = np.where(verdict != SENT, dropped, fate)
-    return np.asarray(np.where(verdict == FULL_BUFFER, np.uint8(_BY_BUFFER), fate), np.uint8)

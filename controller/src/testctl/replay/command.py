@@ -15,16 +15,19 @@ from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
+from testctl.lab.machine import BOOT_NS, t0_ns
 from testctl.plan import Plan, Point
 from testctl.plan.subset import subset
 from testctl.replay.identity import Identity, identity
-from testctl.replay.instruments import KERNEL_LOG, InstrumentedLab, Instruments
+from testctl.replay.instruments import KERNEL_LOG, TRACE, InstrumentedLab, Instruments
+from testctl.replay.variants import relative_to, with_tracepoints
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.provenance import plan_of, point_of, refuse_commands
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.point_spec import spec_of
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ def replay(
     point = point_of(run, plan, found.id)
     refuse_commands(run, point, commands)
     lab = LabTestbed.for_points([point])
+    if instruments.trace:
+        lab = replace(lab, kernels={name: with_tracepoints(kernel) for name, kernel in lab.kernels.items()})
     unlike = differences(run, found, lab.code_key(point))
     name = f"{run.summary.get('plan', 'plan')}-{point.id}"
     writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
@@ -93,12 +98,20 @@ def _written(run: Run, plan: Plan, point: Point, bed: InstrumentedLab, writer: R
     started, clock = datetime.now(UTC), time.monotonic()
     plan = subset(replace(plan, name=str(run.summary.get("plan", "plan"))), [point.id])
     begin_work(writer.path)
-    writer.write_plan(run.plan_text, {"points": [point.to_json()]}, run.topology_text)
+    writer.write_plan(run.plan_text, {"points": [point.to_json()]}, run.topology_text, run.traces)
     work = writer.path / WORK / point.id
     result = measure(bed, point, work, keep_captures=True)
-    log = work / "raw" / KERNEL_LOG
-    keep(writer.path, point, replace(result, more={KERNEL_LOG: log} if log.exists() else {}))
+    raw = work / "raw"
+    if (raw / TRACE).exists():
+        relative_to(raw / TRACE, t0_ns(spec_of(point)) - BOOT_NS)
+    more = {name: raw / name for name in (KERNEL_LOG, TRACE) if (raw / name).exists()}
+    keep(writer.path, point, replace(result, more=more))
     done = complete(plan, writer, Options(writer.final.parent), started, time.monotonic() - clock)
     home = layout.point_dir(done.path, point.id)
-    there = [*sorted((home / layout.CAPTURES).glob("*.pcap")), home / layout.TCP_EVENTS, home / KERNEL_LOG]
+    there = [
+        *sorted((home / layout.CAPTURES).glob("*.pcap")),
+        home / layout.TCP_EVENTS,
+        home / KERNEL_LOG,
+        home / TRACE,
+    ]
     return done, [path.relative_to(done.path) for path in there if path.exists()]

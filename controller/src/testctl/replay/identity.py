@@ -75,7 +75,10 @@ def identity(before: Records, digest: str, after: Records) -> Identity:
     tables = {"packets": (before.packets, packets), "tcp_info": (before.tcp_info, after.tcp_info)}
     if before.tcp_events is not None and after.tcp_events is not None:
         tables["tcp_events"] = (before.tcp_events, after.tcp_events)
-    again = digest_of(packets, after.tcp_info, after.tcp_events if before.tcp_events is not None else None)
+    if before.requests is not None and after.requests is not None:
+        tables["requests"] = (before.requests, after.requests)
+    traced = after.tcp_events if before.tcp_events is not None else None
+    again = digest_of(packets, after.tcp_info, traced, after.requests)
     difference = None
     if again != digest:
         found = (first_difference(name, *pair) for name, pair in tables.items())

@@ -12,23 +12,24 @@ from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
 from testctl.testbeds.point_spec import port_list
 
-KERNEL_LOG = "kernel.log"
+KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 WHOLE_BYTES = 262144
 """More than any packet has, merged ones too."""
 
 
 @dataclass(frozen=True)
 class Instruments:
-    """What is attached to every host: captures of whole packets, every TCP event; and the kernel's log."""
+    """What is attached to every host: captures of whole packets, every TCP event; the kernel's log and tracepoints."""
 
     packets: bool = False
     events: bool = False
     kernel_log: bool = False
+    trace: tuple[str, ...] = ()
 
     @property
     def words(self) -> list[str]:
         names = {"whole packets": self.packets, "every TCP event": self.events, "kernel log": self.kernel_log}
-        return [name for name, on in names.items() if on]
+        return [name for name, on in names.items() if on] + [f"tracepoints {event}" for event in self.trace]
 
     def added(self, spec: PointSpec) -> PointSpec:
         """A lab's point with them in it."""
@@ -40,7 +41,7 @@ class Instruments:
                 collect[host]["capture"] = {**collect[host].get("capture", given), "snap_bytes": WHOLE_BYTES}
             if self.events:
                 collect[host].setdefault("tcp_events", given)
-        return replace(spec, collect=collect, kernel_log=self.kernel_log)
+        return replace(spec, collect=collect, kernel_log=self.kernel_log, trace=self.trace)
 
 
 @dataclass(frozen=True)

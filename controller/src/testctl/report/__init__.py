@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a run: one self-contained page, figures, and what the terminal shows."""
 
-from testctl.report.figures import paper_figures
+from testctl.report.point_terminal import print_point
 from testctl.report.progress import Drawing, Progress
 from testctl.report.sweep_terminal import print_plots
 from testctl.report.terminal import print_place, print_summary
@@ -12,9 +12,9 @@ __all__ = [
     "Drawing",
     "Progress",
     "most_telling",
-    "paper_figures",
     "print_place",
     "print_plots",
+    "print_point",
     "print_summary",
     "write_report",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from testctl.core.units import show_time, time_unit
 from testctl.curves import Lane, Window, curves, figure, figures, flows_drawn, lanes, lines_of, shown_ns
 from testctl.metrics.recovery import flow_recoveries
 from testctl.metrics.recovery.measure import Recovery
@@ -16,7 +17,6 @@ from testctl.records import Records
 from testctl.report.fates import Fates, read_fates
 from testctl.report.packed import drawn
 from testctl.report.stalls import Stall, read_stalls
-from testctl.report.style import show_time, time_unit
 from testctl.results import RunPoint
 
 BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)

@@ -13,7 +13,7 @@ from testctl.metrics.core.passages import passages
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import FATES, Ints
-from testctl.results import Run, RunPoint
+from testctl.results import RunPoint
 
 MAX_PACKETS = 60
 """Maximum number of listed packets of one action; the others are only counted."""
@@ -30,8 +30,11 @@ WORDS = {
     "echo": "ECE set",
     "clear": "CE cleared",
     "lose": "lost",
+    "delay": "delayed",
+    "reorder": "delayed at random",
     "queue_mark": "marked CE by the ECN threshold",
     "buffer_drop": "dropped by the full buffer",
+    "link_drop": "lost by the link",
     "other_drop": "dropped: no port for it",
 }
 """What a fate did, in words."""
@@ -70,7 +73,7 @@ def read_fates(point: RunPoint, records: Records) -> Fates:
     packets: list[ActedOn] = []
     counts: list[tuple[str, str, str, int]] = []
     for flow in records.flows:
-        for port, index in _befallen(records, flow):
+        for port, index in _acted_on(records, flow):
             codes = records.column("fate")[index]
             for code in np.unique(codes):
                 rows = index[codes == code]
@@ -80,7 +83,7 @@ def read_fates(point: RunPoint, records: Records) -> Fates:
     return Fates(point.fates, sorted(packets, key=lambda packet: packet.time_ns), counts)
 
 
-def _befallen(records: Records, flow: str) -> Iterator[tuple[str, Ints]]:
+def _acted_on(records: Records, flow: str) -> Iterator[tuple[str, Ints]]:
     """(port, row numbers of the packets with a fate) at each switch, forth and back."""
     seen = view(records, flow)
     for passage in (*passages(seen), *passages(seen, back=True)):
@@ -110,10 +113,10 @@ def shorten(rule: str) -> str:
     return rule if len(rule) <= MAX_LETTERS else f"{rule[: MAX_LETTERS - 24]} … {rule[-20:]}"
 
 
-def lines(run: Run) -> list[str]:
-    """What the terminal says of the fates asked in a run, a line a rule."""
+def lines(points: Sequence[RunPoint]) -> list[str]:
+    """What the terminal says of the fates asked in these points, a line a rule."""
     by_rule: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for point in run.points:
+    for point in points:
         for found in point.fates:
             key = (str(found["switch"]), str(found["rule"]))
             by_rule.setdefault(key, []).append((int(found["happened"]), int(found["asked"])))

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from PIL import Image
 from testctl_agent.system import durable
 
-from testctl.curves import Lane, Line, lanes, lines_of, shown_ns
+from testctl.curves import Lane, Line, lanes, lines_of, lines_of_connections, shown_ns
 from testctl.metrics.recovery import flow_recoveries
 from testctl.plan import FigureSpec
+from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import SWEEP_KINDS
 from testctl.records import Records
+from testctl.report.completions import CompletionFigure, completion_figure
 from testctl.report.draw import draw_sequence, draw_throughput, new_figure, tidy
+from testctl.report.draw_completions import draw_completions
 from testctl.report.draw_response import draw_response
 from testctl.report.draw_sweep import Facet, draw_sweep, facets
 from testctl.report.draw_time_sequence import draw_time_sequence
@@ -42,10 +46,15 @@ class Recorded:
     def end_ns(self) -> int:
         return shown_ns(self.point.point, int(self.records.column("time_ns").max()))
 
-    def lane(self, flow: str) -> Lane | None:
-        """The first connection of the flow; of the first flow where none is named."""
+    def lane(self, flow: str, connection: int) -> Lane | None:
+        """A connection of the flow, of those there are in order; of the first flow where none is named."""
         found = [lane for name in self.records.flows for lane in sorted(lanes(self.records)) if lane[0] == name]
-        return next((lane for lane in found if flow in ("", lane[0])), None)
+        named = [lane for lane in found if lane[0] == (flow or found[0][0])]
+        return named[connection] if connection < len(named) else None
+
+    def connections(self, flow: str) -> list[Line]:
+        """The throughput of each connection of a flow."""
+        return lines_of_connections(self.records, flow)
 
     def lines(self, lane: Lane) -> dict[str, Line]:
         """Of its time-sequence figure."""
@@ -59,7 +68,8 @@ def _recorded(point: RunPoint) -> Recorded | None:
     return Recorded(point, records, read_stalls(point.stalls(), None))
 
 
-Panel = tuple[FigureSpec, Recorded | Response | Facet | str]
+Shown = Recorded | Response | CompletionFigure | Facet | str
+Panel = tuple[FigureSpec, Shown]
 """A figure and what it shows, or why there is nothing."""
 
 
@@ -107,13 +117,16 @@ def _alone(panels: Sequence[Panel]) -> Figure:
     return figure
 
 
-def _shown(spec: FigureSpec, run: Run, read: dict[str, Recorded | None]) -> Sequence[Recorded | Response | Facet | str]:
+def _shown(spec: FigureSpec, run: Run, read: dict[str, Recorded | None]) -> Sequence[Shown]:
     """What the panels of a figure show: one panel, or one for each value of `facet`.  read: points read so far."""
     if spec.kind in SWEEP_KINDS:
         return facets(sweep_of(spec, run.points)) if matching(spec, run.points) else [missing(spec, run.points)]
     if spec.kind == "response":
         shown = response(spec, run.points)
-        return [shown if shown.curves else _no_curve(spec, run)]
+        return [shown if shown.curves else _nothing(spec, run, "no point has a rate of random loss and a window")]
+    if spec.kind in REQUEST_KINDS:
+        made = completion_figure(spec, run.points)
+        return [made if made.lines else _nothing(spec, run, "no point has requests, or no rate is set on their path")]
     point = first_match(spec, run.points)
     if point is not None and point.id not in read:
         read[point.id] = _recorded(point)
@@ -121,10 +134,8 @@ def _shown(spec: FigureSpec, run: Run, read: dict[str, Recorded | None]) -> Sequ
     return [missing(spec, run.points) if found is None else found]
 
 
-def _no_curve(spec: FigureSpec, run: Run) -> str:
-    if first_match(spec, run.points) is None:
-        return missing(spec, run.points)
-    return "no point has a rate of random loss and a window"
+def _nothing(spec: FigureSpec, run: Run, why: str) -> str:
+    return missing(spec, run.points) if first_match(spec, run.points) is None else why
 
 
 def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
@@ -136,14 +147,19 @@ def _draw_panels(grid: Any, panels: Sequence[Panel]) -> None:
         if isinstance(shown, Response):
             draw_response(axes, shown)
             continue
+        if isinstance(shown, CompletionFigure):
+            draw_completions(axes, shown)
+            continue
         if isinstance(shown, Facet):
             draw_sweep(axes, shown)
             continue
         span = (spec.from_ns / 1e9, (spec.to_ns or shown.end_ns) / 1e9)
-        lane = shown.lane(spec.flow)
-        if spec.kind == "throughput":
+        lane = shown.lane(spec.flow, spec.connection)
+        if spec.kind in ("throughput", "connections"):
             lines = {line.name: line for line in lines_of(shown.records, "throughput", None)}
             chosen = [lines[name] for name in shown.records.flows if name in lines and spec.flow in ("", name)]
+            if spec.kind == "connections":
+                chosen = [of_each for line in chosen for of_each in shown.connections(line.name)]
             draw_throughput(axes, chosen, spec.bin_ns, shown.end_ns, spec.title, span)
             rates.append(axes)
             top = max(top, float(axes.get_ylim()[1]))
@@ -168,9 +184,15 @@ def _empty(axes: Any, title: str, why: str = "not recorded") -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a PNG at once: drawn in memory, no half-written file, no date in it."""
-    drawn = BytesIO()
-    figure.savefig(drawn, format="png", metadata={"Software": None})
+    """Write a PNG at once: drawn in memory, no half-written file, no date in it.
+
+    Its colours are a palette of 256, which shows the same in a third of the bytes.
+    """
+    whole, drawn = BytesIO(), BytesIO()
+    figure.savefig(whole, format="png", metadata={"Software": None})
+    with Image.open(whole) as picture:
+        few = picture.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(drawn, "PNG", optimize=True)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.getvalue())
     return path

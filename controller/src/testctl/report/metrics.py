@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from testctl.core.units import show_metric
 from testctl.metrics import POINT
-from testctl.report.style import show_metric
 from testctl.results import RunPoint
 
 KEY_METRICS = (

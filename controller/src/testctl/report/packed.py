@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data in report.html: JSON in which a column is its differences, deflated, as base64; report.js reads it.
+"""Data in report.html: JSON in which a column is its differences, deflated, as base85; report.js reads it.
 
 A column [unit, d0, d1, …] stands for the whole numbers unit * d0, unit * (d0 + d1), …: unit is what divides them all.
 The bytes depend on the data and on the zlib library alone.
@@ -20,6 +20,9 @@ from testctl.records.schema import Array, Ints
 DIGITS = 4
 """Significant digits of a length of time: as many as a figure shows."""
 
+SAFE = str.maketrans("<>&", ",.:")
+"""Letters of Python's base85 that mean something in a page, and what stands for them."""
+
 EXACT_SHARE = 20
 """Times of a whole point that has every sample are rounded to 2 ** -EXACT_SHARE of its length."""
 
@@ -33,9 +36,9 @@ def packed(data: Any) -> str:
 
 
 def deflated(content: bytes) -> str:
-    """Bytes as base64 of a raw deflate stream (RFC 1951)."""
+    """Bytes as base85 of a raw deflate stream (RFC 1951): 1/16 shorter than base64, and nothing in it is markup."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, 9)
-    return base64.b64encode(packer.compress(content) + packer.flush()).decode("ascii")
+    return base64.b85encode(packer.compress(content) + packer.flush()).decode("ascii").translate(SAFE)
 
 
 def column(values: Sequence[int] | Ints) -> list[int]:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -12,7 +14,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from testctl_agent.system import durable
 
+from testctl.core.units import show_time
+from testctl.report import packed as packing
 from testctl.report.claims import claim_rows, claims_of
 from testctl.report.embedded import COLUMNS, as_script, embedded
 from testctl.report.factors import Factor, describe, factors
@@ -22,11 +27,12 @@ from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
-from testctl.report.style import VERDICT_LOOKS, show_time
+from testctl.report.style import VERDICT_LOOKS
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
+from testctl.system import checkout
 
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
@@ -174,5 +180,17 @@ def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 def _plotly() -> str:
-    """plotly.js as the plotly package carries it (MIT licence), which the page reads when a figure is drawn."""
-    return deflated(resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes())
+    """plotly.js as the plotly package carries it (MIT licence), which the page reads when a figure is drawn.
+
+    Packed it lies in the cache, if anything can be kept there: that takes longer than all else of a small report.
+    """
+    content = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
+    packer = Path(packing.__file__).read_bytes()
+    file = checkout.cache_dir() / "plotly" / hashlib.sha256(packer + content).hexdigest()[:16]
+    with suppress(OSError):
+        return file.read_text(encoding="ascii")
+    text = deflated(content)
+    with suppress(OSError):
+        durable.make_directory(file.parent)
+        durable.write(file, text.encode("ascii"))
+    return text

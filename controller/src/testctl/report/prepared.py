@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from testctl.report.page import point_data
+from testctl.report.write import DRAWN as MOST
 from testctl.results.reader import load_point
 from testctl.results.work import WORK
 
@@ -21,13 +22,17 @@ def begin_drawing(run: Path) -> None:
 def prepare(place: Path) -> None:
     """Prepare a point of a run in progress, if its run wants that: its directory is finished, and is only read.
 
-    What fails here is left to the end of the run, which draws the point again and reports it.
+    Of the points that pass so far only the first MOST are prepared: no more are drawn (report/write.py).  What fails
+    here is left to the end of the run, which draws the point again and reports it.
     """
     drawn = place.parents[1] / WORK / DRAWN
     if not drawn.is_dir():
         return
     try:
-        text = point_data(load_point(place))
+        point = load_point(place)
+        if point.verdict == "pass" and sum(1 for _ in drawn.iterdir()) >= MOST:
+            return
+        text = point_data(point)
         if text is not None:
             (drawn / place.name).write_text(text, encoding="ascii")
     except Exception:  # noqa: BLE001  a point's results must not depend on its figures

@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from testctl.report.style import SHOWN_LOOKS, show_time
+from testctl.core.units import show_time
+from testctl.report.style import SHOWN_LOOKS
 
 
 class Progress:

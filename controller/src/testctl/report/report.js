@@ -11,8 +11,21 @@ const dark = (colour) => (isDark() && looks.dark[colour]) || colour;
 const lane = (i) => dark(looks.lanes[i % looks.lanes.length]);
 
 // ---- what is embedded, as testctl/report/packed.py writes it; each is read when it is first needed
+const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~";
+const VALUES = new Uint8Array(128);
+[...LETTERS].forEach((letter, value) => { VALUES[letter.charCodeAt(0)] = value; });
+// Five letters are four bytes, the last group may be shorter.
+const bytesOf = (text) => {
+  const bytes = new Uint8Array(Math.ceil(text.length / 5) * 4);
+  for (let from = 0, to = 0; from < text.length; from += 5) {
+    let word = 0;
+    for (let i = from; i < from + 5; i += 1) word = word * 85 + (i < text.length ? VALUES[text.charCodeAt(i)] : 84);
+    for (let shift = 24; shift >= 0; shift -= 8) { bytes[to] = (word / 2 ** shift) & 255; to += 1; }
+  }
+  return bytes.subarray(0, Math.floor(text.length * 4 / 5));
+};
 const inflated = async (id) => {
-  const bytes = Uint8Array.from(atob(byId(id).textContent), (character) => character.charCodeAt(0));
+  const bytes = bytesOf(byId(id).textContent);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
 };
 const read = async (id) => JSON.parse(await inflated(id));

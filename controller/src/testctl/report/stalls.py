@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from testctl.core.units import show_time
 from testctl.metrics.stalls.table import CAUSES, ENDS
 from testctl.records.schema import FATES, Ints
-from testctl.report.style import show_time
 
 MAX = 200
 """Stalls that are shown, the longest ones."""

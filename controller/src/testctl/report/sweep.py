@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
+from testctl.core.units import unit_of
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.report.factors import ABSENT, factors
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.metrics import meaning, number_of
-from testctl.report.style import unit_of
 from testctl.report.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED

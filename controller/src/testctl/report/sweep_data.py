@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from testctl.core.units import Unit
 from testctl.core.words import counted
-from testctl.report.style import Unit
 
 MAX_LABELS = 9
 """About as many values of x have a label."""

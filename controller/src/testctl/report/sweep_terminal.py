@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from testctl.report.style import show_metric
+from testctl.core.units import show_metric
 from testctl.report.sweep_data import Cell, Panel, Sweep
 from testctl.report.terminal import plain_console
 

@@ -12,16 +12,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.core.units import show_time
 from testctl.core.words import counted
 from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
+from testctl.report.completions_terminal import slowdown_table
 from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, columns
 from testctl.report.response import Response, responses
-from testctl.report.style import SHOWN_LOOKS, show_time
+from testctl.report.style import SHOWN_LOOKS
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here
@@ -63,9 +65,12 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         if point.reason and point.verdict != "pass":
             reason = point.reason.replace("\n", "\n  ")  # an agent's words begin no line of their own
             console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {reason}"), soft_wrap=True)
+    slow = slowdown_table(run.points)
+    if slow is not None:
+        console.print(slow)
     for shown in responses(run):
         console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
-    for text in lines(run):
+    for text in lines(run.points):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
     for item in run.summary.get("expectations", []):
         line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))

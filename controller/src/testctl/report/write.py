@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from testctl.plan import FigureSpec
-from testctl.report.figures import paper_figures
+from testctl.report.figure_spec import specs_of
 from testctl.report.page import point_data, write_page
 from testctl.results import Run, RunPoint, load_run
 from testctl.results.atomic import naming_path
@@ -53,7 +53,10 @@ def write_report(
     for point, text in zip(missing, _drawn(missing, jobs), strict=True):
         found[point.id] = text
         tell(point.id)
-    if figures:
+    specs = specs_of(run) if figures and specs is None else specs
+    if figures and specs:
+        from testctl.report.figures import paper_figures  # and with it Matplotlib, which is slow to load
+
         paper_figures(run, out, specs)
     return write_page(run, found)
 

@@ -34,7 +34,7 @@ class PointResult:
     records     None where there are none (broken, skip); the digest of the point is theirs
     stalls      table of testctl.metrics.stalls, or None
     fates       findings of testctl.packet_actions as JSON: what became of every fate asked for
-    captures    pcap file of each host; linked or copied into the point
+    captures    pcap file of each host, if they are kept; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
     more        other files by the name they get in the point; likewise
     code_key    what, besides the point, determines the raw files: kernel, agents, tgen

@@ -123,6 +123,7 @@ def plan_of(run: Run, as_written: bool = False) -> Plan:
         without=() if as_written else made.without,
         paper=False,
         topology_text=run.topology_text,
+        traces=run.traces,
     )
 
 

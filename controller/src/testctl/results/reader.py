@@ -99,6 +99,10 @@ class RunPoint:
         """What kernels traced of TCP, read now; None if the point has none."""
         return _table(self.path / layout.TCP_EVENTS, columns)
 
+    def requests(self, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """What became of the requests of flows that make some, read now; None if the point has none."""
+        return _table(self.path / layout.REQUESTS, columns)
+
     def stalls(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """The stalls, read now; None if the point has none."""
         return _table(self.path / layout.STALLS, columns)
@@ -153,6 +157,13 @@ class Run:
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     @cached_property
+    def traces(self) -> Mapping[str, str]:
+        """The traces that the plan names by their paths: path -> value."""
+        path = self.path / layout.TRACES
+        found = read_json(path) if path.exists() else {}
+        return {str(name): str(value) for name, value in found.items()} if isinstance(found, Mapping) else {}
+
+    @cached_property
     def versions(self) -> Mapping[str, Any]:
         """The versions of kernel, code and tools."""
         path = self.path / layout.VERSIONS
@@ -173,8 +184,10 @@ class Run:
         return found[0]
 
 
-def load_run(path: Path) -> Run:
+def load_run(path: Path, damage: list[str] | None = None) -> Run:
     """Open a run's directory (complete, in progress, or a link such as results/latest).
+
+    damage: if given, points that can't be read are left out, and what is wrong with each is added to it
 
     Raises PlanError when there is no run or it can't be read.
     """
@@ -184,16 +197,21 @@ def load_run(path: Path) -> Run:
     summary_path = path / layout.SUMMARY
     summary = read_json(summary_path, shapes.SUMMARY) if summary_path.exists() else {}
     place = {entry["id"]: index for index, entry in enumerate(summary.get("points", []))}
-    points = sorted(load_points(path), key=lambda point: (place.get(point.id, len(place)), point.id))
+    points = sorted(load_points(path, damage), key=lambda point: (place.get(point.id, len(place)), point.id))
     return Run(path, summary, tuple(points))
 
 
-def load_points(run: Path) -> Iterator[RunPoint]:
-    """Every finished point of a run, sorted by id."""
+def load_points(run: Path, damage: list[str] | None = None) -> Iterator[RunPoint]:
+    """Every finished point of a run, sorted by id; damage: as of load_run."""
     for path in sorted((run / layout.POINTS).iterdir()):
         if not path.name.startswith("."):
             check_plain(path)
-            yield load_point(path)
+            try:
+                yield load_point(path)
+            except PlanError as error:
+                if damage is None:
+                    raise
+                damage.append(str(error))
 
 
 def load_point(path: Path, asked: Point | None = None) -> RunPoint:

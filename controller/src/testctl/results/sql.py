@@ -21,7 +21,7 @@ def connect(run: Run) -> duckdb.DuckDBPyConnection:
 
     points (point, verdict, reason, digest, wall_s, virtual_s), tuples (point, entity, parameter,
     value as text), metrics (point, flow, metric, value), and, where some point has them, packets,
-    tcp_info, tcp_events and stalls: the records of all points with a column `point`.
+    tcp_info, tcp_events, requests and stalls: the records of all points with a column `point`.
     """
     import duckdb  # only here: it costs 0.1 s to load
 
@@ -30,7 +30,8 @@ def connect(run: Run) -> duckdb.DuckDBPyConnection:
         connection.register("given", table)
         connection.execute(f"create table {name} as select * from given")
         connection.unregister("given")
-    records = {"tcp_info": layout.TCP_INFO, "tcp_events": layout.TCP_EVENTS, "stalls": layout.STALLS}
+    records = {"tcp_info": layout.TCP_INFO, "tcp_events": layout.TCP_EVENTS}
+    records |= {"requests": layout.REQUESTS, "stalls": layout.STALLS}
     for name, file in {"packets": layout.PACKETS, **records}.items():
         files = [point.path / file for point in run.points if (point.path / file).exists()]
         listed = ", ".join(_quote(path) for path in files)

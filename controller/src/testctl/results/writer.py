@@ -67,13 +67,22 @@ class RunWriter:
         """The run's name."""
         return self.final.name
 
-    def write_plan(self, text: str, expanded: Mapping[str, Any] | Sequence[Any], topology: str = "") -> None:
-        """Keep the plan as given (its bytes, comments too), as expanded, and the text of a topology of its own."""
+    def write_plan(
+        self,
+        text: str,
+        expanded: Mapping[str, Any] | Sequence[Any],
+        topology: str = "",
+        traces: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep the plan as given (its bytes, comments too), as expanded, the text of a topology of its own, and the
+        traces that it names."""
         with naming_path(self.path, "the plan was not kept; nothing was run"):
             write_text(self.path / layout.PLAN, text)
             write_json(self.path / layout.EXPANDED, expanded)
             if topology:
                 write_text(self.path / layout.TOPOLOGY, topology)
+            if traces:
+                write_json(self.path / layout.TRACES, traces)
 
     def write_versions(self, versions: Mapping[str, Any]) -> None:
         """Keep the versions of kernel, code and tools."""

@@ -52,11 +52,13 @@ def points(run: Path) -> dict[str, Path]:
 
 
 def point_path(run: Path, point: str) -> Path:
-    """A point's directory.  Raises Unknown."""
+    """The directory of the point whose id starts so.  Raises Unknown: none does, or more than one."""
     there = points(run)
-    if point not in there:
-        raise Unknown(f"run {run.name} has no finished point {point[:100]!r}")
-    return there[point]
+    found = [point] if point in there else [one for one in there if point and one.startswith(point)]
+    if len(found) != 1:
+        which = f"has {len(found)} points that begin with" if found else "has no finished point"
+        raise Unknown(f"run {run.name} {which} {point[:100]!r}")
+    return there[found[0]]
 
 
 def own_file(directory: Path, name: str) -> Path | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from testctl.compare import change_points
+from testctl.core.units import show_metric
 from testctl.report.factors import describe, factors
 from testctl.report.metrics import number_of
-from testctl.report.style import show_metric
 from testctl.serve.cache import Cache
 from testctl.serve.listing import Unknown
 from testctl.serve.runs import Found, Runs
@@ -55,7 +55,7 @@ class Plans:
             "metrics": sorted(frozenset().union(*(run.metrics for run in seen))),
             "flows": list(dict.fromkeys(name for run in seen for name in run.flows)),
             "runs": [
-                {key: line[key] for key in ("name", "started", "counts", "state", "kernels", "digest")}
+                {key: line[key] for key in ("name", "started", "counts", "state", "kernels", "digest", "overrides")}
                 for line in shown
             ],
             "runs_in_all": len(lines),

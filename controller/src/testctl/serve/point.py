@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from testctl_agent.spec.types import shown
 
+from testctl.core.units import show_time
 from testctl.curves import Lane, Window, figure
 from testctl.records import read_parquet
 from testctl.records.schema import FATES
 from testctl.report.metrics import metric_table
 from testctl.report.stalls import FLAGS, read_stalls
-from testctl.report.style import show_time
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp

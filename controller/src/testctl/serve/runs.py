@@ -14,15 +14,16 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
+from testctl.core.units import show_metric
 from testctl.plan import figures_of
 from testctl.report.factors import describe, factors
 from testctl.report.failures import failure_lines
 from testctl.report.metrics import columns, number_of
 from testctl.report.page import flat
-from testctl.report.style import show_metric
 from testctl.report.sweep import sweep_of
 from testctl.report.sweep_choice import asked_spec, sweeps_of, swept_keys
 from testctl.results import RunPoint, layout, shapes
+from testctl.results.provenance import Provenance
 from testctl.results.reader import load_point, read_json
 from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
@@ -130,6 +131,7 @@ def _line(path: Path) -> dict[str, Any]:
         "about": str(head.get("about") or ""),
         "started": str(head.get("started") or _time_of(path)),
         "digest": str(head.get("digest") or ""),
+        "overrides": _overrides(head),
         "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
         "counts": {verdict: counts.get(verdict, 0) for verdict in _SHOWN} if isinstance(counts, dict) else {},
     }
@@ -262,6 +264,7 @@ def _page(found: Found) -> dict[str, Any]:
         "wall_s": summary.get("wall_s"),
         "digest": str(summary.get("digest") or ""),
         "reproduce": str(summary.get("reproduce") or ""),
+        "overrides": _overrides(summary),
         "versions": flat(versions) if isinstance(versions, Mapping) else [],
         "expectations": summary.get("expectations") or [],
         "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in _SHOWN},
@@ -293,6 +296,16 @@ def _sweeps(found: Found) -> dict[str, Any]:
         specs = ()  # a plan of another version; its run is shown all the same
     figures = [one.to_json() for one in sweeps_of(found.points, specs, found.summary)]
     return {"figures": figures, "swept": swept_keys(found.points)}
+
+
+def _overrides(summary: Mapping[str, Any]) -> list[str]:
+    """What the run changed of its plan: "--set …" and "--without …", as it would be typed."""
+    try:
+        made = Provenance.from_json(summary)
+    except (TypeError, ValueError):
+        return []  # not as testctl writes it
+    without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
+    return [*(f"--set {words}" for words in made.overrides), *without]
 
 
 def _plan_of(path: Path) -> str:

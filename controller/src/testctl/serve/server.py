@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
 import uvicorn
 from testctl_agent.spec.errors import PlanError, TestbedError
 
@@ -28,7 +27,6 @@ def serve(results: Path, host: str, port: int, token_file: Path | None, names: S
     """Serve until interrupted.  Raises PlanError before listening, TestbedError when the port can't be had."""
     root = check_results(results)
     return_memory()
-    import_all()
     own = is_loopback(host)
     token = read_token(token_file) if token_file is not None else None if own else secrets.token_urlsafe(32)
     known = [*names, *([] if own else {socket.gethostname(), socket.getfqdn(), host})]
@@ -47,11 +45,6 @@ def serve(results: Path, host: str, port: int, token_file: Path | None, names: S
                                 proxy_headers=False)  # fmt: skip
         with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends
             uvicorn.Server(config).run(sockets=[listening])
-
-
-def import_all() -> None:
-    """Import what the first page of a point would: pyarrow imports pandas, if there is one, when it converts values."""
-    pa.array([0]).to_numpy()
 
 
 def return_memory() -> None:

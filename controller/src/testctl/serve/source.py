@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.curves import Lane, figures, lanes, shown_ns
-from testctl.records import PACKETS, TCP_EVENTS, TCP_INFO, Records, read_parquet
+from testctl.records import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, Records, read_parquet
 from testctl.records.schema import Array, Ints
 from testctl.results import layout
 from testctl.serve import listing
@@ -111,14 +111,14 @@ class Source:
 def read_source(path: Path) -> Source:
     """A point's records.  Raises PlanError and pyarrow's errors when they can't be read."""
     asked = listing.own_json(path, layout.POINT)
-    names = (layout.PACKETS, layout.TCP_INFO, layout.TCP_EVENTS, layout.STALLS, layout.OUTCOME)
+    names = (layout.PACKETS, layout.TCP_INFO, layout.TCP_EVENTS, layout.REQUESTS, layout.STALLS, layout.OUTCOME)
     files = {name: found for name in names if (found := listing.own_file(path, name)) is not None}
     if layout.PACKETS not in files:
         return Source(path, asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
         name: read_parquet(files[name], schema.names).cast(schema).combine_chunks()
-        for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS))
+        for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS), (layout.REQUESTS, REQUESTS))
         if name in files
     }
     sampled = tables[layout.TCP_INFO] if layout.TCP_INFO in tables else TCP_INFO.empty_table()
@@ -127,5 +127,6 @@ def read_source(path: Path) -> Source:
         point, became = PointSpec.from_json(asked), Outcome.from_json(outcome)
     except ValueError as error:
         raise PlanError(f"{path}: {error}") from error
-    records = Records(packets, sampled, {}, became, point, tcp_events=tables.get(layout.TCP_EVENTS))
+    traced, asked_for = tables.get(layout.TCP_EVENTS), tables.get(layout.REQUESTS)
+    records = Records(packets, sampled, {}, became, point, tcp_events=traced, requests=asked_for)
     return Source(path, asked, files, records)

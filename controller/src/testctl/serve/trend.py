@@ -12,7 +12,7 @@ from typing import Any
 from testctl_agent.spec.errors import TestctlError
 
 from testctl.compare import change_points
-from testctl.report.style import show_metric
+from testctl.core.units import show_metric
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.runs import Runs, point_of, value_of

@@ -137,7 +137,9 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
 
     root = node_of(document_of(case, tuples), Place(TEXT_NAME))
     bed, topology = case.plan.testbed, case.plan.topology_text
-    plan = load_plan(root, metrics=metric_names(), testbed=bed, paper=False, topology_text=topology)
+    plan = load_plan(
+        root, metrics=metric_names(), testbed=bed, paper=False, topology_text=topology, traces=case.plan.traces
+    )
     point = plan.points[0]
     if point.duration_ns > case.point.duration_ns:
         raise PlanError(f"the point would take {point.duration_ns / 1e9:g} s, longer than {case.point.id} itself")

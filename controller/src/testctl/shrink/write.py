@@ -10,9 +10,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from testctl_agent.spec import trace
 
+from testctl.core.units import show_time
 from testctl.core.words import counted
-from testctl.report.style import show_time
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.shrink.case import Case, Tuple3, plan_text, topology_file
 from testctl.shrink.matters import Matter
@@ -63,6 +64,10 @@ def write(case: Case, found: SearchResult, trials: Trials, directory: Path) -> P
         write_text(path, plan_text(case, found.smallest, comments, notes))
         if case.plan.topology_text:
             write_text(directory / topology_file(case), case.plan.topology_text)
+        for name, value in case.plan.traces.items():
+            if any(text == name for _, _, text in found.smallest):
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                write_text(directory / name, "".join(f"{ms}\n" for ms in trace.parse(value)))
         write_json(directory / REPORT, to_json(case, found, trials, path))
     return path
 

@@ -11,12 +11,20 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("testctl", "testctl_agent")
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The parts of a statement that have statements in them."""
 
 
 def hash_of(modules: Iterable[str]) -> str:
-    """16 hex digits over the text of the modules and of what they import, however far away."""
+    """16 hex digits over the text of the modules and of what they import, however far away.
+
+    C sources in a package's directory are part of it.
+    """
     digest = hashlib.sha256()
-    for name, path in sorted(closure(modules).items()):
+    found = closure(modules)
+    packages = {name: path.parent for name, path in found.items() if path.name == "__init__.py"}
+    in_c = {f"{name}/{one.name}": one for name, place in packages.items() for one in place.glob("*.[ch]")}
+    for name, path in sorted((found | in_c).items()):
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
@@ -45,15 +53,21 @@ def imports(path: Path, name: str = "") -> list[str]:
     """
     is_package = path.name == "__init__.py"
     package = name if is_package else name.rpartition(".")[0]
+    return list(_imports(path.read_bytes(), package, is_package))
+
+
+@cache
+def _imports(text: bytes, package: str, is_package: bool) -> tuple[str, ...]:
+    """Those of a text, which is parsed once: several closures of a run have the same files."""
     found = []
-    for node in _nodes(ast.parse(path.read_bytes(), str(path)), functions=not is_package):
+    for node in _statements(ast.parse(text), functions=not is_package):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return [one for one in found if one.partition(".")[0] in PACKAGES]
+    return tuple(one for one in found if one.partition(".")[0] in PACKAGES)
 
 
 @cache
@@ -81,13 +95,15 @@ def modules_below(package: str) -> list[str]:
     return [".".join([package, *(part for part in parts if part != "__init__")]) for parts in sorted(names)]
 
 
-def _nodes(node: ast.AST, *, functions: bool) -> Iterator[ast.AST]:
-    """A tree's nodes, without what is only for type checkers."""
-    yield node
-    children = ast.iter_child_nodes(node)
+def _statements(node: ast.AST, *, functions: bool) -> Iterator[ast.stmt]:
+    """A tree's statements, without what is only for type checkers; expressions are not looked at, which are most."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not functions:
         return
+    blocks: Iterable[str] = _BLOCKS
     if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-        children = iter(node.orelse)
-    for child in children:
-        yield from _nodes(child, functions=functions)
+        blocks = ["orelse"]
+    for block in blocks:
+        for child in getattr(node, block, ()):
+            if isinstance(child, ast.stmt):
+                yield child
+            yield from _statements(child, functions=functions)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
@@ -30,6 +33,29 @@ def run(argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: P
         output = (done.stderr or done.stdout).strip() or "no output"
         raise TestbedError(f"{' '.join(argv)}: exit {done.returncode}: {output}")
     return done.stdout
+
+
+def ended(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
+    """Run a program; its exit code, None if it did not end in time, and all that it printed.
+
+    It is in a session of its own, which is killed at its end.  Raises TestbedError when it can't be started.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
+            cwd=cwd, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+        return process.returncode, output.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> Process:

@@ -6,13 +6,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from testctl.system import temporary
+from testctl.system import garbage, temporary
 from testctl.system.netns_names import Owner, start_time
 from testctl.system.process_groups import end_on_sigterm
 
@@ -22,14 +27,37 @@ SEMAPHORES = Path("/dev/shm")
 _NAME = re.compile(r"sem\.testctl-([0-9]+)-([0-9]+)-([0-9]+)-.*")
 
 
+class _Worker(SpawnProcess):
+    """A process started afresh, which does not import the command line again: it needs nothing of it."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:
+        program = sys.modules["__main__"]
+        if _is_command(program):
+            sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = program
+
+
+def _is_command(program: ModuleType) -> bool:
+    """Whether it is `testctl`; any other program may have what its workers run."""
+    name = program.__spec__.name if program.__spec__ else getattr(getattr(program, "main", None), "__module__", "")
+    return name == "testctl.cli.main"
+
+
+class _Context(SpawnContext):
+    Process = _Worker
+
+
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Workers that die with this process, and their labs with them; after an exception they are killed."""
     sweep_semaphores()
     _name_semaphores()
     # Started afresh: the threads of Arrow do not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max(jobs, 1), mp_context=context, initializer=end_on_sigterm, initargs=(os.getpid(),))
+    pool = ProcessPoolExecutor(max(jobs, 1), mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
     with pool:
         try:
             yield pool
@@ -37,6 +65,12 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
             kill_workers(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _begin(parent: int) -> None:
+    """What a worker does first."""
+    garbage.look_seldom()
+    end_on_sigterm(parent)
 
 
 def kill_workers(pool: ProcessPoolExecutor) -> None:

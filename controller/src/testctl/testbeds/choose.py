@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.core.testbed_kind import NAMED, kind_of
-from testctl.plan import Plan, Point
+from testctl.plan import Assignment, Plan, Point
 from testctl.plan.diagnostics import suggest
 from testctl.testbeds.bed import Bed
 
@@ -30,22 +30,26 @@ def check_name(testbed: str) -> None:
 def check_kernels(plan: Plan) -> None:
     """Raises PlanError for a kernel that the plan names and that is neither built here nor can be.
 
-    Also for a sysctl that a kernel has not, where the kernel's sysctls are known: those of one that has run before.
+    Also for a sysctl that a kernel has not, and for a congestion control that none has, where it is known what they
+    have: that of kernels that have run before.
     Nothing is built or booted, and the kernel that runs where a plan names none need not be there.
     """
     if not kind_of(plan.testbed).boots_kernels:
         return
     _check_names(plan)
     _check_sysctls(plan)
+    _check_ccs(plan)
 
 
 def _check_sysctls(plan: Plan) -> None:
     from testctl.lab.built import built
-    from testctl.lab.sysctls import full_name, listed
+    from testctl.lab.kernel_lists import SYSCTLS, listed
+    from testctl.lab.sysctls import full_name
     from testctl.testbeds.point_spec import kernel_of
 
     wrong: dict[str, str] = {}
-    known = {name: listed(kernel) for name in {kernel_of(point) for point in plan.points} if (kernel := built(name))}
+    names = {kernel_of(point) for point in plan.points}
+    known = {name: listed(kernel, SYSCTLS) for name in names if (kernel := built(name))}
     for assignment in plan.assignments:
         for name in sorted({full for target in assignment.targets if (full := full_name(target.param))}):
             for release, there in known.items():
@@ -56,14 +60,40 @@ def _check_sysctls(plan: Plan) -> None:
         raise PlanError("\n".join(f"{place}: {text}" for place, text in wrong.items()))
 
 
+def _check_ccs(plan: Plan) -> None:
+    """No error as long as one of the plan's kernels may have it."""
+    from testctl.lab.built import built
+    from testctl.lab.kernel_ccs import ccs_of, unknown
+    from testctl.lab.kernel_lists import CCS, listed
+    from testctl.testbeds.point_spec import kernel_of
+
+    found = {name: built(name) for name in {kernel_of(point) for point in plan.points}}
+    lists = {name: listed(kernel, CCS) if kernel else frozenset() for name, kernel in found.items()}
+    if not all(lists.values()):
+        return
+    wrong = unknown(ccs_of(plan.points), lists)
+    said = [
+        f"{place}: {wrong[cc]}"
+        for assignment in plan.assignments
+        for cc, place in _values(assignment)
+        if assignment.param == "cc" and cc in wrong
+    ]
+    if wrong:
+        raise PlanError("\n".join(said or wrong.values()))
+
+
+def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:
+    """Each value of a tuple as it is written, and where it stands."""
+    yield from zip(assignment.texts, assignment.places or [assignment.place] * len(assignment.texts), strict=True)
+
+
 def _check_names(plan: Plan) -> None:
     from testctl.lab import built, source
     from testctl.lab import kernel as kernels
 
     wrong = []
     for assignment in plan.assignments:
-        named = zip(assignment.texts, assignment.places or [assignment.place] * len(assignment.texts), strict=True)
-        for name, place in named if assignment.param == "kernel" else ():
+        for name, place in _values(assignment) if assignment.param == "kernel" else ():
             try:
                 if kernels.by_name(name) is None:
                     source.find(name)

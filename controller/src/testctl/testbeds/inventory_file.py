@@ -8,6 +8,7 @@ variables these count:
     testctl_listen    where the agent listens, "192.0.2.11:7400"
     testctl_device    a host's device on the test network
     testctl_address   its IPv4 address there
+    testctl_address6  its IPv6 address there (optional: for flows over IPv6)
     testctl_mac       the device's MAC address
     testctl_ports     a switch's cables: {host or switch at the other end: device}
     testctl_backend   what a switch forwards with (optional here; the playbooks need it)
@@ -38,8 +39,8 @@ from testctl.system.subprocesses import run
 
 GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
 VARIABLES = frozenset({
-    "testctl_listen", "testctl_device", "testctl_address", "testctl_mac", "testctl_ports", "testctl_backend",
-    "testctl_bfrt", "testctl_sde", "testctl_generators", "testctl_keys", "testctl_entity",
+    "testctl_listen", "testctl_device", "testctl_address", "testctl_address6", "testctl_mac", "testctl_ports",
+    "testctl_backend", "testctl_bfrt", "testctl_sde", "testctl_generators", "testctl_keys", "testctl_entity",
 })  # fmt: skip
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
@@ -51,6 +52,7 @@ class Machine:
     """A host or a switch of the rack.
 
     device, address, mac  of a host, on the test network
+    address6              its IPv6 address there, if the inventory gives one
     ports                 of a switch: who is at the other end → device
     entity                the plan's name for it, if the inventory gives one
     backend, generators   of a switch, of a host: what its agent's configuration names
@@ -66,6 +68,7 @@ class Machine:
     entity: str = ""
     backend: str = ""
     generators: tuple[str, ...] = ()
+    address6: str = ""
 
     def __str__(self) -> str:
         """As errors name it: "host alpha (192.0.2.11:7400)"."""
@@ -131,6 +134,7 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
         problems.append(f"want hosts in the groups {' and '.join(GROUPS)}; got none")
     problems += _cables(machines)
     problems += _twice(machines, "listen") + _twice(machines, "address") + _twice(machines, "mac")
+    problems += _twice(machines, "address6")
     keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in machines}
     if len(keys) != 1 or "" in keys:
         problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
@@ -184,7 +188,20 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         problems.append(f"{name}: testctl_address: want an IPv4 address; got {address!r}")
     if mac and not _MAC.fullmatch(mac):
         problems.append(f"{name}: testctl_mac: want six bytes such as 02:00:00:00:00:01; got {mac!r}")
-    return Machine(name, kind, listen, text("device"), address, mac, entity=entity, generators=generators)
+    return Machine(
+        name, kind, listen, text("device"), address, mac, entity=entity, generators=generators,
+        address6=_address6(name, values, problems),
+    )  # fmt: skip
+
+
+def _address6(name: str, values: Mapping[str, Any], problems: list[str]) -> str:
+    """Of a host's variables, in its shortest form; "" where it has none."""
+    given = values.get("testctl_address6", "")
+    try:
+        return str(ipaddress.IPv6Address(given)) if given else ""
+    except ValueError:
+        problems.append(f"{name}: testctl_address6: want an IPv6 address; got {given!r}")
+        return ""
 
 
 def words(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:

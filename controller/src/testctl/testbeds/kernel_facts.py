@@ -14,8 +14,13 @@ from typing import Any
 
 SEED = Path("/sys/module/testctl_random/parameters/seed")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-AFTER_NS = (1_000_001, 1_000_003, 1_000_255, 1_000_256, 1_000_257, 1_000_499, 1_500_000, 7_654_321)
-"""When timers are set for, after the last; none is a multiple of another one's grain."""
+TICK_NS = 1_000_000
+"""What the kernel's ticks are multiples of, in whole numbers (HZ is 1000 or less)."""
+AFTER_TICK_NS = (100_001, 100_003, 200_255, 200_256, 200_257, 300_499, 500_000, 987_654)
+"""When timers are set for, after a tick.  Timers that don't fire to the nanosecond round them differently.
+
+None is in the 256 ns before a tick: reading the clock would last until the tick, which has the kernel read it again.
+"""
 SOCKETS = 8
 CLOCK_REALTIME, TIMER_ABSTIME = 0, 1
 PR_SET_TIMERSLACK = 29
@@ -27,15 +32,15 @@ def facts() -> dict[str, Any]:
     """late_ns, ports and ccs; see the functions below."""
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     return {
-        "late_ns": [late_ns(after_ns) for after_ns in AFTER_NS],
+        "late_ns": [late_ns(after_tick_ns) for after_tick_ns in AFTER_TICK_NS],
         "ports": [ports(seed) for seed in (7, 7, 8)],
         "ccs": AVAILABLE.read_text(encoding="ascii").split(),
     }
 
 
-def late_ns(after_ns: int) -> int:
-    """How long after the instant that a timer was set for a process reads the clock."""
-    at_ns = time.time_ns() + after_ns
+def late_ns(after_tick_ns: int) -> int:
+    """How long after the instant that a timer was set for, so long after the next tick, a process reads the clock."""
+    at_ns = (time.time_ns() // TICK_NS + 1) * TICK_NS + after_tick_ns
     when = (ctypes.c_long * 2)(*divmod(at_ns, 10**9))
     libc.clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, when, None)
     return time.time_ns() - at_ns

@@ -21,6 +21,7 @@ from testctl.lab import kernel as kernels
 from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.built import built, kernel_for
 from testctl.lab.kernel import Kernel
+from testctl.lab.kernel_ccs import ccs_of, check_ccs
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, temporary
 from testctl.system.code_hash import closure, file_of, imports, modules_below
@@ -63,7 +64,7 @@ class LabTestbed:
         """Compiles the switch's program where a point runs it, and removes what labs that were killed left.
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
-        PlanError when it has not a sysctl that they set; ProgramError.
+        PlanError when it has not a sysctl that they set, or none has a congestion control; ProgramError.
         """
         temporary.remove_temporary()
         boot_words.check()
@@ -74,6 +75,7 @@ class LabTestbed:
             on_it = [point for point in points if kernel_of(point) == name]
             found[name] = kernel_for(name, ccs_of(on_it))
             check_sysctls(on_it, found[name])
+        check_ccs(points, found.values())
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
         program = testbed_object.compiled() if runs else None
@@ -93,6 +95,7 @@ class LabTestbed:
         points = list(points)
         _compile()
         check_sysctls(points, kernel)
+        check_ccs(points, [kernel])
         runs = any(backend_of(point) == "ebpf" for point in points)
         named = {kernel_of(point): kernel for point in points}
         return cls(named, code_hash(), testbed_object.compiled() if runs else None)
@@ -180,16 +183,6 @@ def _agents() -> Path:
 def _compile() -> None:
     """Python's bytecode of what runs in the lab, where it can't be kept: a lab would compile it anew each time."""
     compileall.compile_dir(_agents(), quiet=2)
-
-
-def ccs_of(points: Iterable[Point]) -> set[str]:
-    """The congestion controls that points name, of hosts and of flows."""
-    named = (
-        values.get("cc")
-        for point in points
-        for values in (*point.settings.values(), *(flow.options for flow in point.flows))
-    )
-    return {str(cc) for cc in named if cc}
 
 
 __all__ = ["LabTestbed", "built", "ccs_of", "code_files", "code_hash", "kernel_for"]

@@ -16,13 +16,13 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl.core.point import Point, PointSpec
 from testctl.core.topology import Topology
 from testctl.lab import machine, memory
-from testctl.lab.programs import Ended, Program, captured_in, search_path
+from testctl.lab.programs import FAMILIES, Ended, Program, captured_in, search_path
 from testctl.plan import load_plan, topology_dir, topology_names
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.topology_file import TopologyFile, read_topology
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
-from testctl.testbeds.point_spec import spec_of
+from testctl.testbeds.point_spec import spec_of, with_hosts6
 
 OWN, FLOW = "./own.yaml", "programs"
 """Names in the plan that point_for writes."""
@@ -35,6 +35,7 @@ class Order:
     """What is to be run: a point without traffic of its own, and the programs.
 
     captures  host -> the file for its packets
+    family    whose addresses the names of hosts stand for, one of FAMILIES
     """
 
     point: Point
@@ -42,15 +43,18 @@ class Order:
     captures: dict[str, Path]
     writable: Path | None = None
     timeout_s: float = 300.0
+    family: str = "4"
 
 
-def point_for(topology: str, kernel: str | None, sets: Sequence[str]) -> Point:
+def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: str = "4") -> Point:
     """A point without flows: the topology and what --set sets.
 
     topology  a name, or the path of a file, and its parameters: star:hosts=8
+    family    one of FAMILIES; with "6" and "both" hosts have IPv6 addresses beside those of IPv4
 
     Raises PlanError.
     """
+    check_family(family)
     name, _, words = topology.partition(":")
     own = "/" in name or name.endswith(".yaml")
     file = _topology_file(name, own)
@@ -72,7 +76,14 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str]) -> Point:
                             "options of flows, and packets are recorded with --capture")  # fmt: skip
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
-    return replace(plan.points[0], flows=())
+    point = replace(plan.points[0], flows=())
+    return point if family == "4" else replace(point, topology=with_hosts6(point.topology))
+
+
+def check_family(family: str) -> None:
+    """Raises PlanError for anything but one of FAMILIES."""
+    if family not in FAMILIES:
+        raise PlanError(f"--family: want {', '.join(FAMILIES[:-1])} or {FAMILIES[-1]}; got {show(family)}")
 
 
 def _topology_file(name: str, own: bool) -> TopologyFile:
@@ -161,8 +172,10 @@ def captures_of(file: Path | None, programs: Sequence[Program]) -> dict[str, Pat
     return {one.host: file.with_name(f"{file.stem}-{one.host}{file.suffix}") for one in programs}
 
 
-def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> list[Ended]:
-    """Run the programs; their outputs lie in workdir as HOST.stdout and HOST.stderr, and `printed` is called on.
+def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> tuple[list[Ended], list[str]]:
+    """Run the programs: how each ended, and what the lab's kernel reported of itself, such as a warning.
+
+    Their outputs lie in workdir as HOST.stdout and HOST.stderr, and `printed` is called on.
 
     Raises TestbedError when the lab failed, with its reason; PlanError when it can't have a setting.
     """
@@ -173,13 +186,13 @@ def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> list[En
         Path(name).touch()
     ends, outcome = machine.run_programs(
         asked, lab.kernels[asked.kernel].binary, workdir, programs, order.timeout_s, lab.program,
-        order.writable, printed,
+        order.writable, printed, order.family,
     )  # fmt: skip
     if outcome.error:
         raise TestbedError(outcome.error)
     for host, file in order.captures.items():
         shutil.copyfile(captured_in(workdir, host), file)
-    return ends
+    return ends, outcome.kernel_faults
 
 
 def with_outputs(program: Program, workdir: Path) -> Program:

@@ -46,6 +46,8 @@ from testctl.testbeds.placement import Placement
 LEASE = "TESTCTL_LEASE_S"
 """Environment variable: the lifetime of a lease in seconds."""
 LEASE_S = 10.0
+CALL = "TESTCTL_CALL_S"
+"""Environment variable: the seconds that an agent has to answer a call, CALL_S by default."""
 LOOKED_S = 3.0
 """How long to wait for a lease of another controller, which may hold it only briefly."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
@@ -71,7 +73,8 @@ class RemoteAgents(GrpcAgents):
         self._lost: dict[str, str] = {}
         self.clocks_ns: dict[str, tuple[int, int]] = {}
         self._calls = os.environ.get(CALLS, "")
-        self._lease_s = lease_s(os.environ.get(LEASE, ""))
+        self._lease_s = seconds(LEASE, LEASE_S, 1, 60)
+        self._call_s = seconds(CALL, CALL_S, 1, 600)
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -127,6 +130,8 @@ class RemoteAgents(GrpcAgents):
     def _ask(self, name: str, method: str, request: Any, timeout_s: float) -> Any:
         """One call; the caller reads a stream of replies to its end."""
         metadata = [(LEASE_KEY, self._tokens[name])] if name in self._tokens else []
+        if timeout_s >= CALL_S:
+            timeout_s += self._call_s - CALL_S
         return getattr(self.stubs[name], method)(request, timeout=timeout_s, metadata=metadata)
 
     def _wait(self, name: str, request: pb.WaitRequest) -> pb.TaskStatus:
@@ -275,14 +280,15 @@ def _with_names(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def lease_s(text: str) -> float:
-    """How long a lease lasts, by the environment's text.  Raises PlanError."""
+def seconds(name: str, default: float, least: int, most: int) -> float:
+    """A length of time that the environment may set.  Raises PlanError."""
+    text = os.environ.get(name, "")
     try:
-        found = float(text or LEASE_S)
+        found = float(text or default)
     except ValueError:
         found = 0.0
-    if not 1 <= found <= 60:
-        raise PlanError(f"{LEASE}: want seconds from 1 to 60; got {text!r}")
+    if not least <= found <= most:
+        raise PlanError(f"{name}: want seconds from {least} to {most}; got {text!r}")
     return found
 
 

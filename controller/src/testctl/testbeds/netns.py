@@ -44,6 +44,8 @@ END_S = 10.0
 POLL_S = 0.02
 WORDS = 15  # lines
 CLEAN_TRIES = 10
+IPV6 = Path("/proc/sys/net/ipv6")
+"""Not there: the kernel has no IPv6, or was booted without."""
 _serial = itertools.count(1)
 
 
@@ -94,7 +96,7 @@ class NetnsTestbed:
             return asked, self._outcome(asked, workdir.resolve(), home, prefix)
 
     def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> Outcome:
-        if missing := _no_bridge(asked, prefix):
+        if missing := _no_network(asked, prefix):
             return Outcome(skip=missing)
         network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix)
         told = _agents(asked, workdir, home, prefix)
@@ -149,8 +151,10 @@ def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[di
     return found
 
 
-def _no_bridge(asked: PointSpec, prefix: str) -> str:
-    """Why the network of a bridging back end can't be made here; "" when it can, or none is wanted."""
+def _no_network(asked: PointSpec, prefix: str) -> str:
+    """Why the point's network can't be made here: no IPv6, or no bridge for a back end that wants one; "" if it can."""
+    if asked.topology.hosts6 and not IPV6.exists():
+        return f"{', '.join(asked.topology.hosts6)}, family: want IPv6; this kernel has none ({IPV6})"
     if asked.backend not in network.BRIDGED:
         return ""
     try:

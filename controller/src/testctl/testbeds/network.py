@@ -23,7 +23,12 @@ BRIDGE = "br0"
 BRIDGED = ("netem",)
 """The back ends that leave forwarding to the kernel's bridge."""
 PREFIX = 16
+PREFIX6 = 64
 QUEUE_PACKETS = 1000
+NO_LINK_LOCAL = "1"
+"""Of net.ipv6.conf.*.addr_gen_mode: the device gets no address that it was not given."""
+_UNASKED = ("accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations")
+"""Of net.ipv6.conf.*: what IPv6 does and takes unasked."""
 
 
 def devices_of(topology: Topology, name: str) -> dict[str, str]:
@@ -79,17 +84,24 @@ def links(topology: Topology, prefix: str = "") -> str:
 
 
 def host(topology: Topology, name: str) -> str:
-    """For `ip -n HOST -batch`: addresses, neighbours, everything up."""
+    """For `ip -n HOST -batch`: addresses, neighbours, everything up.
+
+    A host with IPv6 has NOARP: its device joins no group of solicited nodes, of which it would send reports.
+    """
     order = list(topology.hosts)
+    own = topology.hosts6.get(name)
     lines = [
         "link set lo up",
         f"link set {HOST_DEVICE} address {mac(order.index(name) + 1)}",
         f"address add {topology.hosts[name]}/{PREFIX} dev {HOST_DEVICE}",
+        *([f"link set {HOST_DEVICE} arp off"] if own else []),
         f"link set {HOST_DEVICE} up",
+        *([f"address add {own}/{PREFIX6} dev {HOST_DEVICE} nodad"] if own else []),
     ]
     lines += [
         f"neighbour replace {address} lladdr {mac(index)} nud permanent dev {HOST_DEVICE}"
-        for index, (other, address) in enumerate(topology.hosts.items(), 1)
+        for index, other in enumerate(topology.hosts, 1)
+        for address in topology.addresses(other)
         if other != name
     ]
     return "\n".join(lines) + "\n"
@@ -125,7 +137,7 @@ def build(topology: Topology, backend: str, run: Callable[[Sequence[str], str], 
     run(["ip", "-batch", "-"], links(topology, prefix))
     for name in topology.hosts:
         space = prefix + name
-        _quiet(space, run)
+        _quiet(space, run, name in topology.hosts6)
         run(["ip", "-n", space, "-batch", "-"], host(topology, name))
         # A NIC with TSO: the stack hands over up to 64 KB, the wire sees packets.
         run(["ip", "netns", "exec", space, "ethtool", "-K", HOST_DEVICE, "tso", "off", "gso", "on", "gro", "off"], "")
@@ -141,7 +153,11 @@ def build(topology: Topology, backend: str, run: Callable[[Sequence[str], str], 
             run(["ip", "netns", "exec", space, "ethtool", "-K", port, "tso", "off", "gso", "off", "gro", "off"], "")
 
 
-def _quiet(space: str, run: Callable[[Sequence[str], str], str]) -> None:
-    """No IPv6 in a namespace before its devices are up, so that no router or neighbour is solicited."""
-    files = [f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6" for which in ("all", "default")]
-    run(["ip", "netns", "exec", space, "tee", *files], "1")
+def _quiet(space: str, run: Callable[[Sequence[str], str], str], ipv6: bool = False) -> None:
+    """Before the devices of a namespace are up: no IPv6, or one that solicits no router or neighbour by itself."""
+    values = {"addr_gen_mode": NO_LINK_LOCAL, **dict.fromkeys(_UNASKED, "0")} if ipv6 else {"disable_ipv6": "1"}
+    of = (HOST_DEVICE,) if ipv6 else ("all", "default")
+    for value in dict.fromkeys(values.values()):
+        names = [name for name, wanted in values.items() if wanted == value]
+        files = [f"/proc/sys/net/ipv6/conf/{which}/{name}" for which in of for name in names]
+        run(["ip", "netns", "exec", space, "tee", *files], value)

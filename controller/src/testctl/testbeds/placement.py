@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from testctl_agent.params.flow.socket import IPV6
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.point import Point
@@ -54,7 +55,21 @@ class Placement:
     def placed(self, point: Point) -> Point:
         """The point with the addresses of the rack instead of the plan's own (its id stays)."""
         hosts = {name: self.machines[name].address for name in point.topology.hosts}
-        return replace(point, topology=replace(point.topology, hosts=hosts))
+        hosts6 = {name: self.machines[name].address6 for name in hosts}
+        known = {name: address for name, address in hosts6.items() if address and self._needs_ipv6(point)}
+        return replace(point, topology=replace(point.topology, hosts=hosts, hosts6=known))
+
+    def lacks_ipv6(self, point: Point) -> str:
+        """Why a flow of the point can't be had over IPv6 here: a host has no such address; "" when all have."""
+        flows = [(flow, self.machines[host]) for flow in point.flows if flow.family == IPV6 for host in flow.ends]
+        lacking = {str(machine): flow.name for flow, machine in flows if not machine.address6}
+        return "; ".join(
+            f"{machine}, testctl_address6: want its IPv6 address, for flow {flow} with family {IPV6}; got none"
+            for machine, flow in lacking.items()
+        )
+
+    def _needs_ipv6(self, point: Point) -> bool:
+        return any(flow.family == IPV6 for flow in point.flows)
 
     def to_json(self) -> dict[str, str]:
         return {name: machine.name for name, machine in self.machines.items()}

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
-from testctl_agent.spec import fate, untrusted
+from testctl_agent.params.port import link
+from testctl_agent.spec import fate, schedule, untrusted, workload
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.wire import messages, results
@@ -53,6 +54,11 @@ def _named(agent: str, setting: messages.Setting) -> str:
 def _names(wanted: Iterable[tuple[str, str]]) -> list[str]:
     """The parameters of (entity, parameter), each once."""
     return sorted({parameter for _, parameter in wanted})
+
+
+def _turns(flow: TimedFlow) -> int:
+    """The connections of a flow that begin at one time, each in its own nanosecond; requests have their own times."""
+    return 1 if flow.asks else flow.parallel
 
 
 def owner(entity: str) -> str:
@@ -94,7 +100,9 @@ class PointRun:
         self._time = time
         self._hooks = hooks
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
-        self.outcome = Outcome(addresses=dict(point.topology.hosts))
+        topology = point.topology
+        both = {host: topology.addresses(host) for host in topology.hosts6}
+        self.outcome = Outcome(addresses={**topology.hosts, **both})
 
     def run(self) -> Outcome:
         before = self._attest()
@@ -160,6 +168,11 @@ class PointRun:
                 if what in missing:
                     lacking.setdefault(missing[what], []).append(", ".join(what))
                     self.outcome.lacking.append(what)
+        for entity, parameter in constant(self._point):
+            lacking.setdefault(f"the back end {self._point.backend} has no links that change", []).append(
+                f"{entity}, {parameter}"
+            )
+            self.outcome.lacking.append((entity, parameter))
         if lacking:
             raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
@@ -194,19 +207,19 @@ class PointRun:
         No two processes wait for one instant: which of them went first would be decided by what
         happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
-        turn_ns = sum(flow.parallel for flow in self._point.flows)
+        turn_ns = sum(map(_turns, self._point.flows))
         found = []
         for agent, collectors in self._point.collect.items():
             for name, options in collectors.items():
                 interval_ns = int(options.get("interval_ns", 0))
-                first_ns = t0_ns + interval_ns + turn_ns
+                first_ns = t0_ns if options.get("at_t0") else t0_ns + interval_ns + turn_ns
                 found.append(Start(agent, name, "collector", name, {**options, "start_ns": first_ns}))
                 turn_ns += 1 if interval_ns else 0
         return found
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point.flows
-        before = itertools.accumulate((flow.parallel for flow in flows), initial=0)
+        before = itertools.accumulate(map(_turns, flows), initial=0)
         turns_ns = dict(zip((flow.name for flow in flows), before, strict=False))
         self._start_all([self._generator(flow, t0_ns, "server") for flow in flows])
         late_ns = time.time_ns() - (t0_ns - self._time.lead_ns(len(flows)))
@@ -232,18 +245,19 @@ class PointRun:
 
     def _options(self, flow: TimedFlow, t0_ns: int, side: str) -> dict[str, Value]:
         start_ns = t0_ns + flow.start_ns
-        address = self._point.topology.hosts[flow.sink]
+        address = self._point.topology.address
         return {
             **flow.options,
             "side": side,
-            "address": address,
-            "bind": self._point.topology.hosts[flow.source if side == "client" else flow.sink],
+            "address": address(flow.sink, flow.family),
+            "bind": address(flow.source if side == "client" else flow.sink, flow.family),
             "server_port": flow.server_port,
             "client_port": flow.client_port,
             "parallel": flow.parallel,
             "start_ns": start_ns,
             "limit_ns": t0_ns + self._point.end_ns(flow) + GRACE_NS - (SENDER_FIRST_NS if side == "client" else 0),
             "seed": self._point.seed,
+            **({"stream": workload.stream_of(self._point.seed, flow.name, flow.options)} if flow.asks else {}),
         }
 
     def _ended(self, agent: str, task: str, flow: TimedFlow, t0_ns: int) -> FlowEnd:
@@ -307,6 +321,18 @@ def unlike(asked: Iterable[messages.Setting], actual: Iterable[messages.Setting]
             shown = "nothing" if got is None else repr(got)[:80]
             return f"{one.entity}, {one.parameter}: want {want!r}; read back {shown}"
     return ""
+
+
+def constant(point: PointSpec) -> list[tuple[str, str]]:
+    """The (port, parameter) whose value changes over time where the back end has only constants."""
+    if point.backend not in link.CONSTANT:
+        return []
+    return [
+        (entity, name)
+        for entity, values in point.state.items()
+        for name in ("rate", "delay")
+        if ":" in entity and isinstance(values.get(name), str) and values[name] != schedule.NONE
+    ]
 
 
 def dropped_again(state: Settings, flow: str) -> str:

@@ -4,24 +4,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 
 from testctl_agent.params import others, registry
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.params.flow.socket import IPV4, IPV6
 from testctl_agent.params.flow.traffic import duration_ns
+from testctl_agent.params.flow.workload import last_ns
+from testctl_agent.params.port import link
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import flows as connections
+from testctl_agent.spec import schedule
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
-from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow
+from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, told_apart
+from testctl.core.topology import Topology
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
 LOCAL_PORTS = "net.ipv4.ip_local_port_range"
 """A command's connections have the ports of its flow because its host has no others to choose from."""
+IPV6_PREFIX = "fd00::"
+"""What the IPv6 addresses of the lab's hosts begin with; a rack's are in its inventory."""
+_FAMILIES = {IPV4: "inet", IPV6: "inet6"}
+"""As the collector of tcp_info has them."""
 BYTES_LIMIT_NS = 120 * 10**9
 """How long a flow of so many bytes may take when the plan gives it no duration."""
 
@@ -52,10 +61,14 @@ def _set(point: Point, entity: str, parameter: str) -> str:
 
 
 def spec_of(point: Point) -> PointSpec:
-    """The point as a testbed gets it: its settings split into state, collectors and flows."""
+    """The point as a testbed gets it: its settings split into state, collectors and flows.
+
+    Hosts have IPv6 addresses where a flow is over IPv6: the topology's own, else fd00::N.
+    """
+    point = with_ipv6(point)
     state: dict[str, dict[str, Value]] = {}
     collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology.entities}
-    ports = [flow.server_port for flow in point.flows]
+    options = _of_collectors(point)
     backend = backend_of(point)
     for switch in point.topology.switches if backend not in BRIDGED else ():
         state[switch] = {"flows": known_connections(point)}
@@ -67,9 +80,13 @@ def spec_of(point: Point) -> PointSpec:
                 if value is not False and backend in telemetry.BACKENDS:
                     collect[entity]["telemetry"] = {"devices": _devices(point, entity)}
             elif spec is not None and spec.role == "collector":
-                _collector(collect[entity], parameter, value, ports)
+                _collector(collect[entity], parameter, value, options)
             elif parameter != "backend":
                 state.setdefault(entity, {})[parameter] = value
+    changing = (entity for entity, values in state.items() if ":" in entity and _changes(values))
+    for switch in sorted({entity.partition(":")[0] for entity in changing}):
+        if backend not in link.CONSTANT:
+            collect[switch]["link_origin"] = {"devices": _devices(point, switch), "at_t0": True}
     for flow in point.flows:
         if flow.generator == COMMAND:
             ports_of = f"{flow.client_port} {flow.client_port + flow.parallel - 1}"
@@ -80,10 +97,17 @@ def spec_of(point: Point) -> PointSpec:
         state=state,
         # Counters come first, so that they are read before and after everything else.
         collect={name: {"counters": {"devices": _devices(point, name)}, **mine} for name, mine in collect.items()},
-        limit_ns=BYTES_LIMIT_NS,
+        limit_ns=BYTES_LIMIT_NS + max((last_ns(flow.options) for flow in point.flows if flow.asks), default=0),
         kernel=kernel_of(point),
         backend=backend,
     )
+
+
+def _changes(values: Mapping[str, Value]) -> bool:
+    """Whether a port's link changes over time."""
+    texts = (values.get(name) for name in ("rate", "delay", "down", "jitter"))
+    changes = any(isinstance(text, str) and text != schedule.NONE for text in texts)
+    return changes or values.get("largest", schedule.NONE) != schedule.NONE
 
 
 def _kind(point: Point, entity: str) -> str:
@@ -96,16 +120,30 @@ def _devices(point: Point, name: str) -> str:
     return HOST_DEVICE if name in point.topology.hosts else ",".join(point.topology.neighbours[name])
 
 
+def with_ipv6(point: Point) -> Point:
+    """The point with IPv6 addresses of its hosts where a flow needs them."""
+    if point.topology.hosts6 or all(flow.family != IPV6 for flow in point.flows):
+        return point
+    return replace(point, topology=with_hosts6(point.topology))
+
+
+def with_hosts6(topology: Topology) -> Topology:
+    """The topology with the IPv6 addresses that its hosts have in the lab."""
+    hosts6 = {host: f"{IPV6_PREFIX}{index:x}" for index, host in enumerate(topology.hosts, 1)}
+    return replace(topology, hosts6=hosts6)
+
+
 def known_connections(point: Point) -> str:
-    """Every connection of the point's flows, as the switch parameter `flows` wants them; ids are its order."""
-    hosts = point.topology.hosts
+    """Every connection that a switch is to tell apart, as its parameter `flows` wants them; ids are its order."""
+    address = point.topology.address
     return connections.show(
         connections.Connection(
-            flow.name, conn, hosts[flow.source], flow.client_port + conn, hosts[flow.sink], flow.server_port
+            flow.name, conn, address(flow.source, flow.family), flow.client_port + conn,
+            address(flow.sink, flow.family), flow.server_port,
         )
-        for flow in point.flows
+        for flow in told_apart(point.flows)
         for conn in range(flow.parallel)
-    )
+    )  # fmt: skip
 
 
 def port_list(ports: Iterable[int]) -> str:
@@ -119,11 +157,20 @@ def port_list(ports: Iterable[int]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
-def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, ports: list[int]) -> None:
+def _of_collectors(point: Point) -> dict[str, Value]:
+    """The options that every collector of a host gets."""
+    options: dict[str, Value] = {"device": HOST_DEVICE, "ports": port_list(flow.server_port for flow in point.flows)}
+    families = {flow.family for flow in point.flows}
+    if IPV6 in families:
+        options["family"] = ",".join(_FAMILIES[family] for family in sorted(families))
+    return options
+
+
+def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, common: Mapping[str, Value]) -> None:
     """A host's `capture` or `tcp_info` value as the options of that collector."""
     if value in (False, "off"):
         return
-    options: dict[str, Value] = {"device": HOST_DEVICE, "ports": port_list(ports)}
+    options = dict(common)
     if not isinstance(value, bool):
         options["interval_ns"] = value
     collectors[name] = options

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from testctl_agent.params.flow.socket import IPV4
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.untrusted import Shape, misfit
 from testctl_agent.wire import messages
@@ -40,16 +41,17 @@ class Paths:
 
     def probe(self) -> None:
         """Raises TestbedError unless packets of the MTU that the plan sets pass on every flow's path, both ways."""
-        pairs = dict.fromkeys(flow.ends for flow in self._point.flows)
-        for index, (near, far) in enumerate(pairs):
+        paths = dict.fromkeys((*flow.ends, flow.family) for flow in self._point.flows)
+        for index, (near, far, family) in enumerate(paths):
             mtu = self._point.state.get(near, {}).get("mtu")
             if mtu is None:
                 continue
-            with self._server("generator", "probe", near, far, PROBE_PORT + 2 * index) as options:
+            with self._server("generator", "probe", near, far, PROBE_PORT + 2 * index, family) as options:
                 found = self._client("generator", "probe", near, options | {"bytes": mtu}, PROBED)
             if not found["passes"]:
+                over = "" if family == IPV4 else f", over IPv{family}"
                 raise TestbedError(
-                    f"path {near} to {far}: want packets of {mtu} bytes to pass; {found['why']} (largest there "
+                    f"path {near} to {far}{over}: want packets of {mtu} bytes to pass; {found['why']} (largest there "
                     f"{found['largest_forward']}, back {found['largest_backward']}): is every switch set to it?"
                 )
 
@@ -67,11 +69,12 @@ class Paths:
         return clocks_of(next(iter(self._hosts)), self._reference, self._results) if self._results else {}
 
     @contextmanager
-    def _server(self, kind: str, name: str, near: str, far: str, port: int) -> Iterator[Json]:
+    def _server(self, kind: str, name: str, near: str, far: str, port: int, family: int = IPV4) -> Iterator[Json]:
         """The far side, while the near one asks; yields the near one's options, later with the far one's "result"."""
-        both: Json = {"address": self._hosts[far], "port": port, "seed": self._point.seed}
-        options = both | {"side": "client", "bind": self._hosts[near]}
-        task = self._start(far, kind, name, both | {"side": "server", "peer": self._hosts[near]})
+        there, here = (self._point.topology.address(host, family) for host in (far, near))
+        both: Json = {"address": there, "port": port, "seed": self._point.seed}
+        options = both | {"side": "client", "bind": here}
+        task = self._start(far, kind, name, both | {"side": "server", "peer": here})
         try:
             yield options
         except BaseException:

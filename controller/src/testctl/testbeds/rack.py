@@ -77,6 +77,8 @@ class InventoryTestbed:
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
         placement = self.placements[_key(point)]
+        if lacking := placement.lacks_ipv6(point):
+            return spec_of(point), Outcome(skip=f"{lacking} in {self.rack.path}")
         asked = spec_of(placement.placed(point))
         with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
             if wrong := clocks_apart(agents):

@@ -41,7 +41,8 @@ class Start:
 
     @property
     def samples(self) -> bool:
-        return bool(self.options.get("interval_ns"))
+        """Whether it has to know T0."""
+        return bool(self.options.get("interval_ns") or self.options.get("at_t0"))
 
 
 Collectors = Callable[[int], Sequence[Start]]

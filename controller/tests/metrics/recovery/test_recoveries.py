@@ -276,6 +276,18 @@ def test_capture_with_a_gap(load: Load, missing: int, limit: str) -> None:
     assert bool(found.sent) == bool(not limit)
 
 
+def test_an_ack_of_what_the_capture_does_not_show(load: Load) -> None:
+    """The last data that left was not captured, nor was anything after it but a retransmission."""
+    talk = opening()
+    for n in (1, 2, 3):
+        talk.gets(2000 + 10 * n, 0)
+    talk.gets(2100, 40)
+    talk.send(2131, 0)
+    records = load(talk)
+    flow_recoveries(records, "bulk")
+    assert "recoveries" in metrics(records)
+
+
 def test_without_sack(load: Load) -> None:
     talk = opening()
     for n in (1, 2, 3):

@@ -14,7 +14,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.backend import UNSET, only_constant
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 from testctl_hardware import tofino_units as units
@@ -29,6 +29,9 @@ _SHAPING, _SHAPED = "tf1.tm.port.sched_shaping", "tf1.tm.port.sched_cfg"
 _BUFFER, _POOL_SIZE, _PORT = "tf1.tm.queue.buffer", "tf1.tm.pool.cfg", "tf1.tm.port.cfg"
 _CANNOT = {
     "delay": "Tofino has no delay",
+    "down": "Tofino's links don't change",
+    "jitter": "Tofino has no delay",
+    "largest": "Tofino's program drops no packets by their size",
     "framing": "Tofino's shaper counts what its own hardware counts",
 }
 
@@ -66,6 +69,8 @@ class TofinoBackend:
                 return self._tables.fates()
             case "delay" | "framing":
                 return 0
+            case "down" | "jitter" | "largest":
+                return UNSET[what]
             case "ecn_threshold":
                 return units.cell_bytes(self._thresholds[port]) if port in self._thresholds else "none"
         try:
@@ -78,6 +83,7 @@ class TofinoBackend:
             if value == UNSET.get(what):
                 return
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+        only_constant(self.name, port, what, value)
         try:
             self._apply(port, what, value)
         except (DriverError, ValueError) as error:
@@ -92,6 +98,9 @@ class TofinoBackend:
             "ecn_threshold": f"in {cell}, rounded up",
             "fate": "a range of packets becomes as many rows as it has prefixes: at most 62",
             "delay": _CANNOT["delay"],
+            "down": _CANNOT["down"],
+            "jitter": _CANNOT["jitter"],
+            "largest": _CANNOT["largest"],
             "framing": _CANNOT["framing"],
             "telemetry": "none yet: fates are counted by rule",
         }

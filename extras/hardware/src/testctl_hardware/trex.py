@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.generators._options import asked, need
+from testctl_agent.params.flow.socket import IPV6
 from testctl_agent.params.flow.traffic import OTHERWISE, duration_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -51,6 +52,8 @@ _READY_S = 120.0
 def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
     reasons = [f"{name}: TRex has no such setting" for name in _NEVER if asked(options, name)]
+    if options.get("family") == IPV6:
+        reasons.append("family: it sends IPv4")
     if not asked(options, "rate"):
         reasons.append("rate: TRex needs one")
     other = "write_size" if _kind(options) == "astf" else "bytes"

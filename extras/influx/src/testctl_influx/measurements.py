@@ -108,6 +108,12 @@ MEASUREMENTS = {
             {"latency_us": "mean of the bin", "latency_us_max": "largest of the bin"},
         ),
         Measurement(
+            "series_fct",
+            "completion times of requests, by their end",
+            (*SERIES_TAGS, "bin"),
+            {"fct_us": "mean of the bin", "fct_us_max": "largest of the bin"},
+        ),
+        Measurement(
             "series_queue",
             "queues that data found; place: own (the sender's), network, or a switch port",
             (*SERIES_TAGS, "bin", "place"),

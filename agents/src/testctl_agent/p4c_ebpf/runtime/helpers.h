@@ -14,6 +14,7 @@
 #define SEC(name) __attribute__((section(name), used))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
+#define __array(name, value) typeof(value) *name[]
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
@@ -48,6 +49,8 @@ static long (*bpf_skb_change_tail)(struct __sk_buff *skb, __u32 len, __u64 flags
 static long (*bpf_skb_adjust_room)(struct __sk_buff *skb, __s32 by, __u32 mode,
 				   __u64 flags) = (void *)BPF_FUNC_skb_adjust_room;
 static long (*bpf_skb_set_tstamp)(struct __sk_buff *skb, __u64 at, __u32 type) = (void *)BPF_FUNC_skb_set_tstamp;
+
+static long (*bpf_set_hash)(struct __sk_buff *skb, __u32 hash) = (void *)BPF_FUNC_set_hash;
 
 typedef __u8 u8;
 typedef __u16 u16;

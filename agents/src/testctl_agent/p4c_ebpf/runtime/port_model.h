@@ -37,9 +37,16 @@ struct port {
 	__u64 backlog;			/* nanobits */
 	__u64 sent_packets;
 	__u64 sent_bytes;		/* without framing */
-	__u64 dropped_packets;		/* by the full buffer */
+	__u64 dropped_packets;		/* by the full buffer, or by the link */
 	__u64 dropped_bytes;
+	__u64 changes;			/* enum port_changes */
 };
+
+/* Whether the port's link changes (link_model.h), and whether packets may overtake each other there. */
+enum port_changes { PORT_STEADY, PORT_CHANGES, PORT_REORDERS };
+
+/* Why the port did not send a packet. */
+enum { PORT_FULL = 1, PORT_DOWN };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -59,7 +66,7 @@ struct {
 struct departure {
 	__u64 at_ns;			/* when the packet reaches the neighbour; `now` if neither rate nor delay */
 	__u32 depth_bytes;		/* what it found waiting */
-	__u32 dropped;
+	__u32 dropped;			/* 0, PORT_FULL or PORT_DOWN */
 };
 
 /*
@@ -94,7 +101,7 @@ static __always_inline struct departure port_enqueue(struct port *p, __u64 now_n
 	}
 	d.depth_bytes = (backlog + PORT_NANOBITS_PER_BYTE - 1) / PORT_NANOBITS_PER_BYTE;
 	if (d.depth_bytes + size > limit) {
-		d.dropped = 1;
+		d.dropped = PORT_FULL;
 		p->dropped_packets += 1;
 		p->dropped_bytes += packet_bytes;
 	} else {

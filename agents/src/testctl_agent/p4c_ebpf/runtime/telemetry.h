@@ -20,6 +20,7 @@ enum telemetry_verdict {
 	TELEMETRY_DROPPED,		/* by the program */
 	TELEMETRY_FULL,			/* by the port's full buffer */
 	TELEMETRY_ASTRAY,		/* no such port or group, or its headers could not be written */
+	TELEMETRY_LINK,			/* by the port's link: it is down, never sends it, or takes none so large */
 };
 
 struct {

@@ -19,7 +19,7 @@ from testctl_agent.spec.types import Value
 GENERATOR = "command"
 SIDES = ("client", "server")
 PLACES = ("address", "server_port", "client_port", "bind")
-HONOURED = frozenset({*SIDES, "generator", "duration", "start", "parallel"})
+HONOURED = frozenset({*SIDES, "generator", "duration", "start", "parallel", "family"})
 """The parameters of a flow that such a program has; what it sends is its own affair."""
 TESTBEDS = frozenset({"lab", "netns"})
 ENVIRONMENT = {

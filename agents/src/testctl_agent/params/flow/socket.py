@@ -7,8 +7,10 @@ from functools import partial
 
 from testctl_agent.params.types import InSteps
 from testctl_agent.spec.param import ParamSpec
-from testctl_agent.spec.types import Amount, Switch, Text
+from testctl_agent.spec.types import Amount, Choice, Switch, Text
 from testctl_agent.spec.units import Bytes, Duration
+
+FAMILIES = (IPV4, IPV6) = (4, 6)
 
 _spec = partial(ParamSpec, kind="flow", role="flow")
 
@@ -17,6 +19,11 @@ SPECS = [
         name="cc",
         help="Congestion control of this flow's sockets at both ends; without it that of the host",
         type=Text(r"[a-z][a-z0-9_]{0,14}", "the name of a congestion control, such as cubic"),
+    ),
+    _spec(
+        name="family",
+        help="IP version of the flow: 4, or 6; without it 4",
+        type=Choice(FAMILIES),
     ),
     _spec(
         name="keepalive",

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from testctl_agent.params.flow.pattern import schedule_of
+from testctl_agent.params.flow.workload import last_ns
 from testctl_agent.params.words import GeneratorWord
+from testctl_agent.spec import workload
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount, Int, Switch, Value
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -27,12 +29,13 @@ _NO_FLOW = {"probe"}
 
 
 def ends_by_itself(options: Mapping[str, Value]) -> bool:
-    """Whether a flow with these options ends when its bytes or its schedule are done."""
-    return bool(options.get("bytes")) or str(options.get("pattern", "")).startswith("schedule")
+    """Whether a flow with these options ends when its bytes, its schedule or its requests are done."""
+    written = options.get("bytes") or str(options.get("pattern", "")).startswith("schedule")
+    return bool(written) or workload.asks(options)
 
 
 def duration_ns(options: Mapping[str, Value]) -> int:
-    """How long the flow may send; 0: until its bytes, or its schedule, are done."""
+    """How long the flow may send; 0: until its bytes, its schedule or its requests are done."""
     if end := int(options.get("end_ns") or 0):
         return end - int(options.get("start_ns", 0))
     if options.get("duration"):
@@ -46,12 +49,21 @@ def end_ns(options: Mapping[str, Value]) -> int:
     return int(options.get("start_ns", 0)) + length_ns if length_ns else 0
 
 
+def stop_ns(options: Mapping[str, Value]) -> int:
+    """When the sender stops, counted from the start of the point's traffic; 0: when all is sent."""
+    length_ns = duration_ns(options)
+    return int(options.get("start") or 0) + length_ns if length_ns else 0
+
+
 def estimated_end_ns(options: Mapping[str, Value]) -> int:
     """When a flow should be over, counted from the start of the point's traffic.
 
     One that ends with its bytes is taken to run at 100 Mb/s, and a second more, but never longer
-    than LONGEST_ESTIMATE_NS; one with a schedule likewise, from its last write on.
+    than LONGEST_ESTIMATE_NS; one with a schedule likewise, from its last write on; requests end a second after the
+    last one came.
     """
+    if workload.asks(options):
+        return int(options.get("start") or 0) + last_ns(options) + _ESTIMATE_EXTRA_NS
     written, from_ns = schedule_of(str(options.get("pattern", ""))) or (int(options.get("bytes") or 0), 0)
     count = written * int(options.get("parallel") or 1)
     limits = [length_ns] if (length_ns := duration_ns(options)) else []

@@ -7,6 +7,7 @@ in namespaces is allowed, both for as long as some host uses it (testctl_agent/c
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from testctl_agent.params.entity import Entity
@@ -23,6 +24,9 @@ SPEC = ParamSpec(
     type=Text(r"[a-z][a-z0-9_]{0,15}", "the name of a congestion control, such as cubic"),
     example="cubic",
 )
+
+_SHARED = "testctl_agent.cc.shared"
+"""Is slow to import, and most congestion controls need nothing of it."""
 
 
 def _file(entity: Entity, what: str) -> Path:
@@ -69,7 +73,9 @@ def _written(entity: Entity, name: str, wanted: str) -> bool:
 
 
 def _give_back(kept: str) -> None:
-    """All that this process acquired for earlier values."""
+    """All that this process acquired for earlier values; nothing as long as it has not imported what acquires."""
+    if _SHARED not in sys.modules:
+        return
     from testctl_agent.cc import shared
 
     for other in shared.held():

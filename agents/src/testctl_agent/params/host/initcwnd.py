@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The initial congestion window: a metric of the host's IPv4 routes through its devices."""
+"""The initial congestion window: a metric of the host's routes through its devices.
+
+Of IPv6's those that stand still; not those of link-local addresses, over which no flow goes.
+"""
 
 from __future__ import annotations
 
 import socket
 import struct
+from ipaddress import IPv6Address
 
 from testctl_agent.network import netlink as nl
 from testctl_agent.network import routes
@@ -53,7 +57,12 @@ def with_initcwnd(route: Route, value: Value) -> bytes:
 def _routes(entity: Entity) -> list[Route]:
     """Unicast routes of the main table that leave through the entity's devices."""
     found = routes.through(entity.devices, socket.AF_INET)
+    found += [r for r in routes.through(entity.devices, socket.AF_INET6) if r.stands and not _is_link_local(r)]
     return [r for r in found if (r.fields[4], r.fields[7]) == (_MAIN_TABLE, routes.UNICAST) and not r.cloned]
+
+
+def _is_link_local(route: Route) -> bool:
+    return IPv6Address(route.get(routes.DST, bytes(16))).is_link_local
 
 
 def read(entity: Entity, name: str) -> Value:
@@ -77,4 +86,4 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 
 def unavailable(entity: Entity, name: str) -> str:
-    return "" if _routes(entity) else f"no IPv4 route through {', '.join(entity.devices) or 'any device'}"
+    return "" if _routes(entity) else f"no route through {', '.join(entity.devices) or 'any device'}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from testctl_agent.params.sysctls import KNOWN, device_of, type_of
 from testctl_agent.params.types import Words
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.param import ParamSpec
-from testctl_agent.spec.types import Value, ValueType
+from testctl_agent.spec.types import Choice, Value, ValueType
 
 _IPV4 = "net.ipv4."
 
@@ -58,7 +59,10 @@ def apply(entity: Entity, name: str, value: Value) -> None:
     try:
         _file(entity, name).write_text(f"{value}\n")
     except OSError as error:
-        raise entity.refuse(name, value, f"{_file(entity, name)}: {error.strerror}") from error
+        why = f"{_file(entity, name)}: {error.strerror}"
+        if error.errno == errno.EINVAL and isinstance(_type(name), Choice):
+            raise entity.unavailable(name, value, f"{why}: this kernel has no such value") from error
+        raise entity.refuse(name, value, why) from error
 
 
 def unavailable(entity: Entity, name: str) -> str:

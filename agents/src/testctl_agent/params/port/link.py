@@ -6,6 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 from testctl_agent.params.switch_backend import apply, read, unavailable
+from testctl_agent.params.types import Changing, Grammar
+from testctl_agent.spec import jitter, schedule, trace
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -13,6 +15,9 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 __all__ = ["SPECS", "apply", "read", "unavailable"]
 
 _spec = partial(ParamSpec, kind="port")
+
+CONSTANT = ("bmv2", "netem", "tofino")
+"""The back ends whose links do not change."""
 
 SPECS = [
     _spec(
@@ -23,9 +28,18 @@ SPECS = [
     ),
     _spec(
         name="delay",
-        help="One-way delay from this port to its neighbour",
-        type=Amount(Duration, most=10**12),
+        help="One-way delay from this port to its neighbour; a schedule changes it at times of the traffic",
+        type=Changing(Duration, most=10**12, example="20ms; 2s 50ms; 4s 20ms"),
         after=("mtu",),
+    ),
+    _spec(
+        name="down",
+        help="When the link is down, by times of the traffic: what waits at the port then, or arrives, is lost",
+        type=Grammar(
+            "times such as 2s-3s, or several as in '2s-3s; 5s-5500ms', or none",
+            lambda text: schedule.show_down(schedule.parse_down(text)),
+        ),
+        after=("mtu", "rate", "delay"),
     ),
     _spec(
         name="ecn_threshold",
@@ -41,9 +55,34 @@ SPECS = [
         after=("mtu",),
     ),
     _spec(
+        name="jitter",
+        help="A random delay of each packet beside the port's own: uniform (up to), normal (mean, deviation) or "
+        "exponential (mean), with a seed; packets overtake each other, but not with ', in order'",
+        type=Grammar(jitter.WANT, jitter.canonical),
+        after=("mtu", "rate", "delay"),
+        example="uniform 5ms seed 1",
+    ),
+    _spec(
+        name="largest",
+        help="Bytes, from the IP header on, of the largest packet that the link takes; a larger one is lost and its "
+        "sender gets no message: a black hole of path MTU discovery; a schedule changes it at times of the traffic",
+        type=Changing(Bytes, least=68, most=65_535, none="none", example="none; 2s 1400B"),
+        after=("mtu", "rate", "delay"),
+    ),
+    _spec(
         name="rate",
-        help="Rate at which the port sends; none: as fast as the machine",
-        type=Amount(Rate, least=8, most=10**13, none="none"),
+        help="Rate at which the port sends; none: as fast as the machine; a schedule changes it at times of the "
+        "traffic (0bit: packets wait); a trace of Mahimahi has the times at which a packet of 1500 bytes may leave",
+        type=Changing(
+            Rate,
+            least=8,
+            most=10**13,
+            none="none",
+            holds=True,
+            example="100mbit; 2s 20mbit; 4s none",
+            file=trace.value_of,
+            value=trace.is_trace,
+        ),
         after=("mtu",),
     ),
 ]

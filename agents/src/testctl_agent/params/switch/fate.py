@@ -14,12 +14,13 @@ SPEC = ParamSpec(
     name="fate",
     kind="switch",
     help=(
-        "What becomes of chosen packets, counted on the wire: drop, mark (CE), echo (set ECE) or clear (CE) the data, "
-        "acks or bytes of a range (1-4, or 20- to the end), or every n-th, of a flow; what is sent again counts as a "
-        "packet of its own, but with ', first' only first transmissions count; lose: drop at a rate"
+        "What becomes of chosen packets, counted on the wire: drop, mark (CE), echo (set ECE), clear (CE) or delay (by "
+        "a time, while those behind go on) the data, acks or bytes of a range (1-4, or 20- to the end), or every n-th, "
+        "of a flow; what is sent again counts as a packet of its own, but with ', first' only first transmissions "
+        "count; lose: drop at a rate, in bursts or not; reorder: delay at a rate"
     ),
     type=Grammar(
-        'fates such as "drop data 1-4 of bulk, first; lose 1e-5 of bulk seed 3", or none',
+        'fates such as "drop data 1-4 of bulk, first; lose 1e-5 of bulk seed 3; delay data 9 of bulk by 3ms", or none',
         lambda text: fate.show(fate.parse(text)),
     ),
     after=("flows",),

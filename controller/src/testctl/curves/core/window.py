@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from testctl_agent.params.flow.traffic import duration_ns, ends_by_itself
+from testctl_agent.params.flow.traffic import ends_by_itself, stop_ns
 from testctl_agent.spec.errors import PlanError
 
 LONGEST_NS = 1 << 52
@@ -90,4 +90,4 @@ def _nominal_ns(asked: Mapping[str, Any]) -> int:
     lasting = [one for one in options if not ends_by_itself(one)]
     if len(lasting) == len(options):
         return int(asked.get("duration_ns") or 0)
-    return max((int(one.get("start") or 0) + duration_ns(one) for one in lasting), default=0)
+    return max((stop_ns(one) for one in lasting), default=0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+from testctl.core.point import told_apart
+from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.metrics.core.view import FlowView, view
@@ -18,8 +20,9 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
     there = {
         "sender": records.recorded(seen.sender, "capture"),
         "receiver": records.recorded(seen.receiver, "capture"),
-        "telemetry": _telemetry(seen),
+        "telemetry": flow in _told_apart(records) and _telemetry(seen),
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
+        "requests": requests_of(records, flow) is not None,
         "tcp_events": records.recorded(seen.sender, "tcp_events") and not _events_lost(seen),
     }
     return frozenset(name for name, so in there.items() if so)
@@ -28,6 +31,12 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
 def of_point(records: Records) -> frozenset[str]:
     """The instruments that there are of every flow."""
     return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.flows), frozenset(INSTRUMENTS))
+
+
+@once
+def _told_apart(records: Records) -> frozenset[str]:
+    """The flows whose connections the switches tell apart."""
+    return frozenset(flow.name for flow in told_apart(records.point.flows))
 
 
 def _events_lost(seen: FlowView) -> int:

@@ -8,9 +8,15 @@ asked for as an array.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.spec import NAN
 from testctl.records.schema import Array, Ints
+
+_FEW = 1000
 
 
 def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
@@ -20,6 +26,9 @@ def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> t
     """
     if not len(time_ns):
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    walks = if_compiled() if len(time_ns) > _FEW and amount.dtype in (np.int32, np.int64) else None
+    if walks is not None:
+        return walks.bins(time_ns, amount, start_ns, bin_ns)
     number = (time_ns - start_ns) // bin_ns
     first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
     return number[first], np.add.reduceat(amount, first, dtype=np.int64)
@@ -54,3 +63,22 @@ def whole_bins(time_ns: Ints, amount: Array, start_ns: int, end_ns: int, bin_ns:
     low, high = np.searchsorted(time_ns, [start_ns, start_ns + count * bin_ns])
     number, total = occupied_bins(time_ns[low:high], amount[low:high], start_ns, bin_ns)
     return count, number, total
+
+
+def spreads(
+    time_ns: Ints, amount: Array, start_ns: int, end_ns: int, widths: Mapping[str, int]
+) -> dict[str, tuple[float, float]]:
+    """By name of a width in ns: (standard deviation, mean) over the whole bins in [start_ns, end_ns), empty ones too.
+
+    NaN with fewer than two bins, or with nothing in them.  A wider bin must be several of the narrower ones.
+    """
+    found = dict.fromkeys(widths, (NAN, NAN))
+    for width, bin_ns in sorted(widths.items(), key=lambda item: item[1]):
+        count, number, total = whole_bins(time_ns, amount, start_ns, end_ns, bin_ns)
+        time_ns, amount = start_ns + number * bin_ns, total
+        if count >= 2 and len(total):
+            mean = int(total.sum()) / count
+            # Σ(x - mean)² of the occupied bins and of the empty ones: no array of all bins is made.
+            square = float(np.square(total - mean).sum()) + (count - len(total)) * mean**2
+            found[width] = (square / count) ** 0.5, mean
+    return found

@@ -7,6 +7,8 @@ import numpy as np
 
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.matching import wire
+from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Bools, Ints
 
@@ -16,12 +18,14 @@ def latencies(flow: FlowView) -> tuple[Ints, Ints]:
 
     What the two hosts' clocks are known to be apart is taken off.
     """
-    found = wire(flow)
+    found, clocks = wire(flow), apart(flow)
+    offset_ns = clocks.offset_ns if clocks is not None else 0
+    sent_ns, arrived_ns = flow.sent["time_ns"], flow.arrived["time_ns"]
+    if (walks := if_compiled()) is not None:
+        return walks.latencies(found.row, found.arrival, sent_ns, arrived_ns, offset_ns)
     there = found.arrival >= 0
-    left = flow.sent["time_ns"][found.row[there]]
-    latency_ns = flow.arrived["time_ns"][found.arrival[there]] - left
-    clocks = apart(flow)
-    return left, latency_ns if clocks is None else latency_ns - clocks.offset_ns
+    left = sent_ns[found.row[there]]
+    return left, np.asarray(arrived_ns[found.arrival[there]] - left - offset_ns)
 
 
 def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:
@@ -33,6 +37,7 @@ def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:
     return left[:0], latency_ns[:0]
 
 
+@once
 def lost_packets(flow: FlowView) -> Bools:
     """Which entries of `wire(flow)` never arrived.
 
@@ -47,5 +52,7 @@ def lost_packets(flow: FlowView) -> Bools:
     last = max(int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows))
     sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
     delivered = int(left.max()) if len(left) else 0
-    departed = flow.sent["time_ns"][found.row]
-    return np.asarray(missing & ((departed <= sure) | (departed < delivered)))
+    rows = np.flatnonzero(missing)
+    departed = flow.sent["time_ns"][found.row[rows]]
+    missing[rows] = (departed <= sure) | (departed < delivered)
+    return missing

@@ -17,8 +17,10 @@ import numpy as np
 
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import Array, Bools, Ints
+from testctl.records.search import search
 
 _PAIRS_AT_ONCE = 5_000_000
 _AT_ONCE = 1 << 18
@@ -47,16 +49,15 @@ def wire(flow: FlowView) -> Wire:
         arrived = Rows(flow.records, arrived.index)  # its columns are of no use later
     row, start, end = _split(sent)
     sent.release()
-    once = _disjoint(start, end)
-    if once is None:
-        once = _covering(start, end, end - 1) == 1
+    once = _alone(start, end)
     if not len(arrived):
         return Wire(row, start, end, np.full(len(row), -1, np.int64), once)
     single = len(row) == len(sent)
     time_ns, tsval = (sent[name] if single else sent[name][row] for name in ("time_ns", "tsval"))
     into_start, into_end = arrived.start, arrived.end
     arrived.release()
-    arrival = match((start, end, time_ns, tsval), (into_start, into_end, _latest(flow, arrived), arrived["tsval"]))
+    into = (into_start, into_end, _latest(flow, arrived), arrived["tsval"])
+    arrival = match((start, end, time_ns, tsval), into, once)
     sent.release()
     return Wire(row, start, end, arrival, once)
 
@@ -82,18 +83,25 @@ def _split(sent: Rows) -> tuple[Ints, Ints, Ints]:
     return row, begins, np.minimum(begins + mss, end[row])
 
 
-def _disjoint(start: Ints, end: Ints) -> Bools | None:
-    """All true when the intervals, in their order, do not overlap; None when that is not sure."""
-    return np.ones(len(start), np.bool_) if len(start) < 2 or bool((start[1:] >= end[:-1]).all()) else None
+def _disjoint(start: Ints, end: Ints) -> bool:
+    """Whether the intervals, in their order, do not overlap."""
+    return len(start) < 2 or bool((start[1:] >= end[:-1]).all())
+
+
+def _alone(start: Ints, end: Ints) -> Bools:
+    """Whose last byte is in no other interval."""
+    return np.ones(len(start), np.bool_) if _disjoint(start, end) else _covering(start, end, end - 1) == 1
 
 
 def _covering(start: Ints, end: Ints, byte: Ints) -> Array:
     """How many intervals cover each byte.  They are nearly in order: a stable sort is the quick one."""
-    count = np.empty(len(byte), np.int32)
     begins, ends = np.sort(start, kind="stable"), np.sort(end, kind="stable")
+    if (walks := if_compiled()) is not None:
+        return walks.covering(begins, ends, byte)
+    count = np.empty(len(byte), np.int32)
     for part in _parts(len(byte)):
         some = byte[part]
-        count[part] = np.searchsorted(begins, some, side="right") - np.searchsorted(ends, some, side="right")
+        count[part] = search(begins, some, "right") - search(ends, some, "right")
     return count
 
 
@@ -106,33 +114,44 @@ Columns = tuple[Ints, Ints, Ints, Array]
 """start, end, time_ns, tsval"""
 
 
-def match(sent: Columns, arrived: Columns) -> Ints:
-    """The position in `arrived` of each of `sent`, -1 for none; both in order of time."""
-    start, end, time_ns, _ = sent
-    into_start, into_end, into_time, _ = arrived
-    byte = end - 1
-    result = np.full(len(end), -1, np.int64)
+def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Ints:
+    """The position in `arrived` of each of `sent`, -1 for none; both in order of time.
+
+    once: whose last byte is in no other of `sent`
+    """
+    start, end, _, _ = sent
+    into_start, into_end, _, _ = arrived
     if not len(into_end):
-        return result
-    ordered = _disjoint(into_start, into_end) is not None
-    by_end = None if ordered else np.argsort(into_end, kind="stable")
-    ends = into_end if by_end is None else into_end[by_end]
-    for part in _parts(len(byte)):
-        at = np.searchsorted(ends, byte[part], side="right")
-        inside = at < len(ends)
-        candidate = np.where(inside, at, 0) if by_end is None else by_end[np.where(inside, at, 0)]
-        good = inside & (into_start[candidate] <= byte[part]) & (into_time[candidate] >= time_ns[part])
-        result[part] = np.where(good, candidate, -1)
-    del ends, by_end
-    if _disjoint(start, end) is None:
-        result[_covering(start, end, byte) != 1] = -1
+        return np.full(len(end), -1, np.int64)
+    ordered = _disjoint(into_start, into_end)
+    result = _first(sent, arrived, None if ordered else np.argsort(into_end, kind="stable"))
+    once = _alone(start, end) if once is None else once
+    if not once.all():
+        result[~once] = -1
     if not ordered:
-        result[_covering(into_start, into_end, byte) != 1] = -1
+        result[_covering(into_start, into_end, end - 1) != 1] = -1
     rest = np.flatnonzero(result < 0)
     if len(rest):
-        rest = rest[_covering(into_start, into_end, byte[rest]) > 0]
+        rest = rest[_covering(into_start, into_end, end[rest] - 1) > 0]
     if len(rest):
         _match_repeated(result, rest, sent, arrived)
+    return result
+
+
+def _first(sent: Columns, arrived: Columns, by_end: Ints | None) -> Ints:
+    """The first arrival that covers each departure's last byte and is not before it, -1 for none."""
+    (_, end, time_ns, _), (into_start, into_end, into_time, _) = sent, arrived
+    ends = into_end if by_end is None else into_end[by_end]
+    if (walks := if_compiled()) is not None:
+        return walks.match((end, time_ns), (into_start, ends, into_time), by_end)
+    result = np.empty(len(end), np.int64)
+    for part in _parts(len(end)):
+        byte = end[part] - 1
+        at = search(ends, byte, "right")
+        inside = at < len(ends)
+        candidate = np.where(inside, at, 0) if by_end is None else by_end[np.where(inside, at, 0)]
+        good = inside & (into_start[candidate] <= byte) & (into_time[candidate] >= time_ns[part])
+        result[part] = np.where(good, candidate, -1)
     return result
 
 

@@ -7,10 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from testctl.metrics.core.matching import wire
+from testctl.metrics.core.matching import Wire, wire
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import CONN_BITS, FlowView
 from testctl.records.schema import Ints
+from testctl.records.search import search
+
+_TIME_BITS = 47
+"""Of a time in ns, below the connection's number."""
 
 
 class Samples(NamedTuple):
@@ -34,23 +39,34 @@ def round_trips(flow: FlowView) -> Samples:
     if not len(highest) or not len(sent):
         return Samples(none, none, none)
     flow.acks_in.release()
-    at = np.searchsorted(highest, departures.end)
+    again = sent["retrans"]
+    repairs = np.sort((sent["conn"][again].astype(np.int64) << _TIME_BITS) + sent["time_ns"][again])
+    times = (sent["time_ns"], flow.acks_in["time_ns"])
+    walks = if_compiled()
+    if walks is None:
+        return _samples(departures, times, (highest, position), repairs)
+    sent_ns, ack_ns = times
+    found = walks.round_trips(
+        row=departures.row, start=departures.start, end=departures.end, once=departures.once,
+        packets=len(departures.row), sent_ns=sent_ns, highest=highest, position=position, ack_ns=ack_ns,
+        acks=len(highest), again=repairs, agains=len(repairs),
+    )  # fmt: skip
+    return Samples(*found)
+
+
+def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints], repairs: Ints) -> Samples:
+    """By numpy.  times: of departures and of ACKs; acks: ack_line(); repairs: of retransmissions, ascending."""
+    (sent_ns, ack_ns), (highest, position) = times, acks
+    at = search(highest, departures.end)
     conn = departures.start >> CONN_BITS
     good = (at < len(highest)) & departures.once
     np.minimum(at, len(highest) - 1, out=at)
     good &= (highest[at] + 1) >> CONN_BITS == conn
     conn, position = conn[good], position[at[good]]
-    del at
-    left = sent["time_ns"][departures.row[good]]
-    back = flow.acks_in["time_ns"][position]
-    keep = back >= left
-    again = sent["retrans"]
-    if again.any():
-        when = (sent["conn"][again].astype(np.int64), sent["time_ns"][again])
-        keep &= _count_before(when, conn, back) == _count_before(when, conn, left)
-    if not keep.all():
-        back, left, conn = back[keep], left[keep], conn[keep]
-    return Samples(back, back - left, conn)
+    left, back = sent_ns[departures.row[good]], ack_ns[position]
+    since, until = (search(repairs, (conn << _TIME_BITS) + time_ns, "right") for time_ns in (left, back))
+    keep = (back >= left) & (since == until)
+    return Samples(back[keep], back[keep] - left[keep], conn[keep])
 
 
 @once
@@ -60,9 +76,3 @@ def ack_line(flow: FlowView) -> tuple[Ints, Ints]:
     conn = acks["conn"]
     order = np.argsort(conn, kind="stable") if len(conn) and conn.min() != conn.max() else np.arange(len(conn))
     return np.maximum.accumulate(acks.acked[order]), order
-
-
-def _count_before(events: tuple[Ints, Ints], conn: Ints, time_ns: Ints) -> Ints:
-    """How many events of the same connection come up to each time (a time is below 2^47 ns here)."""
-    line = np.sort((events[0] << 47) + events[1])
-    return np.asarray(np.searchsorted(line, (conn << 47) + time_ns, side="right"))

@@ -3,41 +3,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from testctl_agent.params.flow.traffic import stop_ns
 
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import NAN
 from testctl.records import Records
+from testctl.records.rows import grouped
 from testctl.records.schema import ACK, SYN, Array, Ints, codes_of, numbers_of
 
-_FEW = 32
+MANY = 1 << 23
+"""Packets of a point that is analysed with less memory, and a little slower."""
 
 CONN_BITS = 42  # a connection's number above its sequence numbers: one axis for a whole flow
+_FEW_TURNS = 16
+"""Most places at which rows that are picked begin or end for their columns to be copied stretch by stretch."""
+
+
+def _parts(column: Array, stretches: Sequence[tuple[int, int]]) -> Array:
+    """These stretches of a column, one after the other; of a single one no copy is made."""
+    parts = [column[begin:end] for begin, end in stretches]
+    return parts[0] if len(parts) == 1 else np.concatenate([column[:0], *parts])
 
 
 @dataclass
 class Rows:
-    """Rows of the packets table, in order of time; columns are taken once."""
+    """Rows of the packets table, in order of time; columns are taken once.
+
+    of, stretches: the rows that these are a few stretches of, [begin, end): columns are taken of theirs.
+    """
 
     records: Records
     index: Ints
     memo: dict[str, Array] = field(default_factory=dict, repr=False)
+    of: Rows | None = field(default=None, repr=False)
+    stretches: tuple[tuple[int, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.memo:
-            self.memo[name] = self.records.values(name, self.index)
+            whole = self.records.values(name, self.index) if self.of is None else _parts(self.of[name], self.stretches)
+            self.memo[name] = whole
         return self.memo[name]
 
     def where(self, mask: Array) -> Rows:
-        return self if mask.all() else Rows(self.records, self.index[mask])
+        """Those that the mask says."""
+        if mask.all():
+            return self
+        turns = np.flatnonzero(mask[1:] != mask[:-1]) + 1
+        if len(turns) > _FEW_TURNS or self.records.in_parts:
+            return Rows(self.records, self.index[mask])
+        stretches = tuple((begin, end) for begin, end in pairwise([0, *turns.tolist(), len(mask)]) if mask[begin])
+        return Rows(self.records, _parts(self.index, stretches), of=self, stretches=stretches)
 
     def of_conn(self, conn: int) -> Rows:
         """Those of one connection."""
@@ -53,10 +78,16 @@ class Rows:
         if self.records.in_parts:
             self.memo.clear()
 
+    def forget(self) -> None:
+        """Forget the columns, which are taken again where they are needed."""
+        self.memo.clear()
+        for name in ("start", "end", "acked"):
+            vars(self).pop(name, None)
+
     @cached_property
     def start(self) -> Ints:
         """First byte on the flow's axis: seq, and the connection above CONN_BITS."""
-        return np.asarray((self["conn"].astype(np.int64) << CONN_BITS) + self["seq"])
+        return self._on_axis("seq")
 
     @cached_property
     def end(self) -> Ints:
@@ -66,7 +97,13 @@ class Rows:
     @cached_property
     def acked(self) -> Ints:
         """The acknowledgement number on the flow's axis."""
-        return np.asarray((self["conn"].astype(np.int64) << CONN_BITS) + self["ack"])
+        return self._on_axis("ack")
+
+    def _on_axis(self, name: str) -> Ints:
+        conn = self["conn"]
+        if not conn.any():
+            return self[name]
+        return np.asarray((conn.astype(np.int64) << CONN_BITS) + self[name])
 
 
 @dataclass
@@ -129,8 +166,15 @@ class FlowView:
 
     @cached_property
     def steady_ns(self) -> tuple[int, int]:
-        """The active time less its first tenth, or less its first 100 ms if that is shorter."""
+        """The active time less its first tenth, or less its first 100 ms if that is shorter.
+
+        What arrives after the sender stopped is left out: the last connections empty their buffers, one after the
+        other, and nothing is asked of the throughput.
+        """
         start, end = self.active_ns
+        stop = stop_ns(next(flow.options for flow in self.records.point.flows if flow.name == self.name))
+        if start < stop < end:
+            end = stop
         return start + min((end - start) // 10, 10**8), end
 
     @cached_property
@@ -160,6 +204,14 @@ class FlowView:
         """Differences of the sender's SNMP counters when they are this flow's alone, or {}."""
         counters: dict[str, Any] = self.records.counters.get(self.sender, {})
         return dict(counters.get("snmp", {})) if self.alone else {}
+
+
+def forget_columns(records: Records) -> None:
+    """Forget what the views of a point's flows have taken of the packets."""
+    for made in records.memo.values():
+        for rows in vars(made).values() if isinstance(made, FlowView) else (made,):
+            if isinstance(rows, Rows):
+                rows.forget()
 
 
 @once
@@ -200,7 +252,18 @@ def view(records: Records, flow: str) -> FlowView:
 
 def rows_of(records: Records, flow: str, where: str, direction: int, *, out: bool) -> Rows:
     """A flow's packets of one direction (0: from -> to) as one place saw them leave or arrive."""
-    return Rows(records, _groups(records).get((flow, where, direction, out), np.empty(0, np.int64)))
+    make = _group if records.in_parts else _shared_group
+    return make(records, (flow, where, direction, out))
+
+
+def _group(records: Records, group: tuple[str, str, int, bool]) -> Rows:
+    return Rows(records, _groups(records).get(group, np.empty(0, np.int64)))
+
+
+@once
+def _shared_group(records: Records, group: tuple[str, str, int, bool]) -> Rows:
+    """The same for all who ask, with the columns that it has taken."""
+    return _group(records, group)
 
 
 @once
@@ -210,24 +273,11 @@ def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
     where, wheres = records.codes("where")
     found: dict[tuple[str, str, int, bool], Ints] = {}
     if len(flow):
-        key: Any = flow.astype(np.uint16 if len(flows) * len(wheres) * 4 < 1 << 16 else np.int64)
-        for factor, column in ((len(wheres), where), (2, records.column("direction")), (2, records.column("out"))):
-            key *= key.dtype.type(factor)
-            key += column.astype(key.dtype)
-        for number, rows in _rows_by(key):
+        kind = np.int32 if records.in_parts or len(flow) > MANY else np.int64
+        direction, out = records.column("direction"), records.column("out")
+        for number, rows in grouped(flow, where, direction, out, len(flows), len(wheres)):
             place = number >> 2
             name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))
-            found[name] = rows.astype(np.int32) if records.in_parts else rows
+            found[name] = rows.astype(kind, copy=False)
     records.release()
     return found
-
-
-def _rows_by(key: Array) -> Iterator[tuple[int, Ints]]:
-    """(value, where it is) of each value of a column: a few values one by one, which takes less memory than sorting."""
-    values = np.flatnonzero(np.bincount(key)) if key.dtype == np.uint16 else np.empty(0, np.int64)
-    if 0 < len(values) <= _FEW:
-        yield from ((value, np.flatnonzero(key == value)) for value in values.tolist())
-        return
-    order = np.argsort(key, kind="stable")  # 16 bits sort by radix
-    cuts = np.flatnonzero(np.diff(key[order])) + 1
-    yield from ((int(key[rows[0]]), rows) for rows in np.split(order, cuts))

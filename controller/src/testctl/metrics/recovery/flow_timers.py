@@ -61,8 +61,9 @@ def _new_data(trace: Trace) -> list[Departure]:
     if not timers.probing or len(trace) < 2:
         return []
     quiet = np.diff(trace.time_ns, prepend=trace.time_ns[0])
-    outstanding = np.concatenate([[False], trace.nxt[:-1] > trace.una[:-1]])
-    some = np.flatnonzero(~trace.is_ack & ~trace.again & outstanding & (quiet > _FLOOR_NS) & (trace.segs == 1))
+    some = np.flatnonzero(quiet > _FLOOR_NS)  # not the first
+    some = some[~trace.is_ack[some] & ~trace.again[some] & (trace.segs[some] == 1)]
+    some = some[trace.nxt[some - 1] > trace.una[some - 1]]
     some = some[[int(quiet[at]) >= 2 * _ALMOST * timers.rtt_ns(int(trace.time_ns[at])) for at in some.tolist()]]
     found = []
     for at in some.tolist():

@@ -89,13 +89,12 @@ def walk(trace: Trace, *, pipes: bool = False) -> Walk:
 
 def _eventful(trace: Trace) -> Bools:
     """Events that begin a stretch: new SACK information, a duplicate ACK, a retransmission."""
-    una_before = np.concatenate([[trace.una[0] if len(trace) else 0], trace.una[:-1]])
     waiting = trace.is_ack & (trace.nxt > trace.una)
-    sacks = waiting & (trace.top > trace.una)
-    duplicate = waiting & trace.plain & (trace.number == una_before) & (not trace.sack)
-    if len(trace):
-        duplicate[0] = False
-    return np.asarray(sacks | duplicate | trace.again)
+    found = waiting & (trace.top > trace.una)
+    found |= trace.again
+    if not trace.sack:
+        found[1:] |= waiting[1:] & trace.plain[1:] & (trace.number[1:] == trace.una[:-1])
+    return np.asarray(found)
 
 
 @dataclass

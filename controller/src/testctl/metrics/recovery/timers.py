@@ -57,9 +57,11 @@ class Timers:
     @cached_property
     def _rtts(self) -> tuple[Ints, Ints]:
         samples = round_trips(self.trace.flow)
-        own = samples.conn == self.trace.conn
-        order = np.argsort(samples.time_ns[own], kind="stable")
-        return samples.time_ns[own][order], samples.rtt_ns[own][order]
+        time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
+        if not (own := samples.conn == self.trace.conn).all():
+            time_ns, rtt_ns = time_ns[own], rtt_ns[own]
+        order = np.argsort(time_ns, kind="stable")
+        return time_ns[order], rtt_ns[order]
 
     @cached_property
     def _data(self) -> Ints:
@@ -79,9 +81,9 @@ class Timers:
         return int(self.trace.time_ns[first]) if self.trace.is_ack[first] else -1
 
     def _head_ns(self, una: int) -> int:
-        """When the first outstanding packet left first."""
+        """When the first outstanding packet left first; -1: the capture does not show it."""
         first = int(np.searchsorted(self.trace.nxt, una, side="right"))
-        return int(self.trace.time_ns[first])
+        return int(self.trace.time_ns[first]) if first < len(self.trace.nxt) else -1
 
     def sent_by(self, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
         """RTO, PROBE or ACK for the retransmission at `event`.

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.view import FlowView
+from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
+from testctl.records.search import search
 
 
 @dataclass(frozen=True)
@@ -20,8 +24,9 @@ class Trace:
     seq, end: of data, the byte behind its last (and behind a FIN); payload, segs: bytes and packets on
     the wire of data, 0 of ACKs; again: data that had left before; number: of an ACK;
     una, nxt: snd.una and snd.nxt after the event;
-    plain: of an ACK, it carried no payload; at: of an ACK, its entry in `blocks`, (ACKs, 8) SACK edges
-    (start, end, start, …; -1 none); top: the highest byte that an ACK acknowledged or SACKed.
+    plain: of an ACK, it carried no payload; at: its entry in `blocks`, (ACKs with any + 1, 8) SACK edges
+    (start, end, start, …; -1 none), of which the first is of all without; top: the highest byte that an ACK
+    acknowledged or SACKed.
     fin: the number that the FIN takes, -1 without one; fin_alone: it left in a packet without data;
     from_start: the SYN was captured; start: snd.una before the first event; sack: whether any ACK had
     SACK blocks; mss: the largest packet's payload.
@@ -30,19 +35,19 @@ class Trace:
 
     flow: FlowView
     conn: int
-    row: Ints
+    row: Array
     time_ns: Ints
     is_ack: Bools
     seq: Ints
     end: Ints
-    payload: Ints
-    segs: Ints
+    payload: Array
+    segs: Array
     again: Bools
     number: Ints
     una: Ints
     nxt: Ints
     plain: Bools
-    at: Ints
+    at: Array
     blocks: Ints
     top: Ints
     from_start: bool
@@ -75,45 +80,74 @@ def _trace(flow: FlowView, conn: int) -> Trace:
     out, acks = flow.out.of_conn(conn), flow.acks_in.of_conn(conn)
     from_start = bool((out["flags"] & SYN > 0).any())
     data = out.where((out["length"] > 0) | (out["flags"] & (FIN | SYN) == FIN))
-    fin = (data["flags"] & FIN > 0).astype(np.int64)
-    count, answers = len(data), len(acks)
-    order = np.argsort(np.concatenate([data.index, acks.index]), kind="stable")
-    blocks = np.stack([acks[name] for name in SACK_EDGES], axis=1) if answers else np.empty((0, 8), np.int64)
-
-    def merged(of_data: Array | int, of_acks: Array | int) -> Ints:
-        left, right = (np.broadcast_to(v, n) for v, n in ((of_data, count), (of_acks, answers)))
-        return np.concatenate([left, right]).astype(np.int64)[order]
-
-    is_ack = merged(0, 1).astype(np.bool_)
-    end, number = merged(data["seq"] + data["length"] + fin, 0), merged(0, acks["ack"])
-    start = 0 if from_start or not answers else int(acks["ack"][0])
-    least = np.iinfo(np.int64).min
-    una = np.maximum(np.maximum.accumulate(np.where(is_ack, number, least)), start)
-    nxt = np.maximum(np.maximum.accumulate(np.where(is_ack, least, end)), start)
-    tops = np.maximum(acks["ack"], blocks[:, 1::2].max(axis=1)) if answers else np.empty(0, np.int64)
-    segs = data["segs"].astype(np.int64)
+    fin = data["flags"] & FIN > 0
+    sack, blocks = _sacks(flow, acks)
+    start = 0 if from_start or not len(acks) else int(acks["ack"][0])
+    given: dict[str, Array | int] = {
+        "data_row": data.index, "data_ns": data["time_ns"], "seq": data["seq"], "length": data["length"], "fin": fin,
+        "segs": data["segs"], "retrans": data["retrans"], "data": len(data),
+        "ack_row": acks.index, "ack_ns": acks["time_ns"], "ack": acks["ack"], "ack_length": acks["length"],
+        "acks": len(acks), "sack": sack, "sack_top": blocks[1:, 1::2].max(axis=1), "sacks": len(sack), "start": start,
+    }  # fmt: skip
+    walks = if_compiled()
+    columns = merged(given) if walks is None else walks.trace(len(data) + len(acks), **given)
+    last = (data["seq"][fin] + data["length"][fin]).max(initial=-1)
     return Trace(
         flow=flow,
         conn=conn,
-        row=merged(data.index, acks.index),
-        time_ns=merged(data["time_ns"], acks["time_ns"]),
-        is_ack=is_ack,
-        seq=merged(data["seq"], 0),
-        end=end,
-        payload=merged(data["length"], 0),
-        segs=merged(np.where(data["length"] > 0, segs, 0), 0),
-        again=merged(data["retrans"], 0).astype(np.bool_),
-        number=number,
-        una=una,
-        nxt=nxt,
-        plain=merged(0, acks["length"] == 0).astype(np.bool_),
-        at=merged(0, np.arange(answers)),
+        **columns,
         blocks=blocks,
-        top=merged(0, tops),
         from_start=from_start,
         start=start,
-        fin=int((data["seq"] + data["length"])[fin > 0].max(initial=-1)),
-        fin_alone=bool((fin > 0)[data["length"] == 0].any()),
+        fin=int(last),
+        fin_alone=bool((data["length"][fin] == 0).any()),
         sack=bool((blocks >= 0).any()),
-        mss=int((-(-data["length"] // segs)).max()) if count else 1,
+        mss=int((-(-data["length"] // data["segs"].astype(np.int64))).max()) if len(data) else 1,
     )
+
+
+def merged(given: Mapping[str, Any]) -> dict[str, Array]:
+    """The columns of a trace by numpy; given: struct capture of core/native/walks.h."""
+    count, answers, start = given["data"], given["acks"], given["start"]
+    rows = (given["data_row"], given["ack_row"])
+    places = [np.arange(len(own)) + search(others, own) for own, others in (rows, rows[::-1])]
+
+    def both(of_data: Array | int, of_acks: Array | int, kind: type[np.generic] = np.int64) -> Array:
+        found = np.zeros(count + answers, kind)
+        for place, values in zip(places, (of_data, of_acks), strict=True):
+            if isinstance(values, np.ndarray) or values:
+                found[place] = values
+        return found
+
+    is_ack = both(0, 1, np.bool_)
+    end, number = both(given["seq"] + given["length"] + given["fin"], 0), both(0, given["ack"])
+    least = np.iinfo(np.int64).min
+    entry, top = np.zeros(answers, np.int32), np.maximum(given["ack"], -1)
+    entry[given["sack"]] = np.arange(1, given["sacks"] + 1)
+    top[given["sack"]] = np.maximum(given["ack"][given["sack"]], given["sack_top"])
+    return {
+        "row": both(*rows, np.int32),
+        "time_ns": both(given["data_ns"], given["ack_ns"]),
+        "is_ack": is_ack,
+        "seq": both(given["seq"], 0),
+        "end": end,
+        "payload": both(given["length"], 0, np.int32),
+        "segs": both(np.where(given["length"] > 0, given["segs"], 0), 0, np.int32),
+        "again": both(given["retrans"], 0, np.bool_),
+        "number": number,
+        "una": np.maximum(np.maximum.accumulate(np.where(is_ack, number, least)), start),
+        "nxt": np.maximum(np.maximum.accumulate(np.where(is_ack, least, end)), start),
+        "plain": both(0, given["ack_length"] == 0, np.bool_),
+        "at": both(0, entry, np.int32),
+        "top": both(0, top),
+    }
+
+
+def _sacks(flow: FlowView, acks: Rows) -> tuple[Ints, Ints]:
+    """(which ACKs have SACK blocks, edges of none and of each of these)"""
+    edges = [flow.records.others(name, acks.index, -1) for name in SACK_EDGES]
+    found = np.unique(np.concatenate([places for places, _ in edges]))
+    blocks = np.full((len(found) + 1, len(SACK_EDGES)), -1, np.int64)
+    for number, (places, values) in enumerate(edges):
+        blocks[1 + np.searchsorted(found, places), number] = values
+    return found, blocks

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import Rows
 from testctl.records.schema import Ints
 
@@ -22,12 +23,22 @@ def own_waits(out: Rows) -> Ints:
     It can't without timestamps, nor when they do not count milliseconds.
     """
     unknown = np.full(len(out), -1, np.int64)
-    tsval, time_ms = out["tsval"], out["time_ns"] // _MS
-    if not len(out) or (tsval < 0).any():
+    tsval, time_ns = out["tsval"], out["time_ns"]
+    if not len(out) or int(tsval.min()) < 0:
         return unknown
-    ticks = (tsval - tsval[0]).astype(np.uint32).view(np.int32).astype(np.int64) if len(out) else unknown
-    span = int(time_ms[-1] - time_ms[0])
-    if span < _MIN_SPAN_MS or not 0.5 <= int(ticks[-1]) / span <= 1.5:
+    span = int(time_ns[-1] // _MS - time_ns[0] // _MS)
+    if span < _MIN_SPAN_MS or not 0.5 <= int(_ticks(tsval[[0, -1]])[-1]) / span <= 1.5:
         return unknown
-    waited = time_ms - ticks
+    walks = if_compiled()
+    return waits(time_ns, tsval) if walks is None else walks.waits(time_ns, tsval)
+
+
+def waits(time_ns: Ints, tsval: Ints) -> Ints:
+    """How much longer than the least each packet waited, by numpy."""
+    waited = time_ns // _MS - _ticks(tsval)
     return np.asarray((waited - waited.min()) * _MS)
+
+
+def _ticks(tsval: Ints) -> Ints:
+    """Since the first one."""
+    return np.asarray((tsval - tsval[0]).astype(np.uint32).view(np.int32), np.int64)

@@ -160,8 +160,9 @@ class Connection:
     def _smoothed(self, at_ns: Ints) -> Ints:
         """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
         samples = round_trips(self.flow)
-        own = samples.conn == self.conn
-        time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
+        time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
+        if not (own := samples.conn == self.conn).all():
+            time_ns, rtt_ns = time_ns[own], rtt_ns[own]
         if not len(time_ns) or not len(at_ns):
             return np.zeros(len(at_ns), np.int64)
         position = np.searchsorted(time_ns, at_ns, side="right")
@@ -173,9 +174,11 @@ class Connection:
         ender = last + 1 if last + 1 < len(out) else NEVER
         length_ns = end_ns - start_ns
         # ACKs before the packet that ended it, by place in the capture: in virtual time an ACK and
-        # what it lets go have the same time.
+        # what it lets go have the same time.  On a busy host what it lets go waits behind the packets of other
+        # connections: as long as its time stamp tells, and up to 1 ms that it can't tell.
+        waited_ns = FLOOR_NS + max(int(waits[ender]), 0) if ender >= 0 else FLOOR_NS
         came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(self.una)
-        soon = end_ns - min(max(srtt_ns // 4, 100_000), length_ns // 2)
+        soon = end_ns - min(max(srtt_ns // 4, waited_ns), length_ns // 2)
         before = min(int(np.searchsorted(self.acks_in["time_ns"], soon)), came)
         una = int(self.una[before - 1]) if before else 0
         next_byte = int(self.next_byte[last])

@@ -11,7 +11,7 @@ from testctl_agent.spec import fate
 from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
-from testctl.core.point import Point
+from testctl.core.point import Point, told_apart
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
@@ -98,7 +98,7 @@ def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assig
     """A switch tells only so many connections apart, and its tables hold only so many ranges of them."""
     fated = {entity: index for (entity, param), (index, t) in setters.items() if param == FATE and t.kind == "switch"}
     for point in points:
-        parallel = {flow.name: flow.parallel for flow in point.flows}
+        parallel = {flow.name: flow.parallel for flow in told_apart(point.flows)}
         total = sum(parallel.values())
         for switch, index in fated.items():
             who, place = f"switch {switch}, {FATE}", _place(assignments[index], point.levels[index])

@@ -56,7 +56,8 @@ let read = () => new Promise((done, failed) => {
 });
 export const plotlyFrom = (reading) => { read = reading; };
 export const task = () => new Promise((done) => setTimeout(done));
-const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+// A page that nobody sees, in a tab behind others, has no frames: it waits for none.
+const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 1000); });
 export const plotly = () => (library ??= painted().then(read));
 
 // Draws each element when it comes into view, one in a task, so that the page answers between them.
@@ -99,6 +100,8 @@ export const badge = (verdict, all, text = verdict) => {
 };
 export const counts = (found, all) => make("span", { class: "badges" }, ...Object.entries(found)
   .filter(([, count]) => count).map(([verdict, count]) => badge(verdict, all, `${count} ${verdict}`)));
+// What a run changed of its plan: "--set …" and "--without …".
+export const changed = (run) => (run.overrides.length ? make("div", { class: "note" }, make("code", {}, run.overrides.join(" "))) : null);
 export const facts = (rows) => make("dl", { class: "facts" }, ...rows.filter(([, value]) => value)
   .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 // ---- tables that a click on a head sorts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All runs of a plan, and a metric of each of its points over them.
-import { ask, badge, choose, counts, drawn, looks, make, many, pick, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, looks, make, many, pick, route, scroll, sorted, table, when } from "./dom.js";
 
 const MAX = 300; // rows of points; the search finds the others
 const [WIDE, HIGH] = [150, 26]; // of a small chart
@@ -34,7 +34,7 @@ export const showPlan = async (place, now) => {
   place.append(make("h1", {}, plan.plan), plan.about ? make("p", { class: "note" }, plan.about) : "", make("h2", {}, many(plan.runs_in_all, "run")),
     plan.runs_in_all > runs.length ? make("p", { class: "note" }, `The newest ${runs.length} are shown.`) : "",
     scroll("Runs of the plan", sorted(table(["run", "started (UTC)", "points", "kernel", "digest"], runs.map((run) => make("tr", {},
-      make("td", {}, make("a", { href: route(["run", run.name]), "data-item": true }, run.name), run.state === "complete" ? null : badge("", all, run.state)),
+      make("td", {}, make("a", { href: route(["run", run.name]), "data-item": true }, run.name), run.state === "complete" ? null : badge("", all, run.state), changed(run)),
       make("td", { class: "nowrap" }, when(run.started)), make("td", {}, counts(run.counts, all)), make("td", {}, run.kernels.join(", ") || "–"),
       make("td", {}, run.digest ? make("code", {}, run.digest.slice(0, 12)) : "–"))))), runs.length > 12 ? "tall" : ""),
     make("h2", {}, "Trends of its points"), form, said, points);

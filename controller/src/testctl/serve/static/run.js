@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: facts, matrix, points.
-import { ask, badge, choose, counts, drawn, facts, fileOf, here, inOrder, looks, make, many, route, scroll, sortHeads, sorted, table, troubled, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, facts, fileOf, here, inOrder, looks, make, many, route, scroll, sortHeads, sorted, table, troubled, when } from "./dom.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
 import { sweepSection } from "./sweeps.js";
@@ -13,7 +13,7 @@ export const showRun = async (place, now, attach) => {
   const name = now.path[1];
   const [run, all, sweeps] = await Promise.all([ask(["runs", name]), looks(), ask(["runs", name, "sweeps"]).catch(() => ({ figures: [], swept: [] }))]);
   place.append(make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
-    run.about ? make("p", { class: "note" }, run.about) : null ?? "",
+    run.about ? make("p", { class: "note" }, run.about) : "", changed(run) ?? "",
     counts(run.counts, all));
   if (run.state === "in progress") place.append(make("p", { class: "note" }, "This run is not finished (or was stopped): these are its points so far."));
   if (run.damage.length) place.append(make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.",
@@ -97,19 +97,18 @@ const links = (run) => make("span", { class: "links" }, make("a", { href: route(
 const rows = (run, points, all, sort, chosen) => {
   const element = table(
   ["point", "verdict", ...run.factors.map((factor) => factor.label),
-    ...run.columns.map(([, heading, meaning]) => make("th", { scope: "col", class: "number", title: meaning }, heading)), make("th", { scope: "col", "data-plain": true }, "compare")],
+    ...run.columns.map(([, heading, meaning]) => make("th", { scope: "col", class: "number", title: meaning }, heading))],
   points.map((point) => make("tr", {},
-    make("td", {}, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
-      "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8)))),
+    make("td", { class: "nowrap marked" }, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
+      "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8))), " ", markButton(`${run.name}/${point.id}`, point.name)),
     make("td", { title: point.reason }, badge(point.verdict, all)),
     ...point.at.map((value) => make("td", {}, value)),
-    ...point.cells.map(([, text]) => make("td", { class: "number" }, text)),
-    make("td", {}, markButton(`${run.name}/${point.id}`, point.name)))));
+    ...point.cells.map(([, text]) => make("td", { class: "number" }, text)))));
   sortHeads([...element.tHead.rows[0].cells], chosen, sort);
   return element;
 };
 
-const expectations = (run, all) => make("details", { class: "small" },
+const expectations = (run, all) => make("details", { class: "small", open: run.expectations.some((item) => item.verdict !== "pass") },
   make("summary", {}, `Expectations (${run.expectations.filter((item) => item.verdict === "pass").length} of ${run.expectations.length} pass)`),
   scroll("Expectations", sorted(table(["verdict", "expectation", "found"], run.expectations.map((item) => make("tr", {},
     make("td", {}, badge(item.verdict, all)), make("td", { class: "wide" }, item.name), make("td", { class: "wide" }, item.detail)))))));

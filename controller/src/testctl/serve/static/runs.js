@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of runs.
-import { ask, badge, choose, counts, drawn, here, looks, make, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, here, looks, make, route, scroll, sorted, table, when } from "./dom.js";
 
 export const showRuns = async (place) => {
   const [{ runs }, all] = await Promise.all([ask(["runs"]), looks()]);
@@ -8,13 +8,14 @@ export const showRuns = async (place) => {
     const state = run.state === "complete" ? null : badge("", all, run.state);
     const row = make("tr", {},
       make("td", { class: "wide" }, make("a", { href: route(["run", run.name]), "data-item": true }, run.plan), " ", state,
+        changed(run),
         run.damage ? make("div", { class: "note" }, run.damage) : null),
       make("td", { class: "nowrap" }, when(run.started)),
       make("td", {}, counts(run.counts, all)),
       make("td", {}, run.digest ? make("code", { title: run.digest }, run.digest.slice(0, 12)) : "–"),
       make("td", { class: "nowrap" }, run.kernels.join(", ") || "–"),
       make("td", {}, make("code", {}, run.name)));
-    row.dataset.text = `${run.plan} ${run.name} ${run.about} ${run.started} ${run.digest} ${run.kernels.join(" ")} ${run.state}`.toLowerCase();
+    row.dataset.text = `${run.plan} ${run.name} ${run.about} ${run.started} ${run.digest} ${run.kernels.join(" ")} ${run.state} ${run.overrides.join(" ")}`.toLowerCase();
     return row;
   });
   const none = make("p", { class: "note", hidden: true }, "No run is like that.");

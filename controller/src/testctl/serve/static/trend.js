@@ -69,7 +69,7 @@ const chart = (plot, { runs, changes, metric }, all) => {
     font: { color: css("--ink"), size: 12, family: "system-ui, 'DejaVu Sans', sans-serif" },
     xaxis: { ...lines, range: [-0.6, runs.length - 0.4], ...(few ? { tickvals: runs.map((_, i) => i), ticktext: runs.map((run) => when(run.started).slice(5)) } :
       { tickvals: runs.map((_, i) => i).filter((i) => i % Math.ceil(runs.length / 10) === 0), ticktext: runs.filter((_, i) => i % Math.ceil(runs.length / 10) === 0).map((run) => when(run.started).slice(5, 10)) }) },
-    yaxis: { ...lines, title: { text: metric }, tickformat: ".4~s", nticks: 7, ...aboutEqual(runs) },
+    yaxis: { ...lines, title: { text: metric, standoff: 10 }, automargin: true, tickformat: ".4~s", nticks: 7, ...aboutEqual(runs) },
     hoverlabel: { bgcolor: css("--field"), bordercolor: css("--line"), font: { color: css("--ink") } },
     shapes: changes.map((i) => ({ type: "line", x0: i - 0.5, x1: i - 0.5, y0: 0, y1: 1, yref: "paper", line: { color: all.retrans, width: 1.5, dash: "dot" } })),
   }, { responsive: true, displayModeBar: false });

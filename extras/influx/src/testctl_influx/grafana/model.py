@@ -24,6 +24,7 @@ UNITS = {
     "bit/s": "bps",
     "B": "decbytes",
     "packets": "short",
+    "requests/s": "reqps",
 }
 """Grafana's name of each unit that a metric has."""
 

@@ -32,6 +32,7 @@ def _rows() -> list[Row]:
                 _series("window", "cwnd", {"cwnd": "mean", "unacked": "mean"}, "packets", "conn"),
                 _series("round trips", "rtt", {"rtt_us": "mean", "rtt_us_max": "max"}, "µs"),
                 _series("one-way latency", "latency", {"latency_us": "mean", "latency_us_max": "max"}, "µs"),
+                _series("completion times", "fct", {"fct_us": "mean", "fct_us_max": "max"}, "µs"),
                 _series("queues", "queue", {"bytes": "max"}, "B", "place"),
                 table("stalls", stalls, "stalls", _WHERE, width=12, height=8),
             ],

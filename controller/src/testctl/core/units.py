@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units in which rates, times, sizes and metrics read well: the same in tables, figures and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit and what one of it is in the base unit (bit/s, s, ns or B)."""
+
+    name: str
+    size: float
+
+
+def rate_unit(most_bps: float) -> Unit:
+    """The unit in which a rate reads well."""
+    return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
+
+
+def time_unit(most_ns: float) -> Unit:
+    """The unit in which a time in ns reads well."""
+    return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)))
+
+
+def byte_unit(most_bytes: float) -> Unit:
+    """The unit in which a size reads well."""
+    return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
+
+
+def _pick(most: float, units: Sequence[Unit]) -> Unit:
+    for unit in units:
+        if most >= unit.size:
+            return unit
+    return units[-1]
+
+
+def show_time(ns: float) -> str:
+    """A time for reading, three digits: "200 ms", "1.25 s", "20 µs"."""
+    if abs(ns) < 1000:
+        return f"{ns:.3g} ns"
+    unit = time_unit(abs(ns))
+    return f"{_digits(ns / unit.size)} {unit.name}"
+
+
+def show_rate(bps: float) -> str:
+    """A rate for reading, three digits: "1.91 Gb/s"."""
+    unit = rate_unit(abs(bps))
+    return f"{_digits(bps / unit.size)} {unit.name}"
+
+
+_MEASURED: dict[str, tuple[str, float]] = {
+    "_bps": ("rate", 1.0),
+    "_bytes": ("bytes", 1.0),
+    "_ns": ("time", 1.0),
+    "_us": ("time", 1e3),
+    "_ms": ("time", 1e6),
+    "_s": ("time", 1e9),
+}
+"""The suffix of a metric's name: what it measures, and what one of its unit is in bit/s, bytes or ns."""
+
+_UNITS = {"rate": rate_unit, "bytes": byte_unit, "time": time_unit}
+
+
+def _measured(metric: str) -> tuple[str, float]:
+    return next((found for suffix, found in _MEASURED.items() if metric.endswith(suffix)), ("", 1.0))
+
+
+def unit_of(metric: str, values: Sequence[float]) -> Unit:
+    """The unit in which these values of a metric read well, and what one of it is in the metric's own unit."""
+    kind, base = _measured(metric)
+    if not kind:
+        return Unit("", 1.0)
+    unit = _UNITS[kind](max((abs(value) for value in values), default=0.0) * base)
+    return Unit(unit.name, unit.size / base)
+
+
+def show_metric(name: str, value: float | str | None) -> str:
+    """A metric's value for reading; the unit is the suffix of its name (_bps, _ns, _us, _ms, _s, _bytes)."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if value == 0:
+        return "0"
+    kind, base = _measured(name)
+    if kind == "rate":
+        return show_rate(value)
+    if kind == "time":
+        return show_time(value * base)
+    if kind == "bytes":
+        unit = byte_unit(abs(value))
+        return f"{value / unit.size:.3g} {unit.name}"
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value)}"
+    return f"{value:.3g}"
+
+
+def exact_metric(name: str, value: float | str) -> str:
+    """A metric's value to six digits with its unit, as messages compare it: "42.7331 Mb/s", "0.301656"."""
+    if isinstance(value, str):
+        return value
+    kind, base = _measured(name)
+    if not value or not kind:
+        return f"{value:.6g}"
+    unit = unit_of(name, [value])
+    if abs(value) < unit.size:
+        unit = Unit({"rate": "bit/s", "bytes": "B", "time": "ns"}[kind], 1.0 / base)
+    return f"{value / unit.size:.6g} {unit.name}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The throughput of each connection of a flow, beside that of the flow (throughput.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.curves.core.spec import Line
+from testctl.metrics.core.view import view
+from testctl.records import Records
+
+
+def lines_of_connections(records: Records, flow: str) -> list[Line]:
+    """Of each connection that sent something: the bytes on the wire of each packet at the receiver."""
+    rows = view(records, flow).at_sink
+    found = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
+    return [Line(f"{flow} {conn}", one["time_ns"], one["wire_bytes"]) for conn, one in found.items()]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion time of every request, when it ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.curves.core.spec import CurveSpec
+from testctl.metrics import completions
+from testctl.metrics.core.view import FlowView
+
+
+def _there(flow: FlowView) -> bool:
+    found = completions(flow.records, flow.name)
+    return found is not None and len(found.size) > 0
+
+
+SPEC = CurveSpec(
+    name="fct",
+    value="fct_ns",
+    binned="mean",
+    title="Completion time of requests",
+    of="each request, when it ended",
+    kind="time",
+    shape="line with gaps",
+    there=_there,
+    log=True,
+    place=55,
+)
+
+
+def compute(flow: FlowView) -> pa.Table:
+    """time_ns (of the last byte), fct_ns, size (bytes), slowdown (NaN without a rate on the path); of a bin fct_us and
+    fct_us_max."""
+    found = completions(flow.records, flow.name)
+    if found is None:
+        empty = pa.array([], pa.int64())
+        return pa.table({"time_ns": empty, "fct_ns": empty, "size": empty, "slowdown": pa.array([], pa.float64())})
+    order = np.argsort(found.end_ns, kind="stable")
+    columns = {"time_ns": found.end_ns, "fct_ns": found.took_ns, "size": found.size, "slowdown": found.slowdown}
+    return pa.table({name: values[order] for name, values in columns.items()})

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The congestion controls that points name, and whether a kernel has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.core.point import Point
+from testctl.lab.kernel import Kernel
+from testctl.lab.kernel_lists import CCS, has
+from testctl.plan.diagnostics import suggest
+
+
+def ccs_of(points: Iterable[Point]) -> set[str]:
+    """The congestion controls that points name, of hosts and of flows."""
+    named = (
+        values.get("cc")
+        for point in points
+        for values in (*point.settings.values(), *(flow.options for flow in point.flows))
+    )
+    return {str(cc) for cc in named if cc}
+
+
+def check_ccs(points: Iterable[Point], kernels: Iterable[Kernel]) -> None:
+    """Raises PlanError for a congestion control that no kernel has; one that some have is skipped on the others."""
+    lists = {kernel.name: has(kernel, CCS) for kernel in kernels}
+    if wrong := unknown(ccs_of(points), lists):
+        raise PlanError("\n".join(wrong.values()))
+
+
+def unknown(ccs: Iterable[str], lists: Mapping[str, frozenset[str]]) -> dict[str, str]:
+    """Of congestion controls those that no kernel has, and the text of the error about each.
+
+    lists: what each kernel has, by its name; all are known
+    """
+    there = frozenset().union(*lists.values())
+    names = f"kernel{'' if len(lists) == 1 else 's'} {', '.join(sorted(lists))}"
+    have = "have" if len(lists) > 1 else "has"
+    return {
+        cc: f"cc: {names} {have} no congestion control {cc}{suggest(cc, there)}; there are {', '.join(sorted(there))}"
+        for cc in sorted(set(ccs) - there)
+    }

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a built kernel has, by its own word: the sysctls of a host, and the congestion controls.
+
+Read once from the kernel itself, before any point is run, and kept in its directory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.system import durable
+
+from testctl.lab.kernel import Kernel
+from testctl.system.process_groups import end
+from testctl.system.subprocesses import start, wait
+
+SYSCTLS, CCS = "sysctls", "ccs"
+"""Files in the directory of a built kernel: one name per line."""
+_MARKS = (f"{SYSCTLS} begin", f"{CCS} begin", "lists end")
+_BOOT_S = 60
+_INIT = f"""#!/bin/sh
+mount -t proc proc /proc
+echo {_MARKS[0]}
+unshare --net sh -c 'cd /proc/sys && find net/ipv4 net/core -type f'
+echo {_MARKS[1]}
+cat /proc/sys/net/ipv4/tcp_available_congestion_control
+echo {_MARKS[2]}
+exec sh -c 'echo o > /proc/sysrq-trigger; sleep 60'
+"""
+
+
+def listed(kernel: Kernel, what: str) -> frozenset[str]:
+    """The SYSCTLS or CCS of a kernel that has listed them before; nothing for one that has not."""
+    file = kernel.directory / what
+    return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()
+
+
+def keep(kernel: Kernel, what: str, found: Iterable[str]) -> None:
+    """Write a list into the kernel's directory."""
+    durable.write(kernel.directory / what, "".join(f"{one}\n" for one in sorted(found)).encode())
+
+
+@cache
+def has(kernel: Kernel, what: str) -> frozenset[str]:
+    """The SYSCTLS or CCS of a kernel, which is booted for it once.  Raises TestbedError if it lists none."""
+    if not listed(kernel, what):
+        for name, found in _asked(kernel).items():
+            keep(kernel, name, found)
+    return listed(kernel, what)
+
+
+def _asked(kernel: Kernel) -> dict[str, set[str]]:
+    """Boot the kernel with only a shell and list what it has.  Raises TestbedError if it does not."""
+    with tempfile.TemporaryDirectory(prefix="testctl-sysctls-") as name:
+        home = Path(name)
+        init = home / "init"
+        init.write_text(_INIT, encoding="ascii")
+        init.chmod(0o755)
+        argv = [
+            str(kernel.binary), "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}",
+            "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={home}", "time-travel=inf-cpu",
+        ]  # fmt: skip
+        log = home / "console.log"
+        process = start(argv, log=log, env={"TMPDIR": name, "HOME": name, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        if not wait(process, _BOOT_S):
+            end(process)
+        output = log.read_text(encoding="utf-8", errors="replace")
+    lines = output.replace("\r", "").splitlines()
+    if not all(mark in lines for mark in _MARKS):
+        raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {output[-300:]}")
+    first, second, third = (lines.index(mark) for mark in _MARKS)
+    sysctls = {line.replace("/", ".") for line in lines[first + 1 : second] if line.startswith("net/")}
+    return {SYSCTLS: sysctls, CCS: {word for line in lines[second + 1 : third] for word in line.split()}}

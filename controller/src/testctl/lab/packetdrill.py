@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""packetdrill's scripts: where they lie, in which variants each is run, and the program that runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+GIVEN = "TESTCTL_PACKETDRILL"
+"""In the environment: the program, where it is not on PATH."""
+IN_TREE = "tools/testing/selftests/net/packetdrill"
+"""Where a kernel's tree has scripts of its own, since 6.12."""
+RUNNER = "ksft_runner.sh"
+"""The tree's program that runs one of them: it says which words each variant gets."""
+NEEDS = {"ip": "iproute2", "tc": "iproute2", "sysctl": "procps", "ifconfig": "net-tools", "unshare": "util-linux"}
+"""Programs that packetdrill and the scripts' defaults start, and Debian's packages of them."""
+PLAIN = {name: (f"--ip_version={name}",) for name in ("ipv4", "ipv6", "ipv4-mapped-ipv6")}
+"""The variants of scripts that have no runner."""
+
+_VARIABLE = re.compile(r"declare -A ip_args=\((.*?)^\)", re.DOTALL | re.MULTILINE)
+_ENTRY = re.compile(r'\[([\w-]+)\]="([^"]*)"')
+_ARRAY = re.compile(r"^readonly (ipv[\w-]+)_args=\((.*?)\)$", re.DOTALL | re.MULTILINE)
+"""As 6.12 to 6.16 have them, one for each variant."""
+_OWN = re.compile(r"^--ip_version=(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A script in a variant.  words: packetdrill's options before the script's name."""
+
+    script: Path
+    variant: str
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.script.name} {self.variant}"
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """packetdrill's words, in the script's directory."""
+        return (*self.words, self.script.name)
+
+
+@dataclass(frozen=True)
+class CaseEnd:
+    """How a case ended.
+
+    verdict  pass, fail, or broken: it shows nothing of the kernel
+    words    packetdrill's own, or why it is broken
+    """
+
+    case: Case
+    verdict: str
+    words: str = ""
+    virtual_s: float = 0.0
+
+
+def program() -> Path:
+    """packetdrill, from the environment or PATH.  Raises TestbedError with what is missing."""
+    given = os.environ.get(GIVEN)
+    if given is not None:
+        if not (Path(given).is_file() and os.access(given, os.X_OK)):
+            raise TestbedError(f"{GIVEN}: want the program packetdrill; got {given!r}, which can't be executed")
+        return Path(given).resolve()
+    found = shutil.which("packetdrill")
+    if found is None:
+        raise TestbedError(
+            "packetdrill is not on PATH. No package has it: build it from its source, "
+            f"https://github.com/google/packetdrill, and set {GIVEN} to the program"
+        )
+    return Path(found).resolve()
+
+
+def fingerprint(of: Path) -> str:
+    """Which packetdrill it is: it has no version of its own."""
+    return f"{of} (sha256 {hashlib.sha256(of.read_bytes()).hexdigest()[:12]})"
+
+
+def check_needs(path: str) -> None:
+    """Raises TestbedError for a program that is not in PATH."""
+    for name, package in NEEDS.items():
+        if shutil.which(name, path=path) is None:
+            raise TestbedError(f"packetdrill starts {name}, which is not in {path} (Debian's package {package})")
+
+
+def scripts_of(paths: Sequence[str], tree: Path | None) -> list[Path]:
+    """The scripts that words mean, each once: a file, a directory with scripts, or a name in the tree's directory.
+
+    No words: all scripts of the tree.  Raises PlanError.
+    """
+    if not paths and tree is None:
+        raise PlanError(f"want the PATH of scripts: this kernel's source has no {IN_TREE}")
+    found: dict[Path, None] = {}
+    for word in paths or [str(tree)]:
+        found |= dict.fromkeys(_meant(word, tree))
+    return list(found)
+
+
+def _meant(word: str, tree: Path | None) -> list[Path]:
+    path = Path(word)
+    if word and path.is_dir():
+        scripts = sorted(path.resolve().glob("**/*.pkt"))
+        if not scripts:
+            raise PlanError(f"{word}: want a directory with scripts, *.pkt; it has none")
+        return scripts
+    if path.is_file():
+        return [path.resolve()]
+    in_tree = sorted(tree.glob(word)) if tree is not None and word and not path.is_absolute() else []
+    scripts = [one for one in in_tree if one.is_file() and one.suffix == ".pkt"]
+    if not scripts:
+        where = f", and no script of that name in {tree}" if tree else ""
+        raise PlanError(f"{word!r}: want a script or a directory; there is no such file{where}")
+    return scripts
+
+
+def cases_of(scripts: Iterable[Path], tree: Path | None) -> list[Case]:
+    """Every script in its variants, by the runner beside it, or else that of the tree."""
+    found = []
+    for script in scripts:
+        text = _text(script)
+        places = (script.parent / RUNNER, *([tree / RUNNER] if tree else []))
+        runner = next((place for place in places if place.is_file()), None)
+        every = variants(runner.read_text(encoding="utf-8", errors="replace"), runner) if runner else PLAIN
+        own = _OWN.findall(text)
+        if any(name not in every for name in own):
+            raise PlanError(f"{script}: want --ip_version={' or '.join(every)}; got {own[0]}")
+        found += [Case(script, name, every[name]) for name in own or every]
+    return found
+
+
+def _text(script: Path) -> str:
+    try:
+        return script.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise PlanError(f"{script}: can't be read: {error.strerror}") from error
+
+
+def variants(text: str, where: Path) -> Mapping[str, tuple[str, ...]]:
+    """{name: packetdrill's words} from the text of a tree's runner.  Raises TestbedError if it has none."""
+    block = _VARIABLE.search(text)
+    arrays = [(name, " ".join(shlex.split(words))) for name, words in _ARRAY.findall(text)]
+    entries = _ENTRY.findall(block[1]) if block else arrays
+    found = {name: tuple(shlex.split(words)) for name, words in entries}
+    if not found:
+        raise TestbedError(f"{where}: want the words of each variant, in an array ip_args or ipv4_args; there is none")
+    return found
+
+
+def grouped(cases: Sequence[Case], scripts: int) -> list[list[Case]]:
+    """The cases of so many scripts together, in order: which ones does not depend on how many labs there are."""
+    order = list(dict.fromkeys(case.script for case in cases))
+    number = {script: index // scripts for index, script in enumerate(order)}
+    groups: dict[int, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(number[case.script], []).append(case)
+    return list(groups.values())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stability of each connection: how much its own throughput differs from bin to bin.
+
+A flow can have several connections.  While one of them stalls the others take its share, so that their sum, which
+`stability` looks at, is steady.  Bins are those of `stability`, the same for all connections.  NaN when a connection
+has nothing in them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.metrics.core.bins import spreads
+from testctl.metrics.core.spec import NAN, WIDTHS, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import FlowView, view
+from testctl.records import Records
+
+_WIDTHS = {name: ns for name, ns in WIDTHS.items() if ns >= WIDTHS["1ms"]}
+"""Below, a bin of one of many connections holds hardly a packet."""
+
+SPEC = MetricSpec(
+    name="connection_stability",
+    help="coefficient of variation of the binned throughput of each connection",
+    needs="receiver",
+    values=tuple(
+        info
+        for width in _WIDTHS
+        for info in (
+            MetricInfo(
+                f"connection_stability_mean_cv_{width}",
+                "",
+                f"standard deviation / mean over bins of {width}, mean of the flow's connections",
+                "lower",
+            ),
+            MetricInfo(
+                f"connection_stability_worst_cv_{width}",
+                "",
+                f"standard deviation / mean over bins of {width}, of the connection where it is greatest",
+                "lower",
+            ),
+        )
+    ),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    seen = view(records, flow)
+    values: dict[str, Number] = {}
+    each = [_cvs(seen, int(conn)) for conn in np.unique(seen.into["conn"])]
+    for width in _WIDTHS:
+        cvs = [cv[width] for cv in each]
+        values[f"connection_stability_mean_cv_{width}"] = float(np.mean(cvs)) if cvs else NAN
+        values[f"connection_stability_worst_cv_{width}"] = float(np.max(cvs)) if cvs else NAN
+    return values
+
+
+def _cvs(seen: FlowView, conn: int) -> dict[str, float]:
+    """By width, standard deviation / mean of a connection's bins."""
+    rows = seen.into.of_conn(conn)
+    found = spreads(rows["time_ns"], rows["wire_bytes"], *seen.steady_ns, _WIDTHS)
+    return {width: std / mean for width, (std, mean) in found.items()}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replay in gdb: the lab's kernel stops where the user wants, and what it did is compared if it runs to its end."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.core.testbed_kind import DEFAULT, kind_of
+from testctl.lab import debugger, memory
+from testctl.lab.kernel import Kernel
+from testctl.replay.variants import with_symbols
+from testctl.results import Run
+from testctl.results.provenance import plan_of, point_of, refuse_commands
+from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.point_spec import kernel_of, spec_of
+
+
+@dataclass(frozen=True)
+class Debugged:
+    """kernel: that ran; same: whether its records were those of the run, None if it did not run to its end."""
+
+    kernel: Kernel
+    same: bool | None
+
+
+def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debugged:
+    """Run a point of a finished run in gdb; nothing is kept of it.
+
+    The kernel is the variant `trace` of the point's, with symbols, where that is built.
+
+    Raises PlanError for a point that can't be replayed, TestbedError when gdb or its kernel is missing.
+    """
+    debugger.gdb()
+    given = debugger.session(scripts)
+    found = run.point(start)
+    bed = str(run.summary.get("testbed", DEFAULT))
+    if not kind_of(bed).deterministic:
+        raise PlanError(f"{run.path}: ran on {bed}; want a run in the lab: its kernel is a process that gdb starts")
+    point = point_of(run, plan_of(run), found.id)
+    refuse_commands(run, point, commands)
+    lab = LabTestbed.for_points([point])
+    kernel = with_symbols(lab.kernels[kernel_of(point)])
+    asked = memory.with_rings(spec_of(point))
+    with tempfile.TemporaryDirectory(prefix="testctl-gdb-") as where:
+        outcome = debugger.run_in_gdb(asked, kernel.binary, Path(where), given, lab.program, lab.boot)
+        if outcome is None or outcome.error or outcome.skip:
+            return Debugged(kernel, None)
+        from testctl.records import make_records
+
+        return Debugged(kernel, make_records(asked, outcome, Path(where)).digest() == found.digest)

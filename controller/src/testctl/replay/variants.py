@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variant of a kernel with tracepoints and symbols, and the text of its trace."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.lab.built import built
+from testctl.lab.kernel import Kernel
+from testctl.lab.source import split_variant
+
+_TIME = re.compile(r"^(.{16,}?)( +)(\d+)\.(\d{6}): ", re.MULTILINE)
+
+
+def with_symbols(kernel: Kernel) -> Kernel:
+    """The variant of a kernel that has symbols, if it is built; else the kernel, which knows its functions only."""
+    return _variant(kernel) or kernel
+
+
+def with_tracepoints(kernel: Kernel) -> Kernel:
+    """The variant of a kernel that has tracepoints.  Raises TestbedError if it is not built."""
+    found = _variant(kernel)
+    if found is None:
+        raise TestbedError(
+            f"--trace: kernel {kernel.name} has no tracepoints, want its variant that has; build it with: "
+            f"testctl lab build {kernel.name} --trace (of a tree with --source DIR too)"
+        )
+    return found
+
+
+def _variant(kernel: Kernel) -> Kernel | None:
+    return kernel if split_variant(kernel.name)[1] else built(f"{kernel.name}-trace")
+
+
+def relative_to(trace: Path, t0_ns: int) -> None:
+    """Write the times of a trace as milliseconds since the traffic's beginning, as in the records of its point.
+
+    t0_ns: the beginning, on the kernel's clock
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        ns = int(found[3]) * 10**9 + int(found[4]) * 1000 - t0_ns // 1000 * 1000
+        return f"{found[1]} {ns / 1e6:12.3f} ms: "
+
+    trace.write_text(_TIME.sub(moved, trace.read_text(encoding="utf-8", errors="replace")), encoding="utf-8")

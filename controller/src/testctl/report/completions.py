@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of many points: slowdown by size, or a CDF of completion times; a line for each value of `by`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.metrics import Completions, completions
+from testctl.plan import FigureSpec
+from testctl.plan.request_figures import SLOWDOWN
+from testctl.records.schema import Array
+from testctl.report.factors import ABSENT
+from testctl.report.figure_spec import matching, written_value
+from testctl.report.sweep import COUNTED
+from testctl.results import RunPoint
+
+MAX_BINS = 20
+BIN_LEAST = 50
+"""Requests of a bin of sizes, at least: of fewer a 99th percentile is one request."""
+
+
+@dataclass(frozen=True)
+class CompletionLine:
+    """One value of `by`.
+
+    x, y   slowdown: sizes (the median of a bin, bytes) and medians; fct: times in s, ascending, and shares
+    tail   slowdown: the 99th percentile of each bin
+    count  of requests
+    """
+
+    name: str
+    x: Array
+    y: Array
+    tail: Array
+    count: int
+
+
+@dataclass(frozen=True)
+class CompletionFigure:
+    title: str
+    kind: str
+    lines: tuple[CompletionLine, ...]
+
+
+def completion_figure(spec: FigureSpec, points: Sequence[RunPoint]) -> CompletionFigure:
+    """Of the points that meet the figure's `when` and measured something: all flows, or the one that it names."""
+    found: dict[str, list[Completions]] = {}
+    for point in matching(spec, points):
+        records = point.records() if point.verdict in COUNTED and point.requests(["flow"]) is not None else None
+        for flow in records.flows if records is not None else ():
+            made = completions(records, flow) if records is not None and spec.flow in ("", flow) else None
+            if made is not None and len(made.size):
+                found.setdefault(written_value(point, spec.by, ABSENT) if spec.by else "", []).append(made)
+    make = _slowdown if spec.kind == SLOWDOWN else _distribution
+    lines = [make(name or spec.flow or "all requests", of) for name, of in found.items()]
+    return CompletionFigure(spec.title, spec.kind, tuple(line for line in lines if len(line.x)))
+
+
+def _slowdown(name: str, of: Sequence[Completions]) -> CompletionLine:
+    """Bins of about as many requests each, in the order of their sizes; a size is never in two."""
+    size = np.concatenate([one.size for one in of])
+    slowdown = np.concatenate([one.slowdown for one in of])
+    known = np.isfinite(slowdown)
+    size, slowdown = size[known], slowdown[known]
+    order = np.argsort(size, kind="stable")
+    size, slowdown = size[order], slowdown[order]
+    bins = min(MAX_BINS, max(len(size) // BIN_LEAST, 1))
+    if not len(size):
+        return CompletionLine(name, np.empty(0), np.empty(0), np.empty(0), 0)
+    cuts = np.unique(np.searchsorted(size, size[np.arange(1, bins) * len(size) // bins]))
+    parts = [(s, d) for s, d in zip(np.split(size, cuts), np.split(slowdown, cuts), strict=True) if len(s)]
+    return CompletionLine(
+        name,
+        np.array([np.median(s) for s, _ in parts]),
+        np.array([np.median(d) for _, d in parts]),
+        np.array([np.quantile(d, 0.99, method="inverted_cdf") for _, d in parts]),
+        len(size),
+    )
+
+
+def _distribution(name: str, of: Sequence[Completions]) -> CompletionLine:
+    took_s = np.sort(np.concatenate([one.took_ns for one in of])) / 1e9
+    share = np.arange(1, len(took_s) + 1) / len(took_s)
+    return CompletionLine(name, took_s, share, np.empty(0), len(took_s))

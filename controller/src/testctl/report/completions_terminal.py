@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of slowdowns of a run's requests, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from testctl.core.units import show_time
+from testctl.metrics import CLASSES, POINT, TAILS, WHICH
+from testctl.report.factors import factors
+from testctl.results import RunPoint
+
+MAX_ROWS = 200
+
+
+def slowdown_table(points: Sequence[RunPoint]) -> Table | None:
+    """A row a point, flow that makes requests and class of sizes; None where no flow makes any."""
+    rows = list(_rows(points))
+    if not rows or len(rows) > MAX_ROWS:
+        return None
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    headings = ["point", *(factor.label for factor in factors(points)), "flow", "requests"]
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for heading in (*(f"FCT {name}" for name in ("p50", "p99")), *(f"slowdown {_percentile(tail)}" for tail in TAILS)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _percentile(tail: str) -> str:
+    return "p99.9" if tail == "p999" else tail
+
+
+def _rows(points: Sequence[RunPoint]) -> Iterator[list[str]]:
+    varying = factors(points)
+    for point in points:
+        for flow, values in point.metrics.items():
+            for one in CLASSES if flow != POINT else ():
+                times = [values.get(f"fct_{one}_{tail}_us") for tail in ("p50", "p99")]
+                slow = [values.get(f"slowdown_{one}_{tail}") for tail in TAILS]
+                if isinstance(times[0], int | float):
+                    yield [
+                        point.id[:8], *(factor.of[point.id] for factor in varying), flow, WHICH[one],
+                        *(show_time(float(took) * 1e3) if isinstance(took, int | float) else "–" for took in times),
+                        *(f"{value:.3g}" if isinstance(value, int | float) else "–" for value in slow),
+                    ]  # fmt: skip

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One point of a run, in the terminal: what was asked, what was found, and where to look further."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from testctl_agent.spec.types import shown
+
+from testctl.report.fates import lines
+from testctl.report.metrics import metric_table
+from testctl.report.style import SHOWN_LOOKS
+from testctl.report.terminal import plain_console
+from testctl.results import Run, RunPoint
+from testctl.results.layout import verdict_shown
+from testctl.results.provenance import from_here
+
+
+def print_point(run: Run, point: RunPoint, console: Console) -> None:
+    """The point's verdict with its reasons, its tuples, what became of its fates, all its metrics, and its files."""
+    console = plain_console(console)
+    verdict = verdict_shown(run.path, point.verdict) if not run.complete and not run.summary else point.verdict
+    look = SHOWN_LOOKS.get(verdict)
+    head = Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
+    console.print(Text.assemble((point.id, "bold"), "  ", head), soft_wrap=True)
+    for reason in point.reason.split("; ") if point.reason else []:
+        console.print(Text(f"  {reason}"), soft_wrap=True)
+    values: dict[tuple[str, str], set[str]] = {}
+    for entity, parameter, value in (one for any_point in run.points for one in any_point.tuples):
+        values.setdefault((entity, parameter), set()).add(str(value))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("entity", "parameter", "value", ""):
+        table.add_column(heading, overflow="fold")
+    for entity, parameter, value in point.tuples:
+        is_swept = len(values[entity, parameter]) > 1
+        table.add_row(*map(Text, (entity, parameter, shown(value), "swept" if is_swept else "")))
+    console.print(table)
+    for text in lines([point]):
+        console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
+    found = metric_table(point)
+    if found["rows"]:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("metric", no_wrap=True)
+        for flow in found["flows"]:
+            table.add_column(str(flow), justify="right", overflow="fold")
+        for name, *cells in found["rows"]:
+            table.add_row(name, *(Text(cell["shown"]) for cell in cells))
+        console.print(table)
+    place = from_here(run.path)
+    for name, text in (
+        ("took", f"{point.wall_s:.1f} s for {point.virtual_s:g} s of the point's own time"),
+        ("digest", point.digest or "none"),
+        ("files", from_here(point.path)),
+        ("curves", f"testctl series {place} {point.id[:8]}"),
+        ("again", f"testctl replay {place} {point.id[:8]}"),
+    ):
+        console.print(Text.assemble((f"{name:<8}", "bold"), text), soft_wrap=True)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel with tracepoints, and one that checks itself: what they show; skipped where a variant is not built.
+
+A build takes long, so no test makes one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from testctl.lab.built import built
+
+from tests import test_kernel_faults
+from tests.test_gdb import PLAN, TESTCTL, entered_recovery
+
+pytestmark = pytest.mark.lab
+VERSION = "6.12"
+
+
+def variant(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        built(f"{VERSION}-{name}") is None,
+        reason=f"kernel {VERSION}-{name} is not built: testctl lab build {VERSION} --{name}",
+    )
+
+
+def call(*words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [*TESTCTL, *words], capture_output=True, text=True, timeout=900, check=False, env=os.environ | (env or {})
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@variant("trace")
+def test_a_trace_has_the_times_of_the_records_and_changes_none(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=VERSION))
+    run, again = tmp_path / "run", tmp_path / "again"
+    call("run", str(tmp_path / "plan.yaml"), "--out", str(run))
+    point = json.loads((run / "summary.json").read_text())["points"][0]["id"]
+    said = call("replay", str(run), point, "--trace", "tcp:*", "--out", str(again))
+    assert "the same: " in said
+    trace = (again / "points" / point / "kernel.trace").read_text()
+    first = next(line for line in trace.splitlines() if " tcp_retransmit_skb: " in line)
+    found = re.search(r" ([0-9]+\.[0-9]{3}) ms: ", first)
+    assert found
+    assert float(found[1]) == pytest.approx(entered_recovery(run, point), abs=0.002)
+    wrong = call("replay", str(run), point, "--trace", "none:*", "--out", str(tmp_path / "wrong"), code=3)
+    assert "trace none:*: this kernel has no such event; its groups are " in wrong
+
+
+FAULTS = {
+    "overwrite": ("BUG: KASAN: slab-out-of-bounds in overwrite", "Write of size 1 at addr"),
+    "shift": ("UBSAN: shift-out-of-bounds in ", "shift exponent 40 is too large for 32-bit type 'int'"),
+    "order": ("WARNING: possible circular locking dependency detected", "second", "Possible unsafe locking scenario"),
+    "sleep": ("BUG: sleeping function called from invalid context at ", "debug_fault.c"),
+    "list": ("list_add corruption", "__list_add_valid"),
+    "object": ("ODEBUG: free active (active state 0) object: ", "object type: timer_list hint: expired"),
+}
+"""A fault of lab/kernel/variants/debug_fault.c: what the kernel reports of it."""
+
+
+@variant("debug")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_each_kind_fails_its_point(tmp_path: Path, fault: str) -> None:
+    code, out, said = test_kernel_faults.run(tmp_path, f"{VERSION}-debug", f"testctl_fault.{fault}=1")
+    assert code == 1, said
+    (point,) = json.loads((out / "summary.json").read_text(encoding="utf-8"))["points"]
+    assert point["verdict"] == "fail"
+    assert point["reason"].startswith("the lab's kernel reports a fault of its own: ")
+    for words in FAULTS[fault]:
+        assert words in point["reason"]
+    assert FAULTS[fault][0].split(": ")[0] in (out / "report.html").read_text(encoding="utf-8")
+
+
+@variant("debug")
+def test_a_point_without_a_fault_passes_and_repeats(tmp_path: Path) -> None:
+    """Over both families, with what the switch does to packets, all records and a recovery."""
+    (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=f"{VERSION}-debug") + "  - [bulk, family, [4, 6]]\n")
+    digests = []
+    for name in ("one", "other"):
+        call("run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / name))
+        points = json.loads((tmp_path / name / "summary.json").read_text())["points"]
+        assert [point["verdict"] for point in points] == ["pass", "pass"]
+        digests.append([point["digest"] for point in points])
+    assert digests[0] == digests[1]

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`testctl packetdrill`: its scripts in the lab, with its own words; skipped where it is not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from testctl.lab.packetdrill import GIVEN
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not (os.environ.get(GIVEN) or shutil.which("packetdrill")),
+        reason=f"packetdrill is not on PATH, nor named by {GIVEN}",
+    ),
+]
+
+RUNNER = """declare -A ip_args=(
+\t[ipv4]="--ip_version=ipv4"
+\t[ipv6]="--ip_version=ipv6"
+)
+"""
+NOTHING = """+0    fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0    read(4, ..., 100) = {read}
+"""
+BLOCKING = """+0...0.300 read(4, ..., 100) = 10
++.3   < P. 1:11(10) ack 1 win 257
++0    > . 1:1(0) ack 11
+"""
+CONNECT = """
+0     socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0    setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0
++0    bind(3, ..., ...) = 0
++0    listen(3, 1) = 0
++0    < S 0:0(0) win 32792 <mss 1000,nop,wscale 7>
++0    > S. 0:0(0) ack 1 <...>
++.1   < . 1:1(0) ack 1 win 257
++0    accept(3, ..., ...) = 4
+"""
+
+
+def packetdrill(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """Scripts of which one passes, one waits in a system call, and one expects what does not happen."""
+    home = tmp_path / "scripts"
+    home.mkdir()
+    (home / "ksft_runner.sh").write_text(RUNNER)
+    passes = NOTHING.format(read="-1 EAGAIN (Resource temporarily unavailable)")
+    (home / "a_passes.pkt").write_text(f"--ip_version=ipv4\n{CONNECT}{passes}")
+    (home / "b_blocks.pkt").write_text(CONNECT + BLOCKING)
+    (home / "c_fails.pkt").write_text(f"--ip_version=ipv6\n{CONNECT}{NOTHING.format(read=5)}")
+    return home
+
+
+@pytest.mark.parametrize("kernel", ["6.12"])
+def test_verdicts_and_words(scripts: Path, tmp_path: Path, kernel: str) -> None:
+    """The same on every run, whatever else the machine does; a warning of the kernel would be a failure, too."""
+    junit = tmp_path / "junit.xml"
+    words = [str(scripts), "--kernel", kernel, "--json"]
+    first = json.loads(packetdrill(*words, "--jobs", "2", "--junit", str(junit), code=1).stdout)
+    found = {(Path(case["script"]).stem, case["variant"]): case for case in first["cases"]}
+    assert [(name, case["verdict"]) for name, case in found.items()] == [
+        (("a_passes", "ipv4"), "pass"),
+        (("b_blocks", "ipv4"), "pass"), (("b_blocks", "ipv6"), "pass"),
+        (("c_fails", "ipv6"), "fail"),
+    ]  # fmt: skip
+    assert (
+        "c_fails.pkt:12: runtime error in read call: Expected result 5 but got -1" in found["c_fails", "ipv6"]["words"]
+    )
+    again = json.loads(packetdrill(*words, "--jobs", "1", code=1).stdout)
+    assert again == first, "with virtual times"
+    cases = ET.parse(junit).getroot().findall("./testsuite/testcase")
+    assert [case.find("failure") is not None for case in cases] == [False, False, False, True]
+
+
+def test_what_can_not_be_run_stops_nothing(scripts: Path) -> None:
+    """A script that does not parse, and one that never ends: the others have their verdicts."""
+    (scripts / "b_blocks.pkt").write_text("--ip_version=ipv4\n0 soket(..., = 3\n")
+    (scripts / "c_fails.pkt").write_text("--ip_version=ipv4\n0 `while :; do :; done`\n")
+    said = packetdrill(str(scripts), "--timeout", "5", code=3).stdout
+    assert "a_passes.pkt" in said
+    assert "1 passed, 0 failed, 2 could not be run" in said
+    assert "! b_blocks.pkt ipv4: packetdrill can't parse it: b_blocks.pkt:2: parse error at" in said
+    assert "! c_fails.pkt ipv4: did not end within 5 s of wall time" in said
+
+
+def test_no_packetdrill(scripts: Path) -> None:
+    argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", str(scripts)]
+    env = os.environ | {GIVEN: str(scripts / "none")}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("TESTCTL_PACKETDRILL: want the program packetdrill; got ")
