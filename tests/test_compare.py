@@ -28,7 +28,7 @@ expect:
 REPEATED = """
 topology: pair
 flows: {bulk: sender -> receiver}
-repeat: 4
+repeat: 5
 tuples:
   - [bulk, bytes, 100kB]
 """
@@ -137,6 +137,6 @@ def test_repetitions_by_the_wall_clock_are_samples(tmp_path: Path) -> None:
     said = compared(tmp_path, "a", "a", "--metric", "throughput_bps")
     assert said["how"] == "statistics"
     assert [[m["said"], m["p"]] for cell in said["cells"] for m in cell["metrics"]] == [["no evidence", 1.0]]
-    assert [cell["verdicts"] for cell in said["cells"]] == [[{"pass": 4}, {"pass": 4}]]
+    assert [cell["verdicts"] for cell in said["cells"]] == [[{"pass": 5}, {"pass": 5}]]
     assert "want a run of plan again" not in call(tmp_path, "compare", "a", "a", "--junit", "j.xml")
     assert ET.parse(tmp_path / "j.xml").getroot().get("tests") == "1"
