@@ -46,6 +46,8 @@ LONGEST = [
 ]
 """Files of 13 to 140 s of processor time, longest first: the last one begun would run alone at the end."""
 
+LATE = pytest.mark.flaky(reruns=1, only_rerun=["TimeoutExpired", "TimeoutError"])
+
 # The same examples each time; `HYPOTHESIS_PROFILE=explore pytest …` looks for new ones.  A busy machine is no failure.
 settings.register_profile("seeded", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, derandomize=False)
@@ -66,10 +68,17 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with the longest."""
+    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with the longest.
+
+    What a busy machine made late runs once more, and is listed as RERUN: a test of the machine itself, whose time is
+    the wall clock's, after any failure, another one only after a timeout.
+    """
     for item in items:
-        if os.geteuid() != 0 and item.get_closest_marker("root"):
+        root = item.get_closest_marker("root")
+        if os.geteuid() != 0 and root:
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
+        if not item.get_closest_marker("flaky"):
+            item.add_marker(pytest.mark.flaky(reruns=1) if root else LATE)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: _order(item.nodeid))
 

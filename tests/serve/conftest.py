@@ -30,7 +30,7 @@ class LatePage(AssertionError):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test whose page is late runs once more: on a busy machine Chromium now and then gives a page no frames.
 
-    `-ra` lists those as RERUN, with what the page was doing.  Any other failure stands at once.
+    `-raR` lists those as RERUN, with what the page was doing.  Any other failure stands at once.
     """
     for item in items:
         if Path(__file__).parent in item.path.parents:
