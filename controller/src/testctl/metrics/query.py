@@ -10,6 +10,7 @@ import numpy as np
 from testctl_agent.spec import workload
 
 from testctl.metrics.core.completions import TAILS, requests_of
+from testctl.metrics.core.percentiles import rank_of
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.records import Records
 from testctl.records.schema import Ints
@@ -31,7 +32,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     took_us = _took_ns(records, flow) / 1e3
     known = np.sort(took_us)
-    ranks = {tail: max(int(np.ceil(share * len(known))) - 1, 0) for tail, share in TAILS.items()}
+    ranks = {tail: rank_of(share, len(known)) for tail, share in TAILS.items()}
     return {
         "queries_completed": len(known) if _together(records, flow) else NAN,
         "query_mean_us": float(known.mean()) if len(known) else NAN,

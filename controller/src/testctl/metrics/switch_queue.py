@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.passages import data_passages
+from testctl.metrics.core.percentiles import rank_of
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
@@ -42,7 +43,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     queue, where = depths(view(records, flow))
     if not len(queue):
         return {info.name: NAN for info in SPEC.values}
-    rank = max(int(np.ceil(0.99 * len(queue))) - 1, 0)
+    rank = rank_of(0.99, len(queue))
     return {
         "switch_queue_mean_bytes": float(queue.mean()),
         "switch_queue_p99_bytes": float(np.partition(queue, rank)[rank]),

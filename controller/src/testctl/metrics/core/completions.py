@@ -12,6 +12,7 @@ from testctl.core import path
 from testctl.core.point import PointSpec, TimedFlow
 from testctl.metrics.core.clocks import Apart, apart
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.percentiles import rank_of
 from testctl.metrics.core.spec import NAN, MetricInfo, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -117,10 +118,7 @@ def infos(name: str, unit: str, what: str) -> tuple[MetricInfo, ...]:
 
 
 def summarise(name: str, unit: str, found: Completions | None, values: Array) -> dict[str, Number]:
-    """The values that `infos` declares; NaN without requests of the class.
-
-    A percentile is the smallest value that at least that share of the class does not exceed.
-    """
+    """The values that `infos` declares; NaN without requests of the class."""
     result: dict[str, Number] = {}
     for one in CLASSES:
         mine: Sequence[float] | Array = values[found.of_class(one)] if found is not None else values[:0]
@@ -134,4 +132,4 @@ def _number(ordered: Array, part: str) -> float:
         return NAN
     if part == "mean":
         return float(ordered.mean())
-    return float(ordered[max(int(np.ceil(TAILS[part] * len(ordered))) - 1, 0)])
+    return float(ordered[rank_of(TAILS[part], len(ordered))])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mean and tail of many samples."""
+"""Mean and tail of many samples.
+
+A percentile is the smallest sample that at least that share of samples does not exceed.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,22 @@ from testctl.records.schema import Ints
 _TAILS = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
 
 
+def rank_of(share: float, count: int) -> int:
+    """The place, among `count` samples in ascending order, of the one that is the percentile."""
+    return max(int(np.ceil(share * count)) - 1, 0)
+
+
 def infos(name: str, what: str, tails: tuple[str, ...]) -> tuple[MetricInfo, ...]:
     """Declares NAME_mean_us, NAME_<tail>_us … and NAME_max_us."""
     return tuple(MetricInfo(f"{name}_{part}_us", "µs", f"{what}: {part}", "lower") for part in ("mean", *tails, "max"))
 
 
 def summarise(name: str, samples_ns: Ints, tails: tuple[str, ...]) -> dict[str, Number]:
-    """The values that `infos` declares; NaN without samples.
-
-    A percentile is the smallest sample that at least that share of samples does not exceed.
-    """
+    """The values that `infos` declares; NaN without samples."""
     count = len(samples_ns)
     if not count:
         return {f"{name}_{part}_us": NAN for part in ("mean", *tails, "max")}
-    ranks = {tail: max(int(np.ceil(_TAILS[tail] * count)) - 1, 0) for tail in tails}
+    ranks = {tail: rank_of(_TAILS[tail], count) for tail in tails}
     ordered = np.partition(samples_ns, sorted({*ranks.values(), count - 1}))
     return {
         f"{name}_mean_us": float(samples_ns.mean()) / 1e3,
