@@ -69,6 +69,10 @@ class Assignment:
     def key(self) -> str:
         return f"{self.entity}.{self.param}"
 
+    def place_of(self, level: int) -> Place:
+        """Where the value of a level stands."""
+        return self.places[level] if level < len(self.places) else self.place
+
 
 Condition = Mapping[int, frozenset[int]]
 """Assignment index -> levels; met by a point whose level is among them for every index."""

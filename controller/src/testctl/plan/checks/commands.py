@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from testctl_agent.params.flow import command
 
 from testctl.core.point import Point, PointFlow
 from testctl.core.testbed_kind import kind_of
-from testctl.plan.diagnostics import Place, Problems
+from testctl.plan.checks.setters import place_of, set_beyond
+from testctl.plan.diagnostics import Problems
 from testctl.plan.model import Assignment
-
-_Setters = Mapping[tuple[str, str], int]
-"""(flow, parameter) → which assignment sets it."""
 
 
 def check_commands(
@@ -25,12 +23,12 @@ def check_commands(
     for point in points:
         mine = [flow for flow in point.flows if flow.generator == command.GENERATOR]
         for flow in mine:
-            place = _place(assignments, setters, point, flow.name, "generator")
+            place = place_of(setters, assignments, point, flow.name, "generator")
             for why in _faults(flow, mine, testbed):
                 problems.add(place, f"flow {flow.name}, generator command: {why}")
-            for name in _unknown(flow, setters, assignments, point):
+            for name in set_beyond(command.HONOURED, setters, assignments, point, flow.name):
                 problems.add(
-                    _place(assignments, setters, point, flow.name, name),
+                    place_of(setters, assignments, point, flow.name, name),
                     f"flow {flow.name}, {name}: a command has only {', '.join(sorted(command.HONOURED))}; what else it "
                     "does its command line says",
                 )
@@ -48,19 +46,3 @@ def _faults(flow: PointFlow, commands: Sequence[PointFlow], testbed: str) -> Ite
         yield f"want a tuple [{flow.name}, {lacking[0]}, 'COMMAND …']; got none"
     if others := [one.name for one in commands if one.source == flow.source and one.name != flow.name]:
         yield f"want one such flow from host {flow.source}, whose local ports are the flow's; got also {others[0]}"
-
-
-def _unknown(flow: PointFlow, setters: _Setters, assignments: Sequence[Assignment], point: Point) -> Iterator[str]:
-    """Parameters that the plan sets and a command does not have."""
-    for (name, param), index in setters.items():
-        if name != flow.name or param in command.HONOURED:
-            continue
-        target = next(t for t in assignments[index].targets if (t.entity, t.param) == (name, param))
-        if target.values[point.levels[index]] != target.spec.default:
-            yield param
-
-
-def _place(assignments: Sequence[Assignment], setters: _Setters, point: Point, flow: str, param: str) -> Place:
-    index = setters[flow, param]
-    assignment, level = assignments[index], point.levels[index]
-    return assignment.places[level] if level < len(assignment.places) else assignment.place

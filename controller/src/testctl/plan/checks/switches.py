@@ -12,7 +12,7 @@ from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
 from testctl.core.point import Point, told_apart
-from testctl.plan.diagnostics import Place, Problems, show, suggest
+from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 
@@ -73,7 +73,7 @@ def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[A
                     reported.add(key)
                     who = f"switch {switch}, {FATE}: {fate.show((rule,))}"
                     want = f"want a flow that is not reversed (turn {rule.flow} round instead)"
-                    problems.add(_place(assignments[index], point.levels[index]), f"{who}: {want}")
+                    problems.add(assignments[index].place_of(point.levels[index]), f"{who}: {want}")
 
 
 def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
@@ -91,7 +91,7 @@ def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Ass
                 want = f"a back end with telemetry ({', '.join(telemetry.BACKENDS)})" if blind else "telemetry on"
                 got = backend if blind else "off"
                 where = f"want {want} at this switch, or it is not known whether it happened; got {got}"
-                problems.add(_place(assignments[index], point.levels[index]), f"{who}: {where}")
+                problems.add(assignments[index].place_of(point.levels[index]), f"{who}: {where}")
 
 
 def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
@@ -101,7 +101,7 @@ def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assig
         parallel = {flow.name: flow.parallel for flow in told_apart(point.flows)}
         total = sum(parallel.values())
         for switch, index in fated.items():
-            who, place = f"switch {switch}, {FATE}", _place(assignments[index], point.levels[index])
+            who, place = f"switch {switch}, {FATE}", assignments[index].place_of(point.levels[index])
             rules = _parsed(str(point.settings[switch][FATE]))
             if rules and total > MAX_CONNECTIONS:
                 problems.add(place, f"{who}: want at most {MAX_CONNECTIONS} connections in the plan; got {total}")
@@ -129,7 +129,7 @@ def _thresholds(
                 continue
             seen.add(key)
             index, _ = setters[port, THRESHOLD]
-            place = _place(assignments[index], point.levels[index])
+            place = assignments[index].place_of(point.levels[index])
             want = f"less than the port's buffer, {Bytes(buffer)}, or it never marks"
             problems.add(place, f"port {port}, {THRESHOLD}: want {want}; got {Bytes(threshold)}")
 
@@ -137,7 +137,3 @@ def _thresholds(
 @functools.lru_cache(maxsize=1024)
 def _parsed(text: str) -> tuple[fate.Fate, ...]:
     return fate.parse(text)
-
-
-def _place(assignment: Assignment, level: int) -> Place:
-    return assignment.places[level] if level < len(assignment.places) else assignment.place

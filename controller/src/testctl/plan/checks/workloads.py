@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from testctl_agent.params.flow import workload as words
 from testctl_agent.spec import workload
@@ -11,12 +12,11 @@ from testctl_agent.spec.fate import parse
 
 from testctl.core.path import changing, path_rates
 from testctl.core.point import Point, PointFlow, told_apart
-from testctl.plan.diagnostics import Place, Problems
+from testctl.plan.checks.setters import Setters, place_of, set_beyond
+from testctl.plan.diagnostics import Problems
 from testctl.plan.model import Assignment
 
 _PACES = ("load", "arrival_rate", "every", "think")
-_Setters = Mapping[tuple[str, str], int]
-"""(entity, parameter) → which assignment sets it."""
 
 
 def check_workloads(assignments: Sequence[Assignment], points: Sequence[Point], problems: Problems) -> None:
@@ -32,18 +32,14 @@ def check_workloads(assignments: Sequence[Assignment], points: Sequence[Point], 
             problems.add(assignments[index].place, f"flow {name}, {param}: want [{name}, requests, N] with it")
 
 
-def _point(point: Point, setters: _Setters, assignments: Sequence[Assignment], problems: Problems) -> None:
-    def place(entity: str, *params: str) -> Place:
-        index = next(setters[entity, param] for param in params if (entity, param) in setters)
-        assignment, level = assignments[index], point.levels[index]
-        return assignment.places[level] if level < len(assignment.places) else assignment.place
-
+def _point(point: Point, setters: Setters, assignments: Sequence[Assignment], problems: Problems) -> None:
+    place = partial(place_of, setters, assignments, point)
     for flow in point.flows:
         if not flow.asks:
             continue
         for param, why in _faults(flow, point, setters):
             problems.add(place(flow.name, param, "requests"), f"flow {flow.name}, {param}: {why}")
-        for name in _unknown(flow, setters, assignments, point):
+        for name in set_beyond(words.HONOURED, setters, assignments, point, flow.name):
             able = ", ".join(sorted(words.HONOURED))
             problems.add(place(flow.name, name), f"flow {flow.name}, {name}: one that makes requests has only {able}")
     total = sum(workload.count(flow.options) for flow in point.flows if flow.asks)
@@ -69,7 +65,7 @@ def _point(point: Point, setters: _Setters, assignments: Sequence[Assignment], p
                 problems.add(place(switch, "fate"), f"switch {switch}, fate: {want}, or no fate of {rule.flow}")
 
 
-def _faults(flow: PointFlow, point: Point, setters: _Setters) -> Iterator[tuple[str, str]]:
+def _faults(flow: PointFlow, point: Point, setters: Setters) -> Iterator[tuple[str, str]]:
     """(parameter, what is wrong with it)."""
     options = flow.options
     if flow.generator != words.GENERATOR:
@@ -111,13 +107,3 @@ def _loads(point: Point) -> dict[str, tuple[float, list[PointFlow]]]:
             load, flows = found.get(link, (0.0, []))
             found[link] = (load + bits / rate, [*flows, flow])
     return found
-
-
-def _unknown(flow: PointFlow, setters: _Setters, assignments: Sequence[Assignment], point: Point) -> Iterator[str]:
-    """Parameters that the plan sets and that such a flow does not have."""
-    for (name, param), index in setters.items():
-        if name != flow.name or param in words.HONOURED:
-            continue
-        target = next(t for t in assignments[index].targets if (t.entity, t.param) == (name, param))
-        if target.values[point.levels[index]] != target.spec.default:
-            yield param
