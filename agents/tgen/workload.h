@@ -61,6 +61,13 @@ struct workload {
 /* schedule.c */
 bool schedule_read(struct workload *w, char error[ERROR_SIZE]);
 
+/* connection.c */
+void connection_fail(struct workload *w, int conn, const char *what);
+/* Turns to the part of a request that this end reads or writes. */
+void connection_turn_to(struct peer *peer, enum state state, uint64_t bytes);
+/* After an event on its socket, or when its next request's time has come. */
+void connection_go_on(struct workload *w, int conn, uint32_t events);
+
 /* due.c: the connections whose next request is to begin at a time */
 void due_push(struct workload *w, int conn, int64_t at_ns);
 int due_pop(struct workload *w); /* there is one */
