@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import time
@@ -19,6 +21,8 @@ from testctl_agent.generators import tgen
 
 Json = dict[str, Any]
 LOOPBACK = "127.0.0.1"
+LIMIT_S = 120
+"""How long an end may take: a guard, not a measurement."""
 PORTS = "TESTCTL_TEST_PORTS"
 """In the environment: the first port of these tests, where they run beside themselves."""
 _blocks = itertools.count(int(os.environ.get(PORTS, 20000)) + os.getpid() % 80 * 100, 4)
@@ -32,6 +36,22 @@ def free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def connections(port: int) -> list[tuple[str, str]]:
+    """The local port and the queues of each end of the connections with a TCP port."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    about = [row for row in rows if f":{port:04X}" in (row[1][8:], row[2][8:]) and row[3] == "01"]
+    return [(row[1][9:], row[4]) for row in about]
+
+
+def until(happened: Callable[[], bool], what: str) -> None:
+    """Wait for what has to happen, however busy the machine is."""
+    for _ in range(LIMIT_S * 100):
+        if happened():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{what} did not happen within {LIMIT_S} s")
 
 
 class Tgen:
@@ -56,7 +76,7 @@ class Tgen:
     def end(self, side: str, **options: object) -> tuple[subprocess.Popen[str], Path]:
         """One end, started; a server is listening."""
         out = self.workdir / f"{side}.json"
-        given = {"out": out, "address": LOOPBACK, "limit_ns": time.time_ns() + 20 * 10**9} | options
+        given = {"out": out, "address": LOOPBACK, "limit_ns": time.time_ns() + LIMIT_S * 10**9} | options
         process = self.start(side, *(f"{key}={value}" for key, value in given.items()))
         if side == "serve":
             assert process.stdout is not None
@@ -64,9 +84,28 @@ class Tgen:
             assert said == "ready\n", process.stderr.read() if process.stderr else ""
         return process, out
 
+    def waits(self, process: subprocess.Popen[str]) -> None:
+        """Wait until a signal no longer ends a program by itself: its connections' threads are there, and block it."""
+
+        def blocked(status: Path) -> bool:
+            (mask,) = re.findall(r"^SigBlk:\s*([0-9a-f]+)$", status.read_text(encoding="ascii"), re.MULTILINE)
+            return bool(int(mask, 16) >> signal.SIGTERM - 1 & 1)
+
+        tasks = Path(f"/proc/{process.pid}/task")
+        until(lambda: any(blocked(status) for status in tasks.glob("*/status")), "the wait for signals")
+
+    def has_read(self, port: int) -> None:
+        """Wait until the program has taken all bytes from its accepted connection's socket."""
+
+        def empty() -> bool:
+            found = connections(port)
+            return len(found) == 2 and all(queues == "00000000:00000000" for _, queues in found)
+
+        until(empty, "the end of the reading")
+
     def finish(self, process: subprocess.Popen[str], out: Path) -> tuple[int, str, Json]:
         """Exit code, standard error and result of an end."""
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=2 * LIMIT_S)
         return process.returncode, said, json.loads(out.read_text()) if out.exists() else {}
 
     def flow(self, **options: object) -> tuple[Json, Json]:
@@ -104,7 +143,7 @@ def arrivals(runner: Tgen) -> Callable[..., list[tuple[float, int]]]:
         with closing(socket.create_server((LOOPBACK, 0))) as listener:
             given = {"server_port": listener.getsockname()[1], "start_ns": start_ns} | options
             process, out = runner.end("send", **given)
-            listener.settimeout(20)
+            listener.settimeout(LIMIT_S)
             connection, _ = listener.accept()
             found = []
             with connection:

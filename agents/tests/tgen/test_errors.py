@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from agents.tests.tgen.conftest import connections
+
 GOOD = {"server_port": 5001}
 
 
@@ -99,7 +101,7 @@ def test_address_in_use(runner: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         process = runner.start("serve", "address=127.0.0.1", f"server_port={port}", f"out={runner.workdir / 'out'}")
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     error = f"bind 127.0.0.1:{port}: EADDRINUSE (Address already in use)"
     assert (process.returncode, said) == (1, f"tgen serve: {error}\n")
     assert json.loads((runner.workdir / "out").read_text())["error"] == error
@@ -151,27 +153,28 @@ def test_limit_without_a_client(runner: Any) -> None:
     assert result["stopped"] is True
 
 
-def until_read(port: int) -> None:
-    """Wait until the program has taken all bytes from its accepted connection's socket, however busy the machine is."""
-    for _ in range(3000):
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
-        about = [row for row in rows if f":{port:04X}" in (row[1][8:], row[2][8:]) and row[3] == "01"]
-        if len(about) == 2 and all(row[4] == "00000000:00000000" for row in about):
-            return
-        time.sleep(0.01)
-    raise AssertionError("the bytes were not read")
-
-
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_stopped_while_it_receives(runner: Any, ending: signal.Signals) -> None:
     process, out = runner.end("serve", server_port=(port := closed_port()))
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(bytes(1000))
-        until_read(port)
+        runner.has_read(port)
         process.send_signal(ending)
         code, said, result = runner.finish(process, out)
     assert (code, said) == (1, "tgen serve: connection 0: stopped after 1000 bytes were read, before the end of file\n")
     assert (result["stopped"], result["connections"][0]["bytes_received"]) == (True, 1000)
+
+
+def still_since(port: int) -> int:
+    """Wait until a second passes in which a full sender's queues stay as they are; returns when it began."""
+    before, since_ns = connections(port), time.time_ns()
+    while time.time_ns() < since_ns + 10**9:
+        time.sleep(0.05)
+        now = connections(port)
+        full = any(not queues.startswith("00000000:") for _, queues in now)
+        if now != before or not full:
+            before, since_ns = now, time.time_ns()
+    return since_ns
 
 
 def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> None:
@@ -182,7 +185,7 @@ def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> 
         port = server.getsockname()[1]
         process, out = runner.end("send", server_port=port, start_ns=start_ns, bytes=10_000_000)
         with server.accept()[0]:
-            time.sleep(1.5)
+            still_ns = still_since(port)
             process.send_signal(signal.SIGTERM)
             code, said, _ = runner.finish(process, out)
     found = re.fullmatch(
@@ -192,12 +195,12 @@ def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> 
     )
     assert code == 1
     assert found, said
-    assert -0.05 <= float(found[1]) < 0.8
+    assert -0.05 <= float(found[1]) <= (still_ns - start_ns) / 1e9
 
 
 def test_stopped_before_the_start(runner: Any) -> None:
-    process, out = runner.end("send", start_ns=time.time_ns() + 10**10, server_port=5001)
-    time.sleep(0.1)
+    process, out = runner.end("send", start_ns=time.time_ns() + 10**11, server_port=5001)
+    runner.waits(process)
     process.send_signal(signal.SIGTERM)
     _, said, _ = runner.finish(process, out)
     assert said == "tgen send: connection 0: stopped before the flow's start\n"
@@ -206,7 +209,7 @@ def test_stopped_before_the_start(runner: Any) -> None:
 def test_at_starts_a_program_at_its_time(runner: Any) -> None:
     start_ns = time.time_ns() + 200_000_000
     said, _ = runner.start("at", f"start_ns={start_ns}", "date", "+%s%N").communicate()
-    assert 0 <= int(said) - start_ns < 10**9
+    assert 0 <= int(said) - start_ns < 60 * 10**9
 
 
 @pytest.mark.parametrize(

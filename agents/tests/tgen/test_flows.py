@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 
 Arrivals = Callable[..., list[tuple[float, int]]]
 MS = 10**6
-LATE_NS = 10**9
+LATE_NS = 10 * 10**9
 """How late a busy machine may make an end.  A write is never early; how late it is, is not asked."""
 
 
@@ -51,6 +52,7 @@ def test_a_known_number_of_bytes_needs_no_end_of_file(runner: Any, blocking: str
     process, out = runner.end("serve", server_port=port, bytes=50_000, blocking=blocking)
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(bytes(50_000))
+        runner.has_read(port)
         time.sleep(0.2)
     _, _, result = runner.finish(process, out)
     got = result["connections"][0]
@@ -69,7 +71,7 @@ def test_a_sender_whose_peer_does_not_read_ends_on_time(runner: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         now = time.time_ns()
         port = listener.getsockname()[1]
-        process, out = runner.end("send", server_port=port, end_ns=now + 200 * MS, limit_ns=now + 400 * MS)
+        process, out = runner.end("send", server_port=port, end_ns=now + 200 * MS, limit_ns=now + 3000 * MS)
         connection, _ = listener.accept()
         with connection:
             code, said, result = runner.finish(process, out)
@@ -87,8 +89,9 @@ def test_schedule(arrivals: Arrivals) -> None:
 
 
 def test_stall_after_bytes(arrivals: Arrivals) -> None:
-    found = arrivals(bytes=50_000, pattern="stall at 20000B for 200000000")
-    assert before(found, 0.2) == 20_000
+    found = arrivals(bytes=50_000, pattern="stall at 20000B for 1000000000")
+    assert before(found, 1) <= 20_000
+    assert 20_000 in itertools.accumulate(size for _, size in found)
     assert before(found, 30) == 50_000
 
 
@@ -112,7 +115,7 @@ def test_on_off_stops_a_write_that_is_blocked(runner: Any) -> None:
         start_ns=start_ns, end_ns=start_ns + 2 * 10**9, pattern="on-off 200000000/10000000000", notsent_lowat=100_000
     )
     sent = client["connections"][0]
-    assert 200 * MS <= sent["last_byte_ns"] - start_ns < 10**9
+    assert 200 * MS <= sent["last_byte_ns"] - start_ns < 2 * 10**9
     assert sent["closed_ns"] - start_ns >= 2 * 10**9
 
 

@@ -47,10 +47,10 @@ def test_samples_of_two_connections(runner: Any, tmp_path: Path) -> None:
         port = listener.getsockname()[1]
         clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(2)]
         accepted = [listener.accept()[0] for _ in range(2)]
-        start_ns = time.time_ns() + 100 * MS
-        words = (f"start_ns={start_ns}", f"end_ns={start_ns + 100 * MS}", f"ports={port}", "interval_ns=20000000")
+        start_ns = time.time_ns() + 300 * MS
+        words = (f"start_ns={start_ns}", f"end_ns={start_ns + 1000 * MS}", f"ports={port}", "interval_ns=200000000")
         process = runner.start("sample", f"out={out}", *words)
-        assert process.communicate(timeout=60) == ("ready\n", "")
+        assert process.communicate(timeout=120) == ("ready\n", "")
         ours = {s.getsockname()[1] for s in clients}
         for one in (*clients, *accepted):
             one.close()
@@ -77,7 +77,7 @@ def test_ports_select(runner: Any, tmp_path: Path) -> None:
         with socket.create_connection(("127.0.0.1", port)):
             end_ns = time.time_ns() + 50 * MS
             words = (f"end_ns={end_ns}", "interval_ns=10000000", "ports=1-3,5")
-            assert runner.start("sample", f"out={out}", *words).communicate(timeout=60) == ("ready\n", "")
+            assert runner.start("sample", f"out={out}", *words).communicate(timeout=120) == ("ready\n", "")
     assert read(out) == []
 
 
@@ -87,7 +87,7 @@ def test_it_ends_when_asked(runner: Any, tmp_path: Path) -> None:
     assert process.stdout.readline() == "ready\n"
     assert not out.exists()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 0
     read(out)
 
@@ -98,13 +98,13 @@ def test_it_goes_on_after_a_pause(runner: Any, tmp_path: Path) -> None:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)), listener.accept()[0]:
             start_ns = time.time_ns() + 300 * MS
-            words = (f"start_ns={start_ns}", f"end_ns={start_ns + 50 * MS}", f"ports={port}", "interval_ns=10000000")
+            words = (f"start_ns={start_ns}", f"end_ns={start_ns + 1000 * MS}", f"ports={port}", "interval_ns=10000000")
             process = runner.start("sample", f"out={out}", *words)
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGSTOP)
             time.sleep(0.05)
             process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             assert process.returncode == 0
     assert min(record.time_ns for record in read(out)) >= start_ns
 
@@ -127,4 +127,4 @@ KEYS = (
     ],
 )
 def test_errors(runner: Any, words: list[str], error: str) -> None:
-    assert runner.start("sample", *words).communicate(timeout=60) == ("", f"tgen sample: {error}\n")
+    assert runner.start("sample", *words).communicate(timeout=120) == ("", f"tgen sample: {error}\n")
