@@ -149,7 +149,7 @@ def kernel(request: pytest.FixtureRequest) -> Path:
 def in_namespace() -> Callable[..., str]:
     """Run a Python script in network and mount namespaces that go with it (root); returns what it printed."""
 
-    def run(script: Path, *words: str, timeout_s: float = 120.0) -> str:
+    def run(script: Path, *words: str, timeout_s: float = 300.0) -> str:
         argv = ["unshare", "--net", "--mount", sys.executable, str(script), *words]
         env = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, env=env, check=False)
@@ -168,7 +168,7 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
     fails the test with the lab's words.
     """
 
-    def run(script: str, timeout_s: float = 120.0, **environment: str) -> str:
+    def run(script: str, timeout_s: float = 300.0, **environment: str) -> str:
         body = tmp_path / "script.py"
         body.write_text(textwrap.dedent(script), encoding="utf-8")
         out = tmp_path / "out.txt"

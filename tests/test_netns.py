@@ -173,7 +173,7 @@ def test_a_killed_run_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     file = write(tmp_path)
     words = ("--set", "bulk.bytes=1GB", "--set", "hosts.cc=dctcp", "--out", "killed")
     killed = subprocess.Popen(argv(file, *words), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and not list(tmp_path.glob("killed.in-progress/.work/*/raw/*/bulk-client")):
         time.sleep(0.05)
     workers = children(killed.pid)
@@ -230,7 +230,9 @@ def test_the_noise_is_measured_and_stated(tmp_path: Path) -> None:
 def test_who_is_not_root_is_told_what_to_do(tmp_path: Path) -> None:
     file = write(tmp_path)
     nobody = ["unshare", "--user"]
-    done = subprocess.run([*nobody, *argv(file)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*nobody, *argv(file)], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 3, done.stderr
     assert "--testbed netns makes network namespaces" in done.stderr
     assert "run it as root (sudo), or take --testbed lab" in done.stderr

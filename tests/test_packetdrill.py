@@ -101,6 +101,6 @@ def test_what_can_not_be_run_stops_nothing(scripts: Path) -> None:
 def test_no_packetdrill(scripts: Path) -> None:
     argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", str(scripts)]
     env = os.environ | {GIVEN: str(scripts / "none")}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=env)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("TESTCTL_PACKETDRILL: want the program packetdrill; got ")

@@ -113,7 +113,7 @@ class Rack:
         )
         options = [("grpc.ssl_target_name_override", called or name)]
         with grpc.secure_channel(self.hosts()[name]["testctl_listen"], credentials, options) as channel:
-            return agent_pb2_grpc.AgentStub(channel).Describe(agent_pb2.DescribeRequest(), timeout=20.0)
+            return agent_pb2_grpc.AgentStub(channel).Describe(agent_pb2.DescribeRequest(), timeout=120.0)
 
 
 def recap(said: str) -> dict[str, dict[str, int]]:

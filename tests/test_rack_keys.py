@@ -83,5 +83,5 @@ def test_the_controllers_are_not(caller: Caller) -> None:
 def test_the_controller_refuses_whom_it_did_not_ask_for(folder: Path, listen: str, name: str, place: str) -> None:
     with open_channel(Machine(name, "host", listen), read_keys(folder / place)) as channel:
         with pytest.raises(grpc.RpcError) as refused:
-            new_stub(channel).Describe(pb.DescribeRequest(), timeout=20)
+            new_stub(channel).Describe(pb.DescribeRequest(), timeout=120)
         assert refused.value.code() == grpc.StatusCode.UNAVAILABLE

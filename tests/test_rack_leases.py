@@ -46,11 +46,11 @@ def test_a_lease_does_not_wait_for_hosts_that_are_dead(
 ) -> None:
     """Asked one after the other, three dead hosts would take longer than the fourth's lease lasts."""
     rack, daemons = agents
-    monkeypatch.setenv(leased_agents.LEASE, "3")
+    monkeypatch.setenv(leased_agents.LEASE, "6")
     with leased_agents.RemoteAgents(rack, Placement(rack.machines), "a test") as held:
         for name in NAMES[:3]:
             daemons[name].process.send_signal(signal.SIGSTOP)
-        time.sleep(8)
+        time.sleep(14)
         held.call("delta", "Restore", pb.RestoreRequest())
         for name in NAMES[:3]:
             with pytest.raises(TestbedError, match=f"host {name} .*its lease is lost"):

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.lab
 
 
-def read_until(terminal: int, words: bytes, timeout_s: float = 60.0) -> bytes:
+def read_until(terminal: int, words: bytes, timeout_s: float = 180.0) -> bytes:
     """What the terminal shows until the words come, or it ends."""
     seen = b""
     deadline = time.monotonic() + timeout_s
@@ -44,7 +44,7 @@ def say(terminal: int, command: str) -> bytes:
 
 def leave(pid: int, terminal: int) -> int:
     os.write(terminal, b"exit\n")
-    read_until(terminal, b"Power down", 20)
+    read_until(terminal, b"Power down")
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status)
 

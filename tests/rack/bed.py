@@ -46,7 +46,7 @@ tuples:
   - [bulk, bytes, 2MB]
 """
 POINTS = 2
-READY_S = 30.0
+READY_S = 120.0
 
 
 class Bed:
@@ -124,10 +124,10 @@ class Bed:
         process.send_signal(signal.SIGCONT)
         process.send_signal(how)
         try:
-            process.wait(30)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(30)
+            process.wait(120)
             raise
         finally:
             if process.stdout is not None:
@@ -144,7 +144,7 @@ class Bed:
         said = {}
         for name, machine in found.machines.items():
             with open_channel(machine, keys) as channel:
-                said[name] = dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=20).facts)
+                said[name] = dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
         return said
 
     def is_free(self) -> bool:

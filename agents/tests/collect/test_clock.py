@@ -101,7 +101,7 @@ def test_one_clock_is_not_apart_from_itself(tmp_path: Path, port: int) -> None:
     options = {"side": "client", "address": HERE, "bind": HERE, "port": port, "seed": 5, "count": 50}
     asking = new_task("collector", "clock", options | {"interval_ns": 10**6}, tmp_path)
     asking.start()
-    assert asking.wait(30)
+    assert asking.wait(120)
     found = asking.result()
     assert abs(found["offset_ns"]) <= found["error_ns"] <= found["error_run_ns"]
     assert (found["samples"] + found["lost"], found["source"]) == (50, "packets")
@@ -116,7 +116,7 @@ def test_it_ends_with_its_span_but_not_before_it_knows_enough(tmp_path: Path, po
     options = {"side": "client", "address": HERE, "bind": HERE, "port": port, "count": 1000, "span_ns": 1}
     asking = clock.task(options | {"interval_ns": 10**6}, tmp_path)
     asking.start()
-    assert asking.wait(30)
+    assert asking.wait(120)
     server.stop()
     assert asking.result()["samples"] == clock.MIN
 
@@ -126,7 +126,7 @@ def test_until_it_is_stopped(tmp_path: Path, port: int) -> None:
     server.start()
     asking = clock.task({"side": "client", "address": HERE, "bind": HERE, "port": port, "count": 0}, tmp_path)
     asking.start()
-    assert not asking.wait(0.1)
+    assert not asking.wait(1)
     asking.stop()
     server.stop()
     assert asking.result()["samples"] >= 1
@@ -137,7 +137,7 @@ def test_errors_say_who(tmp_path: Path, port: int) -> None:
         {"side": "client", "address": HERE, "bind": HERE, "port": port, "count": 2, "interval_ns": 1}, tmp_path
     )
     asking.start()
-    assert asking.wait(30)
+    assert asking.wait(120)
     with pytest.raises(TestbedError, match=rf"clock client: no answer from {HERE}, UDP port {port}, to 2 requests"):
         asking.result()
     with pytest.raises(TestbedError, match="want side server, client or state; got middle"):

@@ -77,7 +77,7 @@ def test_strangers_do_not_keep_a_host_from_being_restored(tmp_path: Path, port: 
     caller.call("Apply", pb.ApplyRequest(settings=[RATE]))
     with strangers(port, STRANGERS) as made:
         assert (tmp_path / "journal.jsonl").exists()
-        assert made.wait(60)
+        assert made.wait(120)
         until(lambda: not (tmp_path / "journal.jsonl").exists())
         assert "Too many open files" not in daemon.log
     caller.token = ""

@@ -56,7 +56,7 @@ def test_a_server_is_waited_for_and_ended_and_a_client_ends(tmp_path: Path) -> N
         (tmp_path / side).mkdir()
         ends[side] = new_task("generator", "command", given | {"side": side}, tmp_path / side, commands=True)
         ends[side].start()
-    assert ends["client"].wait(20)
+    assert ends["client"].wait(120)
     assert not ends["server"].poll()
     ends["server"].stop()
     assert ends["client"].result()["stdout"] == "text"
@@ -68,7 +68,7 @@ def test_a_client_that_fails_and_a_server_that_ends(tmp_path: Path) -> None:
     given = OPTIONS | {"server_port": free_port(), "client": "sh -c 'echo why >&2; exit 3'", "server": "sh -c 'exit 4'"}
     client = new_task("generator", "command", given | {"side": "client"}, tmp_path, commands=True)
     client.start()
-    assert client.wait(20)
+    assert client.wait(120)
     with pytest.raises(TestbedError, match="command, client: exit 3: why"):
         client.result()
     (tmp_path / "server").mkdir()

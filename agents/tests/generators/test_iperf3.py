@@ -117,7 +117,7 @@ def test_both_ends_as_tasks(tmp_path: Path) -> None:
         tasks.append(iperf3.task(options | {"side": side}, tmp_path / side))
         tasks[-1].start()
     for task in tasks:
-        assert task.wait(20)
+        assert task.wait(120)
         results.append(task.result())
     assert results[0]["connections"][0]["remote_port"] == results[1]["connections"][0]["local_port"] == 18600
 

@@ -106,7 +106,7 @@ def both_ends(tmp_path: Path, **options: Value) -> list[dict[str, object]]:
         (tmp_path / side).mkdir()
         tasks.append(tgen.task(given | {"side": side}, tmp_path / side))
         tasks[-1].start()
-    assert all(task.wait(20) for task in tasks)
+    assert all(task.wait(120) for task in tasks)
     assert all(task.files() == ["result.json"] for task in tasks)
     return [task.result() for task in tasks]
 
@@ -124,7 +124,7 @@ def test_a_task_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="has not started"):
         task.result()
     task.start()
-    assert task.wait(20)
+    assert task.wait(120)
     with pytest.raises(TestbedError, match=r"^tgen client: connection 0: connect 127.0.0.1:18002: ECONNREFUSED"):
         task.result()
 

@@ -70,7 +70,7 @@ def host(number: int, device: str) -> list[str]:
 def transfer(source: list[str]) -> int:
     """Send through the switch; the bytes that came."""
     done = subprocess.run(
-        [*source, sys.executable, "-c", SOURCE], capture_output=True, text=True, check=True, timeout=60
+        [*source, sys.executable, "-c", SOURCE], capture_output=True, text=True, check=True, timeout=300
     )
     return int(done.stdout)
 

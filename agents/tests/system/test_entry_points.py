@@ -60,7 +60,7 @@ def made_up(install: Install) -> Path:
 
 def ended(task: Task) -> dict[str, Any]:
     task.start()
-    assert task.wait(10.0)
+    assert task.wait(120.0)
     return dict(task.result())
 
 

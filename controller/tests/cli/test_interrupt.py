@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from testctl import cli
+from testctl.cli import interrupt
 from testctl.cli.interrupt import INTERRUPTED, TOGETHER_S, interruptible
 from testctl.cli.main import main
 from testctl_agent.spec.errors import PlanError
@@ -31,8 +32,9 @@ def test_the_first_signal_interrupts_and_the_handlers_are_restored(number: signa
     assert handlers() == before
 
 
-def test_two_signals_at_once_are_one() -> None:
+def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `timeout` sends them."""
+    monkeypatch.setattr(interrupt, "TOGETHER_S", 600.0)
     after = []
 
     def command() -> None:

@@ -46,7 +46,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def loaded(made: BootCode) -> tuple[set[str], set[str], bool]:
     """(the modules that came from the file, all modules, whether `site` was needed) in an interpreter of its own."""
     program = PROGRAM.format(program=str(Path(made.argv[-1])), code=made.environment["TESTCTL_CODE"])
-    done = subprocess.run([*made.argv[:-1], "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([*made.argv[:-1], "-c", program], capture_output=True, text=True, check=True, timeout=300)
     own, everything, site, methods = done.stdout.splitlines()
     all_methods, compiled = map(int, methods.split())
     assert (all_methods > 100, compiled) == (True, 0)  # none is compiled anew

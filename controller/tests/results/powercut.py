@@ -21,7 +21,7 @@ CUT, ENDED = 7, 0
 
 
 def command(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout.strip()

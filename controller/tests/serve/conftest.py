@@ -62,7 +62,7 @@ def client_of() -> Iterator[Callable[[ASGIApp], httpx.Client]]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        client = httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60, trust_env=False)
+        client = httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=300, trust_env=False)
         running.append((server, thread, client))
         return client
 

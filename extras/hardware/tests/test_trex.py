@@ -83,7 +83,7 @@ def options(server: Peer, **others: Value) -> Mapping[str, Value]:
 def run(where: Path, given: Mapping[str, Value]) -> Any:
     task = trex.task(given, where)
     task.start()
-    assert task.wait(30)
+    assert task.wait(120)
     return task.result()
 
 

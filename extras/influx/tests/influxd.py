@@ -52,7 +52,7 @@ class Influxd:
     def __init__(self, where: Path, admin: tuple[str, str] | None = None) -> None:
         self._where = where
         self._process: subprocess.Popen[bytes] | None = None
-        self._client = httpx.Client(timeout=60, auth=admin)
+        self._client = httpx.Client(timeout=300, auth=admin)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -67,7 +67,7 @@ class Influxd:
         argv = [PROGRAM, "run", "-config", str(self._where / "influxd.conf")]
         with (self._where / "log").open("ab") as log:
             self._process = subprocess.Popen(argv, stdout=log, stderr=log, env=os.environ | {"GOMAXPROCS": "2"})
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             try:
                 # Before there is a user, nobody can say who asks.
@@ -87,7 +87,7 @@ class Influxd:
         """Stop it, if it runs."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(60)
+            self._process.wait(300)
             self._process = None
 
     def write(self, lines: str, database: str = "testctl") -> httpx.Response:

@@ -115,7 +115,7 @@ def test_a_second_upload_waits_for_the_first(tmp_path: Path) -> None:
         assert other.stdout.readline() == "waits\n"
         spool.add(b"x")
     try:
-        assert other.communicate(timeout=60)[0] == "1\n", "it sees what the first one left"
+        assert other.communicate(timeout=300)[0] == "1\n", "it sees what the first one left"
     finally:
         other.send_signal(signal.SIGKILL)
         other.wait()
