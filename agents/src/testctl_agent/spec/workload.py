@@ -230,16 +230,12 @@ def _drawn(
         at_s += unit / rate if rate else 0.0
         for number in range(arrival * wide, (arrival + 1) * wide):
             size = distribution.quantile(source.random())
-            at_ns = (
-                arrival * every_ns
-                if every_ns
-                else round(at_s * 1e9)
-                if rate
-                else round(unit * think_ns)
-                if number < conns
-                else 0
-            )
-            pause_ns = 0 if rate or number < conns else round(unit * think_ns)
+            at_ns, pause_ns = round(at_s * 1e9), 0
+            if every_ns:
+                at_ns = arrival * every_ns
+            elif not rate:
+                thought_ns = round(unit * think_ns)
+                at_ns, pause_ns = (thought_ns, 0) if number < conns else (0, thought_ns)
             ways = (asked, size) if asked else (size, 0)
             found.append(Request(at_ns, number % conns, *ways, pause_ns))
     return tuple(found)

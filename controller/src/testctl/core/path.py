@@ -28,7 +28,9 @@ def path_rates(point: Point, sender: str, receiver: str) -> dict[str, float]:
     settings, way = point.settings, point.topology.path(sender, receiver)
     rates = {sender: settings.get(sender, {}).get("htb_rate")}
     if way:
-        rates |= {f"{switch}:{onward}": _of_port(point, switch, onward, "rate") for switch, onward in pairwise(way[1:])}
+        rates |= {
+            f"{switch}:{onward}": port_setting(point, switch, onward, "rate") for switch, onward in pairwise(way[1:])
+        }
     else:  # no topology: any port may be on the way
         rates |= {entity: given.get("rate") for entity, given in settings.items() if entity != sender}
     return {link: bps for link, rate in rates.items() if (bps := schedule.mean_bps(rate, point.duration_ns) or 0.0) > 0}
@@ -79,7 +81,7 @@ def empty_path(point: Point, flow: PointFlow, sender: str, receiver: str) -> Emp
     headers = (60 if flow.family == IPV6 else 40) + (_TIMESTAMP if _timestamps(*hosts) else 0)
     segment = min(int(host.get("mtu", 1500)) for host in hosts) - headers
     switch, _, onward = link.partition(":")
-    framing = _of_port(point, switch, onward, "framing") if onward else 0
+    framing = port_setting(point, switch, onward, "framing") if onward else 0
     extra = int(framing or 0) if _is_number(framing) else 0
     return EmptyPath(path_delay_ns(point, sender, receiver), rates[link], segment, _ETHERNET + headers + extra)
 
@@ -90,10 +92,11 @@ def _timestamps(*hosts: Mapping[str, Value]) -> bool:
 
 def _along(point: Point, sender: str, receiver: str, name: str) -> Iterator[Value | None]:
     for switch, onward in pairwise(point.topology.path(sender, receiver)[1:]):
-        yield _of_port(point, switch, onward, name)
+        yield port_setting(point, switch, onward, name)
 
 
-def _of_port(point: Point, switch: str, onward: str, name: str) -> Value | None:
+def port_setting(point: Point, switch: str, onward: str, name: str) -> Value | None:
+    """A parameter of a switch's port toward a neighbour: the port's own, or else the switch's."""
     own = point.settings.get(f"{switch}:{onward}", {}).get(name)
     return own if own is not None else point.settings.get(switch, {}).get(name)
 

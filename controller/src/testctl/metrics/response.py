@@ -19,6 +19,7 @@ from itertools import pairwise
 from testctl_agent.spec import fate, schedule
 from testctl_agent.spec.units import Duration
 
+from testctl.core.path import port_setting
 from testctl.core.point import PointSpec
 from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
@@ -63,13 +64,10 @@ def reno_window(rate: float) -> float:
 def rtt_s(flow: FlowView) -> float:
     """The delays of all ports on the way there and back."""
     point = flow.records.point
-    settings, way = point.settings, point.topology.path(flow.sender, flow.receiver)
-    total = 0
-    for switch, onward in (*pairwise(way[1:]), *pairwise(way[-2::-1])):
-        own = settings.get(f"{switch}:{onward}", {}).get("delay")
-        delay = own if own is not None else settings.get(switch, {}).get("delay")
-        total += schedule.steps_of(delay, Duration)[0].value or 0
-    return total / 1e9
+    way = point.topology.path(flow.sender, flow.receiver)
+    ports = (*pairwise(way[1:]), *pairwise(way[-2::-1]))
+    delays = [port_setting(point, switch, onward, "delay") for switch, onward in ports]
+    return sum(schedule.steps_of(delay, Duration)[0].value or 0 for delay in delays) / 1e9
 
 
 def loss_rate(point: PointSpec, flow: str) -> float:
