@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from testctl_agent.bpf import htb_mark
 from testctl_agent.network import qdisc
@@ -20,55 +23,28 @@ from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Value
 
-CLONE_NEWNET = 0x40000000
+from agents.tests import lab_hosts
+
 HEADERS, PAYLOAD = 42, 1000
 PACKET = HEADERS + PAYLOAD
 ECT0, CE = 2, 3
 HOST = Entity("near", "host", ("eth0",))
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True)
-
-
-def enter(name: str) -> None:
-    import ctypes
-
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
-
-
 def build() -> socket.socket:
     """Two hosts on one wire; this process ends up in `near`; returns a socket that listens in `far`."""
-    for name in ("near", "far"):
-        ip(f"netns add {name}")
-        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
-    ip("-n near link add eth0 type veth peer name eth0 netns far")
-    for number, name in enumerate(("near", "far"), 1):
-        ip(f"-n {name} link set lo up")
-        ip(f"-n {name} link set eth0 address {mac(number)}")
-        ip(f"-n {name} addr add 10.0.0.{number}/16 dev eth0")
-        ip(f"-n {name} link set eth0 up")
-        ip(f"-n {name} neigh replace 10.0.0.{3 - number} lladdr {mac(3 - number)} dev eth0")
-    enter("far")
+    lab_hosts.two_hosts()
+    lab_hosts.enter("far")
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listening.bind(("10.0.0.2", 9))
     listening.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-    enter("near")
+    lab_hosts.enter("near")
     return listening
 
 
-def mac(number: int) -> str:
-    return f"02:00:00:00:00:{number:02x}"
-
-
 def put(name: str, value: Value) -> None:
-    found = registry.module("host", name)
-    assert found.unavailable(HOST, name) == "", found.unavailable(HOST, name)
-    found.apply(HOST, name, value)
-    got = found.read(HOST, name)
-    assert got == value, f"{name}: want {value}; got {got}"
+    lab_hosts.put(HOST, name, value)
 
 
 def burst(listening: socket.socket, count: int, ecn: int) -> list[int]:
@@ -149,10 +125,10 @@ def check_tcp(tso: bool) -> None:
     put("htb_rate", 10**9)
     put("htb_buffer", "none")
     put("htb_ecn_threshold", 30_000)
-    enter("far")
+    lab_hosts.enter("far")
     listening = socket.create_server(("10.0.0.2", 5001))
     subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_ecn=1", "net.ipv4.tcp_congestion_control=dctcp"], check=True)
-    enter("near")
+    lab_hosts.enter("near")
     child = os.fork()
     if not child:
         peer, _ = listening.accept()

@@ -7,20 +7,27 @@ exact, so what is asserted of them are numbers, not tolerances of a clock.  Prin
 
 from __future__ import annotations
 
+import ctypes
+import os
 import socket
 import statistics
 import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
+
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 
-CLONE_NEWNET = 0x40000000
+from agents.tests import lab_hosts
+
 SO_TIMESTAMPNS = 35
 PR_SET_TIMERSLACK = 29
 SO_RCVBUFFORCE = 33
@@ -29,40 +36,19 @@ US = 1000
 RESTART = Path("/sys/module/testctl_interrupts/parameters/restart")
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True)
-
-
-def enter(name: str) -> None:
-    import ctypes
-
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
-
-
 def exact_sleeps() -> None:
     """Without a slack of 50 µs."""
-    import ctypes
-
     assert ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1) == 0
 
 
 def build() -> tuple[socket.socket, socket.socket]:
     """Two hosts on one wire; a socket in `near`, one in `far`; this process stays in `far`."""
-    for name in ("near", "far"):
-        ip(f"netns add {name}")
-        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
-    ip("-n near link add eth0 type veth peer name eth0 netns far")
-    for number, name in enumerate(("near", "far"), 1):
-        ip(f"-n {name} link set eth0 address 02:00:00:00:00:0{number}")
-        ip(f"-n {name} addr add 10.0.0.{number}/16 dev eth0")
-        ip(f"-n {name} link set eth0 up")
-        ip(f"-n {name} neigh replace 10.0.0.{3 - number} lladdr 02:00:00:00:00:0{3 - number} dev eth0")
-    enter("near")
+    lab_hosts.two_hosts()
+    lab_hosts.enter("near")
     subprocess.run(["ethtool", "-K", "eth0", "tso", "off", "tx-tcp6-segmentation", "off"], check=True)
     sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
-    enter("far")
+    lab_hosts.enter("far")
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listening.bind(("10.0.0.2", 9))
     listening.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -72,11 +58,7 @@ def build() -> tuple[socket.socket, socket.socket]:
 
 
 def put(name: str, value: Value) -> None:
-    found = registry.module("host", name)
-    assert found.unavailable(FAR, name) == "", found.unavailable(FAR, name)
-    found.apply(FAR, name, value)
-    got = found.read(FAR, name)
-    assert got == value, f"{name}: want {value}; got {got}"
+    lab_hosts.put(FAR, name, value)
 
 
 class Wire:

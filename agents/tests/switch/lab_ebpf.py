@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,10 +24,10 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET, Backend
 
+from agents.tests import lab_hosts
 from agents.tests.switch.changing_link import ChangingLink, TraceLink
 from agents.tests.switch.ideal_link import Link
 
-CLONE_NEWNET = 0x40000000
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 LATE_NS = 1000
@@ -56,33 +54,22 @@ LARGEST = [(0, None), (15 * MS, 1400)]
 TRACE_MS = [0, 1, 1, 1, 4, 9]
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True)
-
-
-def enter(name: str) -> None:
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
-
-
 def build() -> tuple[socket.socket, socket.socket]:
     """Two hosts and a switch, where this process stays: a socket at each host."""
     sockets = []
-    for name in ("switch", "a", "b"):
-        ip(f"netns add {name}")
-        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    lab_hosts.add("switch", "a", "b")
     for name, mac in zip("ab", MACS, strict=True):
-        ip(f"-n switch link add to_{name} type veth peer name eth0 address {mac} netns {name}")
-        ip(f"-n switch link set to_{name} up")
-        ip(f"-n {name} link set eth0 up")
-        enter(name)
+        lab_hosts.ip(f"-n switch link add to_{name} type veth peer name eth0 address {mac} netns {name}")
+        lab_hosts.ip(f"-n switch link set to_{name} up")
+        lab_hosts.ip(f"-n {name} link set eth0 up")
+        lab_hosts.enter(name)
         one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
         one.bind(("eth0", 0x88B5))
         one.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
         one.setblocking(False)
         sockets.append(one)
-    enter("switch")
+    lab_hosts.enter("switch")
     return sockets[0], sockets[1]
 
 

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-import ctypes
+import os
 import socket
 import struct
-import subprocess
+import sys
 import time
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from testctl_agent.network import qdisc
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET
 
-CLONE_NEWNET = 0x40000000
+from agents.tests import lab_hosts
+
 SO_TIMESTAMPNS = 35
 PAYLOAD = 1472
 PACKET = 14 + 1500
@@ -22,33 +25,17 @@ CLOCK_NS = 5000
 """Every reading of the clock moves virtual time by 256 ns: what sending and stamping may add."""
 
 
-def ip(command: str) -> None:
-    subprocess.run(["ip", *command.split()], check=True)
-
-
-def enter(name: str) -> None:
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
-
-
 def build() -> socket.socket:
     """A switch's port and the host at its other end; this process is at the switch."""
-    for name in ("switch", "host"):
-        ip(f"netns add {name}")
-        ip(f"netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
-    far = "eth0 address 02:00:00:00:00:02 netns host"
-    ip(f"-n switch link add {PORT} address 02:00:00:00:00:01 type veth peer name {far}")
-    for name, device, number in (("switch", PORT, 1), ("host", "eth0", 2)):
-        ip(f"-n {name} link set lo up")
-        ip(f"-n {name} addr add 10.0.0.{number}/16 dev {device}")
-        ip(f"-n {name} link set {device} up")
-        ip(f"-n {name} neigh replace 10.0.0.{3 - number} lladdr 02:00:00:00:00:0{3 - number} dev {device}")
-    enter("host")
+    lab_hosts.add("switch", "host")
+    lab_hosts.ip(f"-n switch link add {PORT} type veth peer name eth0 netns host")
+    lab_hosts.number_ends(("switch", PORT), ("host", "eth0"))
+    lab_hosts.enter("host")
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listening.bind(("10.0.0.2", 9))
     listening.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
-    enter("switch")
+    lab_hosts.enter("switch")
     return listening
 
 
