@@ -58,7 +58,7 @@ def build() -> tuple[Object, EbpfDriver, list[socket.socket]]:
         end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         end.bind((f"end_{number}", 3))
         end.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
-        end.settimeout(5)
+        end.settimeout(120)
         ends.append(end)
     return loaded, EbpfDriver(loaded, made.layout), ends
 

@@ -35,7 +35,7 @@ def sockets() -> dict[str, socket.socket]:
     for name in MACS:
         found[name] = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
         found[name].bind((f"end_{name}", 0x88B5))
-        found[name].settimeout(5)
+        found[name].settimeout(120)
     return found
 
 
@@ -51,7 +51,7 @@ def silent(ends: dict[str, socket.socket]) -> None:
     ends["b"].settimeout(0.2)
     with pytest.raises(TimeoutError):
         ends["b"].recv(2000)
-    ends["b"].settimeout(5)
+    ends["b"].settimeout(120)
 
 
 def full(open_switch: Backend) -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     if sys.argv[1:] == ["open"]:
         switch()
         print("open", flush=True)
-        time.sleep(60)
+        time.sleep(600)
     for name, mac in MACS.items():
         words = f"ip link add name to_{name} type veth peer name end_{name} address {mac}"
         subprocess.run(words.split(), check=True)
