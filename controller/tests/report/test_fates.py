@@ -113,7 +113,7 @@ def test_of_many_the_first_are_listed_and_all_counted(fated: Run) -> None:
     lost = sum(is_lost(loss(1, 0.05, 1), n) for n in range(1, COUNT + 1))
     counts = {what: count for _, _, what, count in fates.counts}
     assert counts["lost"] == lost
-    assert counts["marked CE by the ECN threshold"] > 500
+    assert counts["marked CE by the port"] > 500
     assert len(fates.packets) == 2 * MAX_PACKETS
     assert fates.left_out == sum(counts.values()) - 2 * MAX_PACKETS
     assert len(lines["dropped"]) == lost

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testctl_agent.network import netlink as nl
+from testctl_agent.network import port_qdisc
 from testctl_agent.spec.errors import ApplyError
 
 ROOT, CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
@@ -69,6 +70,8 @@ def _stats(top: dict[int, bytes], kind: str) -> tuple[dict[str, int], dict[str, 
     extra: dict[str, int] = {}
     if kind == "red" and len(shown := top.get(_TCA_XSTATS, b"")) >= 16:
         extra.update(zip(_RED_XSTATS, struct.unpack_from("=4I", shown), strict=True))
+    if kind == port_qdisc.KIND:
+        extra.update(port_qdisc.parse_counts(top.get(_TCA_XSTATS, b"")))
     return stats, extra
 
 

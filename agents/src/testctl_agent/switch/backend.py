@@ -23,11 +23,11 @@ from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.system.entry_points import BACKENDS
 
-PORT_PARAMETERS = ("rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing")
+PORT_PARAMETERS = ("rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing", "aqm")
 """What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set.
 
 A rate, a delay or a largest size may also be the text of a schedule (spec/schedule.py), a rate that of a trace
-(spec/trace.py).  `down` and `jitter` are texts.
+(spec/trace.py).  `down`, `jitter` and `aqm` are texts.
 """
 
 SWITCH_PARAMETERS = ("fate", "flows")
@@ -35,7 +35,8 @@ SWITCH_PARAMETERS = ("fate", "flows")
 
 UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
-    "down": "none", "jitter": "none", "largest": "none", "fate": "none", "flows": "none",
+    "down": "none", "jitter": "none", "largest": "none", "aqm": "none", "fate": "none",
+    "flows": "none",
 }  # fmt: skip
 """The state of an unconfigured switch."""
 

@@ -27,7 +27,7 @@ from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
 
 _FILTER = "testctl_bmv2"
-_NOT_HERE = ("down", "jitter", "largest")
+_NOT_HERE = ("aqm", "down", "jitter", "largest")
 _DROP = bytes.fromhex("b700000002000000 9500000000000000")
 """r0 = TC_ACT_SHOT; exit"""
 

@@ -18,10 +18,11 @@ from dataclasses import replace
 
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec import schedule, trace
-from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
+from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_links, ebpf_ports, ingress, testbed_object
+from testctl_agent.switch import ebpf_aqm, ebpf_links, ebpf_ports, ingress, testbed_object
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, shown
+from testctl_agent.switch.ebpf_aqm import Managed
 from testctl_agent.switch.ebpf_links import Link, LinkMaps
 from testctl_agent.switch.ebpf_ports import MAX_BYTES, Port, PortMap
 from testctl_agent.switch.testbed_program import MAX_DEPTH
@@ -38,6 +39,7 @@ class EbpfBackend:
         self.ports = ports
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
         self._thresholds: dict[str, int] = {}
+        self._managed: dict[str, Managed] = {}
         self._missing: str | None = None
         self._holding = False
         self._counting = ""
@@ -77,6 +79,8 @@ class EbpfBackend:
             return ""
         if what not in PORT_PARAMETERS:
             return f"a port has no {what}"
+        if what == "aqm":
+            return ebpf_aqm.unavailable()
         if self._missing is None:
             self._missing = qdisc.unavailable("fq")
         return f"{self._missing}, which lets packets go at their time" if self._missing else ""
@@ -89,6 +93,11 @@ class EbpfBackend:
         number = self._number(port, what)
         if what == "ecn_threshold":
             return self._thresholds.get(port, UNSET[what])
+        if managed := self._managed.get(port):
+            ebpf_aqm.check(port, managed)
+            return getattr(managed, what, 0) or UNSET[what]
+        if what == "aqm":
+            return UNSET[what]
         model = self._map.read(number)
         if model.timed and not ebpf_ports.has_clock(port):
             raise ApplyError(f"port {port}, {what}: want our fq as the root qdisc; got none")
@@ -104,7 +113,7 @@ class EbpfBackend:
         if what not in SWITCH_PARAMETERS:
             self._number(port, what)
         if value != UNSET.get(what) and (reason := self.unavailable(what)):
-            raise ApplyError(f"port {port}, {what}: want {shown(value)}; {reason}")
+            raise (Unavailable if what == "aqm" else ApplyError)(f"port {port}, {what}: want {shown(value)}; {reason}")
         if what == "flows":
             self._tables.set_flows(str(value))
             self._clocks()
@@ -113,7 +122,11 @@ class EbpfBackend:
             self._clocks()
         else:
             try:
-                if what in ebpf_links.PARAMETERS:
+                if what == "aqm":
+                    self._set_aqm(port, str(value))
+                elif port in self._managed and what != "ecn_threshold":
+                    self._set_managed(port, what, value)
+                elif what in ebpf_links.PARAMETERS:
                     self._set_link(port, self._numbers[port], what, value)
                 else:
                     self._set(port, self._numbers[port], what, 0 if value == "none" else int(value))
@@ -134,6 +147,35 @@ class EbpfBackend:
         if not after.timed:
             self._clock(port, after)
 
+    def _set_aqm(self, port: str, value: str) -> None:
+        """Let the lab's qdisc model the port, or the program again; what waits there is lost."""
+        number, before = self._numbers[port], self._managed.pop(port, None)
+        if before:
+            ebpf_aqm.remove(port)
+            for what in ebpf_aqm.LINK:
+                self.apply(port, what, getattr(before, what) or UNSET[what])
+        if value == UNSET["aqm"]:
+            return
+        now = self._map.read(number)
+        if now.changes or self._holding or port in self._thresholds:
+            raise ApplyError("an AQM has a link that does not change, no ecn_threshold, and no delayed packets")
+        managed = Managed(value, now.rate, now.delay, now.buffer, now.framing)
+        ebpf_ports.set_clock(port, wanted=False)
+        ebpf_aqm.put(port, managed)
+        self._map.change(number, rate=0, delay=0, since_ns=0, backlog_nanobits=0)
+        self._managed[port] = managed
+
+    def _set_managed(self, port: str, what: str, value: Value) -> None:
+        if what not in ebpf_aqm.LINK:
+            if value != UNSET[what]:
+                raise ApplyError("a port with an AQM has a link that does not change")
+            return
+        if isinstance(value, str) and value != UNSET[what]:
+            raise ApplyError("a port with an AQM has a link that does not change")
+        changed = replace(self._managed[port], **{what: 0 if value == "none" else int(value)})
+        ebpf_aqm.put(port, changed)
+        self._managed[port] = changed
+
     def _clock(self, port: str, model: Port) -> None:
         """fq where a packet may wait: with a queue for each packet where one may overtake another."""
         overtaken = self._holding or model.changes == ebpf_ports.REORDERS
@@ -145,6 +187,8 @@ class EbpfBackend:
             return
         self._holding = self._tables.holding
         for port, number in self._numbers.items():
+            if port in self._managed and self._holding:
+                raise ApplyError(f"port {port}, fate: want {self._tables.fates()}; it has an AQM, which delays none")
             try:
                 self._clock(port, self._map.read(number))
             except TestbedError as error:
@@ -184,6 +228,7 @@ class EbpfBackend:
             "flooding": self._flooding(),
             "counting": self._counting or "exact; a port's packets come one after the other",
             "buffer": f"at most {MAX_BYTES} bytes; without a rate nothing waits and it has no effect",
+            "aqm": self.unavailable("aqm") or "exact; the lab's kernel has the queue and the link of such a port",
             "ecn_threshold": f"at most {MAX_DEPTH} bytes: enq_qdepth has 19 bits",
         }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from testctl_agent.bpf import load
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
-from testctl_agent.switch import ingress
+from testctl_agent.switch import ebpf_aqm, ingress
 
 FILTER = "testctl_switch"
 """The name of the program's filter at the clsact ingress of every port."""
@@ -138,7 +138,9 @@ def detach(device: str) -> None:
     if ingress.program(device, FILTER) is not None:
         as_they_come(device)
     ingress.detach(device, FILTER)
-    if has_clock(device):
+    if ebpf_aqm.is_there(device):
+        ebpf_aqm.remove(device)
+    elif has_clock(device):
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
 
 

@@ -31,6 +31,7 @@ _NO_BUFFER_LIMIT = 1_000_000
 
 
 _NOT_HERE = {
+    "aqm": "netem has no queue that manages itself; take the back end ebpf in a lab",
     "down": "netem has no link that goes down; take the back end ebpf",
     "largest": "netem drops no packets by their size; take the back end ebpf",
     "jitter": "netem's jitter draws from the kernel's random numbers; take the back end ebpf",

@@ -46,6 +46,7 @@ SHAPES: dict[str, Shape] = {
     "tcp_info": {"bytes?": int},
     "tcp_events": {"layout?": int, **COUNTED},
     "link_origin": {"origin_ns?": int},
+    "port_queue": {"ports?": Named(int), "dropped?": int},
     "telemetry": {"layout?": [FIELD], "ports?": Named(str), **COUNTED},
 }
 PROBED = {"passes": bool, "why": str, "largest_forward": int, "largest_backward": int}

@@ -17,6 +17,7 @@ _WHY = {
     "drops_by_fate": ("drop", "lose"),
     "drops_by_full_buffer": ("buffer_drop",),
     "drops_by_link": ("link_drop",),
+    "drops_by_aqm": ("aqm_drop",),
     "drops_otherwise": ("other_drop",),
 }
 
@@ -33,6 +34,7 @@ SPEC = MetricSpec(
         MetricInfo(
             "drops_by_link", "", "of these, because the port's link was down, or takes no packet so large", "lower"
         ),
+        MetricInfo("drops_by_aqm", "", "of these, by the port's active queue management", "lower"),
         MetricInfo("drops_otherwise", "", "of these, because the switch had no port for them", "lower"),
         MetricInfo(
             "drops_where",

@@ -25,7 +25,7 @@ from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
 
 _OFFSETS = 2**32
 _BY_PROGRAM = tuple(FATES.index(name) for name in ACTIONS)
-_NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop", "link_drop"))
+_NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop", "link_drop", "aqm_drop"))
 _NOBODY = -1
 
 

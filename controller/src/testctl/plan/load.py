@@ -13,6 +13,7 @@ from testctl_agent.spec.types import Value
 from testctl.core.point import Point
 from testctl.core.testbed_kind import kind_of
 from testctl.core.topology import Topology
+from testctl.plan.checks.aqms import check_aqms
 from testctl.plan.checks.commands import check_commands
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
@@ -124,6 +125,7 @@ def load_plan(
     points = expand(written, max_points)
     check_distributed(assignments, written.defaults, names, parameters, space_of(written), problems)
     check_switches(assignments, points, names, problems)
+    check_aqms(assignments, points, problems)
     check_commands(assignments, points, testbed, problems)
     check_workloads(assignments, points, problems)
     plan = _expanded(written, points)

@@ -61,15 +61,16 @@ FATES = (
     "echo",
     "clear",
     "lose",
-    "queue_mark",  # by the port's ECN threshold
+    "queue_mark",  # by the port's ECN threshold or AQM
     "buffer_drop",  # by the port's full buffer
     "other_drop",
     "link_drop",  # by the port's link: down, or for packets that are smaller
     "reorder",
+    "aqm_drop",  # by the port's active queue management
 )
 """What a switch did to a packet, by the number in `fate`."""
 
-DROPPED = tuple(FATES.index(name) for name in ("drop", "lose", "buffer_drop", "other_drop", "link_drop"))
+DROPPED = tuple(FATES.index(name) for name in ("drop", "lose", "buffer_drop", "other_drop", "link_drop", "aqm_drop"))
 """Fates of packets that went no further."""
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = (1 << bit for bit in range(8))

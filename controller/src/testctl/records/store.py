@@ -22,6 +22,7 @@ from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
 from testctl.records.parquet import read_parquet, write_numbers
+from testctl.records.port_queue import with_ports
 from testctl.records.requests import read_requests
 from testctl.records.rows import take
 from testctl.records.schema import (
@@ -196,6 +197,8 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     found = _files(entities, "telemetry.bin")
     switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in found.items()}
+    for name, path in _files(entities, "port_queue.bin").items():
+        switches[name] = with_ports(switches[name], path, outcome.result_of(name, "port_queue"))
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     samples = [_files(entities, name) for name in ("tcp_info.bin", "tcp_info6.bin")]
     by_entity = {name: [found[name] for found in samples if name in found] for name in samples[0]}

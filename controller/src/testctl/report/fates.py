@@ -32,9 +32,10 @@ WORDS = {
     "lose": "lost",
     "delay": "delayed",
     "reorder": "delayed at random",
-    "queue_mark": "marked CE by the ECN threshold",
+    "queue_mark": "marked CE by the port",
     "buffer_drop": "dropped by the full buffer",
     "link_drop": "lost by the link",
+    "aqm_drop": "dropped by the port's AQM",
     "other_drop": "dropped: no port for it",
 }
 """What a fate did, in words."""

@@ -14,8 +14,8 @@ from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.params.flow.workload import last_ns
 from testctl_agent.params.port import link
 from testctl_agent.params.switch import telemetry
+from testctl_agent.spec import aqm, schedule
 from testctl_agent.spec import flows as connections
-from testctl_agent.spec import schedule
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
@@ -87,6 +87,9 @@ def spec_of(point: Point) -> PointSpec:
     for switch in sorted({entity.partition(":")[0] for entity in changing}):
         if backend not in link.CONSTANT:
             collect[switch]["link_origin"] = {"devices": _devices(point, switch), "at_t0": True}
+    for switch in sorted({entity.partition(":")[0] for entity, values in state.items() if _manages(values)}):
+        if "telemetry" in collect[switch]:
+            collect[switch]["port_queue"] = {"devices": _devices(point, switch)}
     for flow in point.flows:
         if flow.generator == COMMAND:
             ports_of = f"{flow.client_port} {flow.client_port + flow.parallel - 1}"
@@ -101,6 +104,11 @@ def spec_of(point: Point) -> PointSpec:
         kernel=kernel_of(point),
         backend=backend,
     )
+
+
+def _manages(values: Mapping[str, Value]) -> bool:
+    """Whether a port's queue manages itself."""
+    return values.get("aqm", aqm.NONE) != aqm.NONE
 
 
 def _changes(values: Mapping[str, Value]) -> bool:

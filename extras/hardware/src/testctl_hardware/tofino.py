@@ -28,6 +28,7 @@ _POOL = "EG_APP_POOL_0"
 _SHAPING, _SHAPED = "tf1.tm.port.sched_shaping", "tf1.tm.port.sched_cfg"
 _BUFFER, _POOL_SIZE, _PORT = "tf1.tm.queue.buffer", "tf1.tm.pool.cfg", "tf1.tm.port.cfg"
 _CANNOT = {
+    "aqm": "Tofino's program has no queue that manages itself",
     "delay": "Tofino has no delay",
     "down": "Tofino's links don't change",
     "jitter": "Tofino has no delay",
@@ -69,7 +70,7 @@ class TofinoBackend:
                 return self._tables.fates()
             case "delay" | "framing":
                 return 0
-            case "down" | "jitter" | "largest":
+            case "aqm" | "down" | "jitter" | "largest":
                 return UNSET[what]
             case "ecn_threshold":
                 return units.cell_bytes(self._thresholds[port]) if port in self._thresholds else "none"
@@ -100,6 +101,7 @@ class TofinoBackend:
             "delay": _CANNOT["delay"],
             "down": _CANNOT["down"],
             "jitter": _CANNOT["jitter"],
+            "aqm": _CANNOT["aqm"],
             "largest": _CANNOT["largest"],
             "framing": _CANNOT["framing"],
             "telemetry": "none yet: fates are counted by rule",

@@ -7,7 +7,7 @@ from functools import partial
 
 from testctl_agent.params.switch_backend import apply, read, unavailable
 from testctl_agent.params.types import Changing, Grammar
-from testctl_agent.spec import jitter, schedule, trace
+from testctl_agent.spec import aqm, jitter, schedule, trace
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -20,6 +20,14 @@ CONSTANT = ("bmv2", "netem", "tofino")
 """The back ends whose links do not change."""
 
 SPECS = [
+    _spec(
+        name="aqm",
+        help="What manages this port's queue: codel (RFC 8289), fq_codel (RFC 8290), pie (RFC 8033), red or policer, "
+        "with its parameters by their names there; fifo: the buffer alone; a lab has it",
+        type=Grammar(aqm.WANT, aqm.canonical),
+        after=("mtu", "rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing"),
+        example="codel target 5ms interval 100ms ecn",
+    ),
     _spec(
         name="buffer",
         help="Bytes that may wait at this port; none: as many as come",

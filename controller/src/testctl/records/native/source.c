@@ -20,11 +20,12 @@ enum fate {
 	BUFFER_DROP,
 	OTHER_DROP,
 	LINK_DROP,
-	REORDER
+	REORDER,
+	AQM_DROP
 };
 
 /* p4c_ebpf/runtime/telemetry.h */
-enum verdict { SENT, BY_PROGRAM, FULL_BUFFER, ASTRAY, BY_LINK };
+enum verdict { SENT, BY_PROGRAM, FULL_BUFFER, ASTRAY, BY_LINK, BY_AQM };
 
 enum { CE = 3, NS = 1000000000 };
 
@@ -92,6 +93,8 @@ static uint8_t fate_of(const uint64_t *fields)
 		return BUFFER_DROP;
 	if (fields[VERDICT] == BY_LINK)
 		return LINK_DROP;
+	if (fields[VERDICT] == BY_AQM)
+		return AQM_DROP;
 	if (fields[VERDICT] != SENT)
 		return asked == DROP || asked == LOSE ? asked : OTHER_DROP;
 	if (marked && asked == NONE)
@@ -136,7 +139,7 @@ static void fill(const struct job *job, const struct source *source,
 	packet->seq = (uint32_t)fields[SEQ];
 	packet->ack = (uint32_t)fields[ACK_NUMBER];
 	packet->queue_bytes = -1;
-	if (verdict == SENT || verdict == FULL_BUFFER || verdict == BY_LINK)
+	if (verdict == SENT || verdict == FULL_BUFFER || verdict == BY_LINK || verdict == BY_AQM)
 		packet->queue_bytes =
 			(int32_t)(fields[QUEUE_BYTES] < most ? fields[QUEUE_BYTES]
 							     : most);

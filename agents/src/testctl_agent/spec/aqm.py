@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Active queue management of a switch's port: which one, and its parameters by the names of its RFC or paper.
+
+    aqm = "none" | KIND {NAME VALUE | FLAG}
+
+NAMEs come in any order; the canonical text has all of them, in that of KINDS.  lab/kernel/aqm_*.h has the algorithms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from testctl_agent.spec.units import Bytes, Duration, Rate
+
+NONE = "none"
+SEED = "seed"
+_SECOND = 10**9
+_NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A parameter of a kind: its name, the value it has if it is not given (None: it must be), and its limits.
+
+    read, show  between a word of the text and a whole number
+    scale       that number as the kernel wants it: times the first, over the second
+    """
+
+    name: str
+    default: int | None
+    least: int
+    most: int
+    read: Callable[[str], int]
+    show: Callable[[int], str]
+    scale: tuple[int, int] = (1, 1)
+
+
+def _duration(name: str, default: int | None, least: int = 1000, most: int = 4 * _SECOND) -> Number:
+    return Number(name, default, least, most, Duration.parse, lambda value: str(Duration(value)))
+
+
+def _bytes(name: str, default: int | None = None, most: int = 2**30) -> Number:
+    return Number(name, default, 1, most, Bytes.parse, lambda value: str(Bytes(value)))
+
+
+def _decimal(text: str, places: int) -> int:
+    """A number of at most so many decimals, times 10^places."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"want a number; got {text!r}")
+    value = Decimal(text).scaleb(places)
+    if value != int(value):
+        raise ValueError(f"want a number of at most {places} decimals; got {text!r}")
+    return int(value)
+
+
+def _shown(value: int, places: int) -> str:
+    return f"{Decimal(value).scaleb(-places).normalize():f}"
+
+
+def _percent(name: str, default: int | None, one: int) -> Number:
+    """A probability; `one`: what the kernel has for 100 %."""
+
+    def read(text: str) -> int:
+        if not text.endswith("%"):
+            raise ValueError(f"want a share such as 10%; got {text!r}")
+        return _decimal(text[:-1], 2)
+
+    return Number(name, default, 1, 10_000, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000))
+
+
+def _gain(name: str, default: int) -> Number:
+    return Number(name, default, 0, 100_000, lambda text: _decimal(text, 3), lambda value: _shown(value, 3))
+
+
+def _whole(name: str, default: int, most: int, least: int = 0) -> Number:
+    return Number(name, default, least, most, lambda text: _decimal(text, 0), str)
+
+
+def _flag(name: str) -> Number:
+    return Number(name, 0, 0, 1, int, str)
+
+
+_SEED_NUMBER = _whole(SEED, 1, 10**18)
+
+KINDS: dict[str, tuple[int, tuple[Number, ...]]] = {
+    "fifo": (0, ()),
+    "codel": (1, (_duration("target", 5 * 10**6), _duration("interval", 10**8), _flag("ecn"))),
+    "pie": (
+        2,
+        (
+            _duration("qdelay_ref", 15 * 10**6),
+            _duration("t_update", 15 * 10**6),
+            _gain("alpha", 125),
+            _gain("beta", 1250),
+            _duration("max_burst", 150 * 10**6, 0),
+            _flag("ecn"),
+            _percent("mark_ecnth", 1000, 2**56),
+            _SEED_NUMBER,
+        ),
+    ),
+    "red": (
+        3,
+        (
+            _bytes("min"),
+            _bytes("max"),
+            _percent("max_p", 1000, 2**32),
+            _whole("wq", 9, 30),
+            _flag("gentle"),
+            _flag("ecn"),
+            _SEED_NUMBER,
+        ),
+    ),
+    "policer": (
+        4,
+        (Number("rate", None, 8, 10**13, Rate.parse, lambda value: str(Rate(value))), _bytes("burst")),
+    ),
+    "fq_codel": (
+        5,
+        (
+            _duration("target", 5 * 10**6),
+            _duration("interval", 10**8),
+            _flag("ecn"),
+            _whole("flows", 1024, 1024, 1),
+            _bytes("quantum", 1514, 2**20),
+            _SEED_NUMBER,
+        ),
+    ),
+}
+"""kind -> (its number in lab/kernel/lab_port.h, its parameters in the order of its enum there)"""
+
+FLAGS = frozenset(("ecn", "gentle"))
+EXAMPLES = (
+    "'codel target 5ms interval 100ms ecn', 'pie ecn seed 1', 'red min 30kB max 90kB', 'policer rate 10mbit burst 15kB'"
+)
+WANT = f"an AQM such as {EXAMPLES} or fifo, or none"
+
+
+@dataclass(frozen=True)
+class Aqm:
+    """values: of all parameters of its kind, in their order."""
+
+    kind: str
+    values: tuple[int, ...] = ()
+
+    def __getitem__(self, name: str) -> int:
+        return self.values[[one.name for one in KINDS[self.kind][1]].index(name)]
+
+    def __str__(self) -> str:
+        words = [self.kind]
+        for one, value in zip(KINDS[self.kind][1], self.values, strict=True):
+            if one.name in FLAGS:
+                words += [one.name] if value else []
+            else:
+                words += [one.name, one.show(value)]
+        return " ".join(words)
+
+    @property
+    def number(self) -> int:
+        return KINDS[self.kind][0]
+
+    @property
+    def seed(self) -> int:
+        return self[SEED] if any(one.name == SEED for one in KINDS[self.kind][1]) else 0
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """As the kernel has them."""
+        pairs = zip(KINDS[self.kind][1], self.values, strict=True)
+        return tuple(value * one.scale[0] // one.scale[1] for one, value in pairs if one.name != SEED)
+
+
+def parse(text: str) -> Aqm | None:
+    """None: the port has none.  Raises ValueError "want …; got …"."""
+    kind, *words = text.split() or [""]
+    if kind == NONE and not words:
+        return None
+    if kind == "step":
+        raise ValueError("want a threshold as the parameter ecn_threshold; got the AQM 'step'")
+    if kind not in KINDS:
+        raise ValueError(f"want {WANT}; got {text[:80]!r}")
+    found = Aqm(kind, tuple(_values(kind, words)))
+    _agree(found)
+    return found
+
+
+def _values(kind: str, words: list[str]) -> list[int]:
+    known = {one.name: one for one in KINDS[kind][1]}
+    given: dict[str, int] = {}
+    rest = iter(words)
+    for name in rest:
+        one = known.get(name)
+        if one is None:
+            raise ValueError(f"want {kind} with {', '.join(known) or 'nothing else'}; got {name[:40]!r}")
+        if name in given:
+            raise ValueError(f"{kind}: want {name} once; got it twice")
+        if name in FLAGS:
+            given[name] = 1
+            continue
+        word = next(rest, "")
+        try:
+            given[name] = int(one.read(word))
+        except ValueError as error:
+            raise ValueError(f"{kind}, {name}: {error}") from error
+        if not one.least <= given[name] <= one.most:
+            raise ValueError(f"{kind}, {name}: want from {one.show(one.least)} to {one.show(one.most)}; got {word}")
+    values = []
+    for name, one in known.items():
+        value = given.get(name, one.default)
+        if value is None:
+            raise ValueError(f"{kind}: want its {name}; got none")
+        values.append(value)
+    return values
+
+
+def _agree(aqm: Aqm) -> None:
+    """Parameters that contradict each other."""
+    for kind, low, high in (("codel", "target", "interval"), ("fq_codel", "target", "interval"), ("red", "min", "max")):
+        if aqm.kind == kind and aqm[low] >= aqm[high]:
+            shown = {one.name: one.show for one in KINDS[kind][1]}
+            got = f"{low} {shown[low](aqm[low])}, {high} {shown[high](aqm[high])}"
+            raise ValueError(f"{kind}: want {low} less than {high}; got {got}")
+
+
+def canonical(text: str) -> str:
+    found = parse(text)
+    return str(found) if found else NONE

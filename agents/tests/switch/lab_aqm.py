@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
+
+TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options], "child", "filter": words of tc or ""};
+TESTCTL_MIXES has names of traffic.MIXES, TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what arrived
+behind it, "MIX-PORT.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", the qdisc's counters}.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, os.environ["TESTCTL_ROOT"])
+
+from testctl_agent.collect import capture
+from testctl_agent.network import port_qdisc, qdisc
+from testctl_agent.network.port_qdisc import Options
+
+from agents.tests.switch import traffic
+
+OUT = Path(os.environ["TESTCTL_OUT"])
+CLONE_NEWNET = 0x40000000
+SO_TXTIME, SO_SNDBUFFORCE, CLOCK_MONOTONIC = 61, 32, 1
+HANDLE = 0x10000
+ALIGNED_NS = 1024 * 10**9
+"""Runs begin at multiples of it: a whole number of ticks, and of the units in which Linux's CoDel counts."""
+HEADERS = 14 + 20 + 8
+
+
+def sh(command: str) -> None:
+    subprocess.run(command.split(), check=True)
+
+
+def enter(name: str) -> None:
+    with open(f"/run/netns/{name}") as namespace:
+        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
+
+
+def build() -> None:
+    """source -> switch -> sink; the source's fq lets each packet go at its time, the switch hands it to its port."""
+    for name in ("source", "switch", "sink"):
+        sh(f"ip netns add {name}")
+        sh(f"ip netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    far = "02:00:00:00:00:02"
+    sh("ip -n switch link add in type veth peer name eth0 netns source")
+    sh(f"ip -n switch link add out type veth peer name eth0 address {far} netns sink")
+    for name, device in (("source", "eth0"), ("switch", "in"), ("switch", "out"), ("sink", "eth0")):
+        sh(f"ip -n {name} link set {device} up")
+    sh("ip -n source addr add 10.0.0.1/24 dev eth0")
+    sh(f"ip -n source neigh replace 10.0.0.2 lladdr {far} dev eth0")
+    sh("tc -n switch qdisc add dev in clsact")
+    sh("tc -n switch filter add dev in ingress matchall action mirred egress redirect dev out")
+    enter("source")
+    qdisc.put_qdisc("eth0", "fq", 0x20000, qdisc.ROOT, qdisc.fq_options())
+
+
+def sockets() -> dict[tuple[int, int], socket.socket]:
+    """By flow and ECN field."""
+    found = {}
+    for flow in range(traffic.FLOWS):
+        for ecn in (0, 1, 2):
+            one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            one.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
+            one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 30)
+            one.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=iI", CLOCK_MONOTONIC, 0))
+            one.bind(("10.0.0.1", 1000 + 10 * flow + ecn))
+            one.connect(("10.0.0.2", 9))
+            found[flow, ecn] = one
+    return found
+
+
+def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int], socket.socket]) -> dict[str, Any]:
+    enter("switch")
+    qdisc.put_qdisc("out", port_qdisc.KIND, HANDLE, qdisc.ROOT, Options(*port["options"]).pack())
+    if port["filter"]:
+        sh("tc -n switch qdisc add dev out clsact")
+        sh(f"tc -n switch filter add dev out egress matchall action {port['filter']}")
+    if port["child"]:
+        sh(f"tc -n switch qdisc replace dev out parent 1:1 {port['child']}")
+    enter("sink")
+    here = OUT / f"{mix}-{name}"
+    here.mkdir()
+    recorder = capture.task({"device": "eth0", "snap_bytes": 64, "packets": "all"}, here)
+    recorder.start()
+    start_ns = (time.monotonic_ns() // ALIGNED_NS + 2) * ALIGNED_NS
+    last = sent = 0
+    for number, (at, size, flow, ecn) in enumerate(traffic.MIXES[mix](int(os.environ["TESTCTL_COUNT"]))):
+        when = [(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=Q", start_ns + at))]
+        data = struct.pack("=I", number).ljust(size - HEADERS, b"\0")
+        senders[flow, ecn].sendmsg([data], when)
+        last, sent = at, number + 1
+    offset = time.time_ns() - time.monotonic_ns()
+    time.sleep((start_ns + last - time.monotonic_ns()) / 1e9 + 100)
+    recorder.stop()
+    assert recorder.result()["dropped"] == 0
+    enter("switch")
+    rows = {row["kind"]: row for row in qdisc.counters("out")}
+    qdisc.delete_qdisc("out", HANDLE, qdisc.ROOT)
+    if port["filter"]:
+        sh("tc -n switch qdisc del dev out clsact")
+    return {"start_ns": start_ns + offset, "sent": sent, "counters": rows}
+
+
+def main() -> None:
+    build()
+    senders = sockets()
+    said: dict[str, Any] = {}
+    for mix in os.environ["TESTCTL_MIXES"].split(","):
+        for name, port in json.loads(os.environ["TESTCTL_PORTS"]).items():
+            said.setdefault(mix, {})[name] = run(mix, name, port, senders)
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()

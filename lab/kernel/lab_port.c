@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * testctl_port: the egress port of a switch with a queue that manages itself, as a root qdisc.
+ *
+ * The link is the one of port_model.h (agents/src/testctl_agent/p4c_ebpf/runtime): packets are
+ * serialised one after the other at a rate, each with `framing` bytes more, and arrive `delay`
+ * later; one that would make what is not serialised yet exceed the buffer is dropped.  With first
+ * in, first out, packets depart at the same nanoseconds as there.  The line is free again at an
+ * exact time, kept as nanoseconds and a rest in nanobits.
+ *
+ * What waits belongs to the AQM (lab_port.h).  Whatever has become due since the last event is done
+ * first, each at its own time, so that a timer that is late, and packets that come at the instant
+ * of a timer, change nothing.
+ *
+ * The AQM "child" is a qdisc of Linux's own below this one (class 1), for comparison.
+ *
+ * /proc/testctl_port (lab_host_file.h) has no words: a row for each packet of the ports of the
+ * writer's network namespace, in the order in which their ends are known.
+ */
+#include <linux/bottom_half.h>
+#include <linux/init.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+
+#include "lab_host_file.h"
+#include "lab_port.h"
+
+#include "aqm_fifo.h"
+#include "aqm_codel.h"
+#include "aqm_pie.h"
+#include "aqm_red.h"
+#include "aqm_policer.h"
+#include "aqm_fq_codel.h"
+
+#define MOST_RATE_BPS 10000000000000ULL
+#define MOST_DELAY_NS 1000000000000ULL
+#define MOST_FRAMING_BYTES 1000
+#define CHILD_CLASS 1
+
+struct lab_port {
+	struct Qdisc *sch;
+	struct port_options options;
+	const struct aqm *aqm;
+	void *state;			/* (owned) the AQM's */
+	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
+	u32 numbers;			/* packets that have arrived */
+	u64 packets;			/* that wait in the AQM */
+	u64 bytes;			/* theirs, with framing */
+	u64 free_ns;			/* the line is free then, and */
+	u64 free_nanobits;		/* the time that these take later */
+	u64 update_ns;			/* the AQM's next update; 0: no packet has come yet */
+	u64 random;
+	struct sk_buff_head line;	/* serialised, or being: until they arrive */
+	struct port_counts counts;
+	struct qdisc_watchdog timer;
+};
+
+struct port_row {
+	u64 arrived_ns;			/* CLOCK_MONOTONIC */
+	u64 departs_ns;			/* 0: dropped */
+	u32 ifindex;
+	u32 bytes;			/* without framing */
+	u32 queue_bytes;		/* what it found waiting */
+	u32 end;			/* enum port_end */
+	u64 number;			/* among the port's packets, as they arrived */
+};
+
+struct recorder {
+	struct lab_recorder recorder;
+	struct list_head in_all;
+	u64 dropped;
+};
+
+static LIST_HEAD(recorders);	/* changed with softirqs off; UML has one processor */
+
+static const struct aqm *const aqms[AQM_KINDS] = {
+	[AQM_FIFO] = &aqm_fifo,
+	[AQM_CODEL] = &aqm_codel,
+	[AQM_PIE] = &aqm_pie,
+	[AQM_RED] = &aqm_red,
+	[AQM_POLICER] = &aqm_policer,
+	[AQM_FQ_CODEL] = &aqm_fq_codel,
+	[AQM_CHILD] = &aqm_fifo,
+};
+
+static void *port_state(const struct lab_port *port)
+{
+	return port->state;
+}
+
+static const struct port_options *port_options(const struct lab_port *port)
+{
+	return &port->options;
+}
+
+/* Bytes that wait in the AQM, with framing; a packet that is being serialised is not among them. */
+static u64 port_waiting(const struct lab_port *port)
+{
+	return port->bytes;
+}
+
+/* Bytes of a packet of the device's MTU, with framing */
+static u64 port_largest(const struct lab_port *port)
+{
+	return psched_mtu(qdisc_dev(port->sch)) + port->options.framing_bytes;
+}
+
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) */
+static u64 port_random(struct lab_port *port)
+{
+	u64 z = (port->random += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void write_row(struct lab_port *port, const struct sk_buff *skb, u64 departs_ns, enum port_end end)
+{
+	const struct net_device *dev = qdisc_dev(port->sch);
+	const struct port_packet *packet = port_packet(skb);
+	struct recorder *one;
+	struct port_row *row;
+
+	if (port->child)
+		return;
+	list_for_each_entry(one, &recorders, in_all) {
+		if (one->recorder.net != dev_net(dev))
+			continue;
+		row = lab_file_space(&one->recorder.file, sizeof(*row));
+		if (!row) {
+			one->dropped++;
+			continue;
+		}
+		*row = (struct port_row){
+			.arrived_ns = packet->ns,
+			.departs_ns = departs_ns,
+			.ifindex = dev->ifindex,
+			.bytes = qdisc_pkt_len(skb),
+			.queue_bytes = packet->queue_bytes,
+			.end = end,
+			.number = packet->number,
+		};
+		lab_file_put(&one->recorder.file, sizeof(*row));
+	}
+}
+
+/* A packet that is in no queue any more (or not yet) is lost. */
+static void lose(struct lab_port *port, struct sk_buff *skb, enum port_end end)
+{
+	port->packets--;
+	port->bytes -= port_bytes(port, skb);
+	port->sch->q.qlen--;
+	qdisc_qstats_backlog_dec(port->sch, skb);
+	qdisc_qstats_drop(port->sch);
+	write_row(port, skb, 0, end);
+	kfree_skb(skb);
+}
+
+static void port_drop(struct lab_port *port, struct sk_buff *skb)
+{
+	port->counts.dropped++;
+	lose(port, skb, PORT_DROPPED);
+}
+
+/* Whether it has CE now.  Its header may be shared with a packet that its sender keeps. */
+static bool port_mark(struct lab_port *port, struct sk_buff *skb)
+{
+	u32 head = skb_network_offset(skb) + sizeof(struct iphdr);
+
+	if (skb_protocol(skb, true) == htons(ETH_P_IPV6))
+		head += sizeof(struct ipv6hdr) - sizeof(struct iphdr);
+	if (head > skb->len || skb_ensure_writable(skb, head) || !INET_ECN_set_ce(skb))
+		return false;
+	if (!port_packet(skb)->marked)
+		port->counts.marked++;
+	port_packet(skb)->marked = 1;
+	return true;
+}
+
+static bool is_empty(const struct lab_port *port)
+{
+	return port->child ? !port->child->q.qlen : !port->packets;
+}
+
+/* When the line is free, rounded up to a nanosecond. */
+static u64 free_at(const struct lab_port *port)
+{
+	return port->free_ns + !!port->free_nanobits;
+}
+
+/* Serialise a packet that the AQM gave, from when the line is free. */
+static void serialise(struct lab_port *port, struct sk_buff *skb)
+{
+	u64 rate = port->options.rate_bps, nanobits;
+
+	if (rate) {
+		nanobits = port->free_nanobits + port_bytes(port, skb) * NANOBITS_PER_BYTE;
+		port->free_ns += div64_u64_rem(nanobits, rate, &port->free_nanobits);
+	}
+	if (!port->child) {
+		port->packets--;
+		port->bytes -= port_bytes(port, skb);
+		write_row(port, skb, free_at(port) + port->options.delay_ns,
+			  port_packet(skb)->marked ? PORT_MARKED : PORT_SENT);
+	}
+	port_packet(skb)->ns = free_at(port) + port->options.delay_ns;
+	__skb_queue_tail(&port->line, skb);
+}
+
+static u64 next_update(const struct lab_port *port)
+{
+	return port->aqm->update && port->update_ns ? port->update_ns : U64_MAX;
+}
+
+/* Do what is due by `now`. */
+static void advance(struct lab_port *port, u64 now)
+{
+	struct sk_buff *skb;
+	u64 update, begins;
+
+	for (;;) {
+		update = next_update(port);
+		begins = is_empty(port) ? U64_MAX : free_at(port);
+		if (min(update, begins) > now)
+			return;
+		if (update <= begins) {
+			port->aqm->update(port, update);
+			port->update_ns += port->options.word[port->aqm->update_word];
+			continue;
+		}
+		skb = port->child ? port->child->dequeue(port->child) : port->aqm->leave(port, begins);
+		if (!skb && port->child)
+			return;
+		if (skb)
+			serialise(port, skb);
+	}
+}
+
+/* What is not serialised yet at `now`, to which advance() has been, in bytes rounded up. */
+static u64 depth_bytes(const struct lab_port *port, u64 now)
+{
+	u64 rate = port->options.rate_bps, rest = 0;
+
+	if (free_at(port) > now)
+		rest = (port->free_ns - now) * rate + port->free_nanobits;
+	return port->bytes + DIV64_U64_ROUND_UP(rest, NANOBITS_PER_BYTE);
+}
+
+static int to_child(struct lab_port *port, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	u32 bytes = qdisc_pkt_len(skb);
+	int error = qdisc_enqueue(skb, port->child, to_free);
+
+	if (error == NET_XMIT_SUCCESS) {
+		port->sch->q.qlen++;
+		port->sch->qstats.backlog += bytes;
+	} else if (net_xmit_drop_count(error)) {
+		qdisc_qstats_drop(port->sch);
+	}
+	return error;
+}
+
+static int arrive(struct lab_port *port, struct sk_buff *skb, u64 now, u64 depth)
+{
+	u64 bytes = port_bytes(port, skb), limit = port->options.buffer_bytes, dropped;
+
+	*port_packet(skb) = (struct port_packet){
+		.ns = now,
+		.number = port->numbers++,
+		.queue_bytes = min_t(u64, depth, S32_MAX),
+	};
+	while (limit && depth + bytes > limit && port->aqm->shorten && port->aqm->shorten(port))
+		depth = depth_bytes(port, now);
+	port->packets++;
+	port->bytes += bytes;
+	port->sch->q.qlen++;
+	qdisc_qstats_backlog_inc(port->sch, skb);
+	if (limit && depth + bytes > limit) {
+		port->counts.full++;
+		lose(port, skb, PORT_FULL);
+		return NET_XMIT_DROP;
+	}
+	dropped = port->counts.dropped;
+	port->aqm->arrive(port, skb, now);
+	return port->counts.dropped == dropped ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int port_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct lab_port *port = qdisc_priv(sch);
+	u64 now = ktime_get_ns(), depth;
+	int error;
+
+	advance(port, now);
+	if (port->aqm->update && !port->update_ns)
+		port->update_ns = now + port->options.word[port->aqm->update_word];
+	depth = depth_bytes(port, now);
+	if (is_empty(port) && free_at(port) <= now) {
+		port->free_ns = now;
+		port->free_nanobits = 0;
+	}
+	skb_orphan(skb);
+	if (port->child)
+		error = to_child(port, skb, to_free);
+	else
+		error = arrive(port, skb, now, depth);
+	advance(port, now);
+	return error;
+}
+
+static struct sk_buff *port_dequeue(struct Qdisc *sch)
+{
+	struct lab_port *port = qdisc_priv(sch);
+	u64 now = ktime_get_ns(), next;
+	struct sk_buff *skb;
+
+	advance(port, now);
+	skb = skb_peek(&port->line);
+	if (skb && port_packet(skb)->ns <= now) {
+		__skb_unlink(skb, &port->line);
+		sch->q.qlen--;
+		qdisc_qstats_backlog_dec(sch, skb);
+		qdisc_bstats_update(sch, skb);
+		return skb;
+	}
+	next = is_empty(port) ? U64_MAX : free_at(port);
+	if (skb)
+		next = min(next, port_packet(skb)->ns);
+	if (next != U64_MAX)
+		qdisc_watchdog_schedule_ns(&port->timer, next);
+	return NULL;
+}
+
+/* Nothing waits, and nothing has been. */
+static void clear(struct lab_port *port)
+{
+	if (port->state) {
+		port->aqm->end(port);
+		memset(port->state, 0, port->aqm->state_bytes);
+	}
+	__skb_queue_purge(&port->line);
+	port->packets = 0;
+	port->bytes = 0;
+	port->free_ns = 0;
+	port->free_nanobits = 0;
+	port->update_ns = 0;
+	port->numbers = 0;
+	port->random = port->options.seed;
+	port->sch->q.qlen = 0;
+	port->sch->qstats.backlog = 0;
+}
+
+static int check(const struct port_options *options)
+{
+	if (options->rate_bps > MOST_RATE_BPS || options->delay_ns > MOST_DELAY_NS ||
+	    options->framing_bytes > MOST_FRAMING_BYTES || options->kind >= AQM_KINDS || !aqms[options->kind])
+		return -EINVAL;
+	return aqms[options->kind]->check(options);
+}
+
+static int port_change(struct Qdisc *sch, struct nlattr *given, struct netlink_ext_ack *why)
+{
+	struct lab_port *port = qdisc_priv(sch);
+	struct port_options options;
+	struct Qdisc *child = NULL, *before;
+	void *fresh, *old;
+	int error;
+
+	if (!given || nla_len(given) != sizeof(options))
+		return -EINVAL;
+	memcpy(&options, nla_data(given), sizeof(options));
+	error = check(&options);
+	if (error)
+		return error;
+	fresh = kvzalloc(aqms[options.kind]->state_bytes, GFP_KERNEL);
+	if (!fresh)
+		return -ENOMEM;
+	if (options.kind == AQM_CHILD) {
+		child = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops, TC_H_MAKE(sch->handle, CHILD_CLASS), why);
+		if (!child) {
+			kvfree(fresh);
+			return -ENOMEM;
+		}
+		qdisc_hash_add(child, true);
+	}
+	sch_tree_lock(sch);
+	clear(port);
+	port->options = options;
+	port->random = options.seed;
+	port->aqm = aqms[options.kind];
+	old = port->state;
+	port->state = fresh;
+	port->aqm->begin(port);
+	before = port->child;
+	port->child = child;
+	sch_tree_unlock(sch);
+	qdisc_put(before);
+	kvfree(old);
+	return 0;
+}
+
+static int port_init(struct Qdisc *sch, struct nlattr *given, struct netlink_ext_ack *why)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	port->sch = sch;
+	port->aqm = &aqm_fifo;
+	__skb_queue_head_init(&port->line);
+	qdisc_watchdog_init(&port->timer, sch);
+	return port_change(sch, given, why);
+}
+
+static void port_reset(struct Qdisc *sch)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	clear(port);
+	port->aqm->begin(port);
+	if (port->child)
+		qdisc_reset(port->child);
+	qdisc_watchdog_cancel(&port->timer);
+}
+
+static void port_destroy(struct Qdisc *sch)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	if (!port->sch)
+		return;
+	qdisc_watchdog_cancel(&port->timer);
+	clear(port);
+	kvfree(port->state);
+	qdisc_put(port->child);
+}
+
+static int port_dump(struct Qdisc *sch, struct sk_buff *to)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	return nla_put(to, TCA_OPTIONS, sizeof(port->options), &port->options) ? -EMSGSIZE : to->len;
+}
+
+static int port_dump_stats(struct Qdisc *sch, struct gnet_dump *to)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	return gnet_stats_copy_app(to, &port->counts, sizeof(port->counts));
+}
+
+static int port_graft(struct Qdisc *sch, unsigned long class, struct Qdisc *child, struct Qdisc **old,
+		      struct netlink_ext_ack *why)
+{
+	struct lab_port *port = qdisc_priv(sch);
+
+	if (!port->child)
+		return -EOPNOTSUPP;
+	*old = qdisc_replace(sch, child ? child : &noop_qdisc, &port->child);
+	return 0;
+}
+
+static struct Qdisc *port_leaf(struct Qdisc *sch, unsigned long class)
+{
+	return ((struct lab_port *)qdisc_priv(sch))->child;
+}
+
+static unsigned long port_find(struct Qdisc *sch, u32 classid)
+{
+	return CHILD_CLASS;
+}
+
+static void port_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	if (walker->stop || !((struct lab_port *)qdisc_priv(sch))->child)
+		return;
+	if (walker->count >= walker->skip && walker->fn(sch, CHILD_CLASS, walker) < 0)
+		walker->stop = 1;
+	else
+		walker->count++;
+}
+
+static int port_dump_class(struct Qdisc *sch, unsigned long class, struct sk_buff *to, struct tcmsg *message)
+{
+	message->tcm_handle |= TC_H_MIN(CHILD_CLASS);
+	message->tcm_info = ((struct lab_port *)qdisc_priv(sch))->child->handle;
+	return 0;
+}
+
+static void port_emptied(struct Qdisc *sch, unsigned long class)
+{
+}
+
+static const struct Qdisc_class_ops port_classes = {
+	.graft = port_graft,
+	.leaf = port_leaf,
+	.find = port_find,
+	.walk = port_walk,
+	.dump = port_dump_class,
+	.qlen_notify = port_emptied,
+};
+
+static struct Qdisc_ops port_operations __read_mostly = {
+	.id = "testctl_port",
+	.cl_ops = &port_classes,
+	.priv_size = sizeof(struct lab_port),
+	.enqueue = port_enqueue,
+	.dequeue = port_dequeue,
+	.peek = qdisc_peek_dequeued,
+	.init = port_init,
+	.reset = port_reset,
+	.destroy = port_destroy,
+	.change = port_change,
+	.dump = port_dump,
+	.dump_stats = port_dump_stats,
+};
+
+static int begin_rows(struct lab_recorder *recorder, char *words)
+{
+	struct recorder *one = container_of(recorder, struct recorder, recorder);
+
+	if (*words)
+		return -EINVAL;
+	local_bh_disable();
+	list_add_tail(&one->in_all, &recorders);
+	local_bh_enable();
+	return 0;
+}
+
+static void end_rows(struct lab_recorder *recorder)
+{
+	struct recorder *one = container_of(recorder, struct recorder, recorder);
+
+	local_bh_disable();
+	list_del(&one->in_all);
+	local_bh_enable();
+}
+
+static int tell_rows(const struct lab_recorder *recorder, char *to, u32 bytes)
+{
+	const struct recorder *one = container_of(recorder, struct recorder, recorder);
+
+	return scnprintf(to, bytes, "dropped=%llu\n", one->dropped);
+}
+
+static const struct lab_recorder_type rows = {
+	.name = "testctl_port",
+	.bytes = sizeof(struct recorder),
+	.begin = begin_rows,
+	.end = end_rows,
+	.tell = tell_rows,
+};
+
+static int __init lab_port_init(void)
+{
+	int error = register_qdisc(&port_operations);
+
+	return error ? error : lab_recorder_register(&rows);
+}
+device_initcall(lab_port_init);

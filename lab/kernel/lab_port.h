@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the port's qdisc (lab_port.c) and its active queue managements (aqm_*.h) share.
+ *
+ * An AQM has the packets that wait at a port.  It gets each with arrive() and gives the next to
+ * serialise with leave(); it may drop any (port_drop()) and mark any (port_mark()).  Its times are
+ * those of the port's model: leave() is called at the instant, rounded up to a nanosecond, at
+ * which the line becomes free, also when the kernel's timer is late.
+ */
+#ifndef TESTCTL_LAB_PORT_H
+#define TESTCTL_LAB_PORT_H
+
+#include <linux/math64.h>
+#include <linux/skbuff.h>
+#include <net/inet_ecn.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+
+#define PORT_WORDS 12
+#define NANOBITS_PER_BYTE 8000000000ULL
+
+/* TCA_OPTIONS; agents/src/testctl_agent/network/port_qdisc.py writes and reads it. */
+struct port_options {
+	u64 rate_bps;
+	u64 delay_ns;
+	u64 buffer_bytes;	/* 0: no limit */
+	u64 framing_bytes;
+	u64 kind;		/* enum aqm_kind */
+	u64 seed;
+	u64 word[PORT_WORDS];	/* the AQM's own, by the enum in its header */
+};
+
+enum aqm_kind { AQM_FIFO, AQM_CODEL, AQM_PIE, AQM_RED, AQM_POLICER, AQM_FQ_CODEL, AQM_CHILD, AQM_KINDS };
+
+/* What became of a packet; in the rows of /proc/testctl_port. */
+enum port_end { PORT_SENT, PORT_MARKED, PORT_DROPPED, PORT_FULL };
+
+/* Lies in a packet's control block while it waits; once it is sent, `ns` is when it departs. */
+struct port_packet {
+	u64 ns;			/* when it arrived */
+	u32 number;		/* among the port's packets */
+	u32 queue_bytes : 31;	/* what it found waiting */
+	u32 marked : 1;
+};
+
+struct port_counts {
+	u64 marked;
+	u64 dropped;		/* by the AQM */
+	u64 full;		/* by the buffer */
+};
+
+struct lab_port;
+
+struct aqm {
+	u32 state_bytes;	/* port_state(), which is zeroed before begin() */
+	int (*check)(const struct port_options *options);	/* 0 or -EINVAL */
+	void (*begin)(struct lab_port *port);	/* must not sleep */
+	void (*end)(struct lab_port *port);	/* frees all packets */
+	void (*arrive)(struct lab_port *port, struct sk_buff *skb, u64 now_ns);
+	struct sk_buff *(*leave)(struct lab_port *port, u64 now_ns);	/* NULL: none is left */
+	void (*update)(struct lab_port *port, u64 now_ns);	/* every update_ns from the first packet on */
+	bool (*shorten)(struct lab_port *port);	/* drops one packet for a full buffer; NULL: never */
+	u32 update_word;	/* the word that is update_ns */
+};
+
+struct port_queue {
+	struct sk_buff_head packets;
+	u64 bytes;		/* with framing */
+};
+
+static void *port_state(const struct lab_port *port);
+static const struct port_options *port_options(const struct lab_port *port);
+static u64 port_waiting(const struct lab_port *port);
+static u64 port_largest(const struct lab_port *port);
+static void port_drop(struct lab_port *port, struct sk_buff *skb);
+static bool port_mark(struct lab_port *port, struct sk_buff *skb);
+static u64 port_random(struct lab_port *port);
+
+static inline struct port_packet *port_packet(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct port_packet));
+	return (struct port_packet *)qdisc_skb_cb(skb)->data;
+}
+
+static inline u64 port_bytes(const struct lab_port *port, const struct sk_buff *skb)
+{
+	return qdisc_pkt_len(skb) + port_options(port)->framing_bytes;
+}
+
+static inline void queue_init(struct port_queue *queue)
+{
+	__skb_queue_head_init(&queue->packets);
+	queue->bytes = 0;
+}
+
+static inline void queue_put(struct lab_port *port, struct port_queue *queue, struct sk_buff *skb)
+{
+	__skb_queue_tail(&queue->packets, skb);
+	queue->bytes += port_bytes(port, skb);
+}
+
+static inline struct sk_buff *queue_take(struct lab_port *port, struct port_queue *queue)
+{
+	struct sk_buff *skb = __skb_dequeue(&queue->packets);
+
+	if (skb)
+		queue->bytes -= port_bytes(port, skb);
+	return skb;
+}
+
+static inline void queue_free(struct port_queue *queue)
+{
+	__skb_queue_purge(&queue->packets);
+	queue->bytes = 0;
+}
+
+#endif

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports whose queue manages itself, from a plan to its records, in the lab's kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from testctl.metrics import drops
+from testctl.plan import load_plan
+from testctl.records import Records, digest_of, make_records
+from testctl.records.schema import FATES, codes_of
+from testctl.testbeds.lab import LabTestbed
+
+pytestmark = pytest.mark.lab
+
+PLAN = """
+about: two flows through a port with an AQM
+topology: {{star: {{hosts: 3}}}}
+flows: {{one: h1 -> h3, two: h2 -> h3}}
+tuples:
+  - [hosts, kernel, "{kernel}"]
+  - [h1, cc, cubic]
+  - [h2, cc, reno]
+  - [hosts, tcp_ecn, {ecn}]
+  - [hosts, capture, on]
+  - [switch:h3, rate, 20mbit]
+  - [switch:h3, framing, 24B]
+  - [switch:h3, buffer, 60kB]
+  - [switch:h3, aqm, "{aqm}"]
+  - [switch, delay, 10ms]
+  - [one, duration, 3s]
+  - [two, duration, 3s]
+"""
+
+
+def recorded(where: Path, kernel: Path, aqm: str, ecn: int = 0) -> Records:
+    where.mkdir()
+    (where / "raw").mkdir()
+    name = kernel.parent.name.rpartition("-")[0]
+    (where / "plan.yaml").write_text(PLAN.format(kernel=name, aqm=aqm, ecn=ecn))
+    (point,) = load_plan(where / "plan.yaml").points
+    asked, outcome = LabTestbed.for_points([point]).run(point, where / "raw")
+    assert [outcome.error, outcome.skip] == ["", ""]
+    return make_records(asked, outcome, where / "raw")
+
+
+def test_fifo_is_the_model_of_the_port(tmp_path: Path, kernel: Path) -> None:
+    """Every departure, depth and drop is the same, and so is every packet at the hosts."""
+    model, queue = (recorded(tmp_path / aqm, kernel, aqm) for aqm in ("none", "fifo"))
+    assert model.packets.num_rows > 10**4
+    assert drops.compute(model, "one")["drops_by_full_buffer"] > 0
+    assert digest_of(model.packets, model.tcp_info) == digest_of(queue.packets, queue.tcp_info)
+
+
+@pytest.mark.parametrize(
+    "aqm",
+    [
+        "codel target 5ms interval 100ms",
+        "pie qdelay_ref 5ms max_burst 20ms",
+        "red min 6kB max 30kB wq 6",
+        "policer rate 15mbit burst 20kB",
+        "fq_codel",
+    ],
+)
+@pytest.mark.parametrize("ecn", [0, 1])
+def test_the_telemetry_has_what_the_aqm_did(tmp_path: Path, kernel: Path, aqm: str, ecn: int) -> None:
+    """Each packet's record says how it left, and their sums are the qdisc's counters."""
+    marks = ecn and not aqm.startswith("policer")
+    records = recorded(tmp_path / "run", kernel, f"{aqm} ecn" if marks else aqm, ecn)
+    codes, places = codes_of(records.packets, "where")
+    here = (codes == places.index("switch")) & (records.packets["direction"].to_numpy() == 0)
+    fate, queue, left = (records.packets[name].to_numpy()[here] for name in ("fate", "queue_bytes", "left_ns"))
+    fates = {name: int((fate == number).sum()) for number, name in enumerate(FATES)}
+    (row,) = (row for row in records.counters["switch"]["qdisc"] if row["kind"] == "testctl_port")
+    assert (fates["queue_mark"], fates["aqm_drop"], fates["buffer_drop"]) == (
+        row["extra"]["marked"], row["extra"]["dropped"], row["extra"]["full"],
+    )  # fmt: skip
+    assert fates["queue_mark" if marks else "aqm_drop"] > 0
+    assert queue.min() >= 0
+    assert queue.max() > 6000
+    dropped = np.isin(fate, [FATES.index("aqm_drop"), FATES.index("buffer_drop")])
+    assert (left[dropped] == -1).all()
+    departures = np.sort(left[~dropped])
+    assert departures[0] > 0
+    assert np.diff(departures).min() >= (66 + 24) * 8 * 50, "one after the other, at 20 Mb/s"
