@@ -39,7 +39,9 @@ RIGHT = {
     "server_port": pb.Value(integer=40_123), "device": pb.Value(text="lo"), "limit_ns": pb.Value(integer=1),
 }  # fmt: skip
 ROOT = os.geteuid() == 0
-NEVER_HERE = {"telemetry", "link_origin", "tcp_events", "iperf3", "command"} | (set() if ROOT else {"capture"})
+NEVER_HERE = {"telemetry", "link_origin", "port_queue", "tcp_events", "iperf3", "command"} | (
+    set() if ROOT else {"capture"}
+)
 """What wants a switch, root, a port that is free, or an agent of the lab."""
 APART = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs sys /sys && ip link set lo up && exec "$@"', "sh"]
 """As root a setting may by chance be right: the agent has a loopback of its own."""

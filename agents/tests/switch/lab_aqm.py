@@ -2,8 +2,9 @@
 """Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
 
 TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options], "child", "filter": words of tc or ""};
-TESTCTL_MIXES has names of traffic.MIXES, TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what arrived
-behind it, "MIX-PORT.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", the qdisc's counters}.
+TESTCTL_MIXES has names of traffic.MIXES, TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a
+capture of what arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent",
+"counters" of its qdiscs}.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class EbpfBackend:
             return
         if isinstance(value, str) and value != UNSET[what]:
             raise ApplyError("a port with an AQM has a link that does not change")
-        changed = replace(self._managed[port], **{what: 0 if value == "none" else int(value)})
+        changed = self._managed[port].with_link(what, 0 if value == "none" else int(value))
         ebpf_aqm.put(port, changed)
         self._managed[port] = changed
 

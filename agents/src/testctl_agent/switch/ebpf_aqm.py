@@ -26,6 +26,11 @@ class Managed:
     buffer: int = 0
     framing: int = 0
 
+    def with_link(self, what: str, value: int) -> Managed:
+        """The same with another value of one of LINK."""
+        numbers: dict[str, int] = {name: getattr(self, name) for name in LINK} | {what: value}
+        return Managed(self.aqm, *(numbers[name] for name in LINK))
+
     @property
     def options(self) -> bytes:
         found = aqm.parse(self.aqm)

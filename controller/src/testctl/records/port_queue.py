@@ -3,8 +3,8 @@
 
 The program records a packet when it hands it to such a port: it has not waited yet.  A row of the port has what it
 found waiting, when it departs, and whether it was marked or dropped; it is of the record with the same port, arrival
-and place among those of that instant.  A packet that still waits at the end has no row, and no departure.  A row without a record is of a packet that came before the
-telemetry began, or of a copy for all ports.
+and place among those of that instant.  A packet that still waits at the end has no row, and no departure.  A row
+without a record is of a packet that came before the telemetry began, or of a copy for all ports.
 """
 
 from __future__ import annotations

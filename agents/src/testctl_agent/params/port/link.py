@@ -27,6 +27,7 @@ SPECS = [
         type=Grammar(aqm.WANT, aqm.canonical),
         after=("mtu", "rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing"),
         example="codel target 5ms interval 100ms ecn",
+        beside=("[switch:receiver, rate, 10mbit]",),
     ),
     _spec(
         name="buffer",

@@ -139,7 +139,8 @@ static void fill(const struct job *job, const struct source *source,
 	packet->seq = (uint32_t)fields[SEQ];
 	packet->ack = (uint32_t)fields[ACK_NUMBER];
 	packet->queue_bytes = -1;
-	if (verdict == SENT || verdict == FULL_BUFFER || verdict == BY_LINK || verdict == BY_AQM)
+	if (verdict == SENT || verdict == FULL_BUFFER || verdict == BY_LINK ||
+	    verdict == BY_AQM)
 		packet->queue_bytes =
 			(int32_t)(fields[QUEUE_BYTES] < most ? fields[QUEUE_BYTES]
 							     : most);

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a port with an AQM did completes the telemetry of its switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from testctl.records.errors import RecordsError
+from testctl.records.port_queue import DROPPED, FULL, MARKED, ROW, SENT, with_ports
+from testctl.records.telemetry import Telemetry
+
+KIND = np.dtype(
+    [(name, "<u8") for name in ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "egress_port", "verdict")]
+    + [("ecn_out", "u1")]
+)
+
+
+def telemetry() -> Telemetry:
+    """Six packets to port 2, three of them at one instant, and one to port 1 that the program dropped itself."""
+    records = np.zeros(7, KIND)
+    records["arrival_ns"] = (10, 20, 20, 20, 25, 30, 40)
+    records["departure_ns"] = records["arrival_ns"]
+    records["wire_bytes"] = (100, 200, 300, 400, 500, 600, 700)
+    records["egress_port"] = (2, 2, 2, 2, 1, 2, 2)
+    records["verdict"][4] = 1
+    return Telemetry(records, 0, 0, False)
+
+
+def written(path: Path, *rows: tuple[int, ...]) -> Path:
+    np.array([tuple(row) for row in rows], ROW).tofile(path)
+    return path
+
+
+def test_a_row_belongs_to_the_packet_of_its_place(tmp_path: Path) -> None:
+    rows = written(
+        tmp_path / "port_queue.bin",
+        (5, 50, 9, 50, 0, SENT, 0),  # before the telemetry
+        (10, 110, 9, 100, 0, SENT, 1),
+        (20, 0, 9, 400, 600, DROPPED, 4),  # dropped as it came: its end is known first
+        (20, 210, 9, 200, 100, MARKED, 2),
+        (20, 310, 9, 300, 300, SENT, 3),
+        (30, 0, 9, 600, 700, FULL, 5),
+        (20, 99, 8, 1, 1, SENT, 0),  # of a port of another switch
+    )
+    found = with_ports(telemetry(), rows, {"ports": {"9": 2, "7": 1}}).records
+    assert found["departure_ns"].tolist() == [110, 210, 310, 0, 25, 0, 0]
+    assert found["queue_bytes"].tolist() == [0, 100, 300, 600, 0, 700, 0]
+    assert found["verdict"].tolist() == [0, 0, 0, 5, 1, 2, 0]
+    assert found["ecn_out"].tolist() == [0, 3, 0, 0, 0, 0, 0]
+
+
+def test_rows_of_other_packets_are_an_error(tmp_path: Path) -> None:
+    rows = written(tmp_path / "port_queue.bin", (10, 110, 9, 101, 0, SENT, 1))
+    with pytest.raises(RecordsError, match="port 2: want a packet of 100 bytes, as by telemetry; got 101"):
+        with_ports(telemetry(), rows, {"ports": {"9": 2}})
