@@ -125,7 +125,7 @@ def test_the_controller_is_killed(rack: Bed) -> None:
     """At each step of a point; its agents restore everything by themselves when their leases end."""
     before = rack.attest()
     for step in STEPS:
-        process = rack.run("--resume", lease_s=1.5)
+        process = rack.run("--resume", lease_s=3)
         rack.reaches(f"sender {step}", process)
         process.kill()
         process.communicate(timeout=120)
@@ -136,7 +136,7 @@ def test_the_controller_is_killed(rack: Bed) -> None:
 
 def test_the_controller_is_killed_in_its_second_point(rack: Bed) -> None:
     before = rack.attest()
-    process = rack.run(lease_s=1.5)
+    process = rack.run(lease_s=6)
     for _ in range(POINTS):
         rack.reaches("sender Apply ended", process)
     process.kill()
@@ -148,7 +148,7 @@ def test_the_controller_is_killed_in_its_second_point(rack: Bed) -> None:
 
 
 def test_interrupted_twice(rack: Bed) -> None:
-    process = rack.run(*ONE, lease_s=1.5)
+    process = rack.run(*ONE, lease_s=3)
     rack.reaches("sender Start begins", process)
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
@@ -159,7 +159,7 @@ def test_interrupted_twice(rack: Bed) -> None:
 
 
 def test_a_host_vanishes_and_returns(rack: Bed) -> None:
-    process = rack.run(*ONE, lease_s=2)
+    process = rack.run(*ONE, lease_s=4)
     rack.reaches("receiver Start ended", process)
     rack.unplug("beta", "mgmt")
     rack.ends(process, 3)
@@ -195,7 +195,7 @@ def test_a_slow_agent(rack: Bed) -> None:
     rack.agents["beta"].send_signal(signal.SIGCONT)
     rack.ends(process, 0)
     shutil.rmtree(rack.where / "results")
-    process = rack.run(*ONE, lease_s=2)
+    process = rack.run(*ONE, lease_s=4)
     rack.reaches("receiver Apply ended", process)
     rack.agents["beta"].send_signal(signal.SIGSTOP)
     rack.ends(process, 3)
