@@ -23,6 +23,7 @@ from testctl.lab.cpu_pinning import own_processor
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)
 LONGEST = [
+    "agents/tests/switch/test_aqm.py",
     "tests/test_one_line.py",
     "tests/serve/test_browser.py",
     "tests/test_run.py",
@@ -44,7 +45,7 @@ LONGEST = [
     "tests/test_lab_network.py",
     "tests/test_action.py",
 ]
-"""Files of 13 to 140 s of processor time, longest first: the last one begun would run alone at the end."""
+"""Files of 13 to 160 s of processor time, longest first: the last one begun would run alone at the end."""
 
 LATE = pytest.mark.flaky(reruns=1, only_rerun=["TimeoutExpired", "TimeoutError"])
 
