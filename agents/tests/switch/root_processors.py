@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs as root in a network namespace of its own: data of one flow, sent from two processors at once, is counted whole:
-whatever of it the processors had room for.
+but for what the processors dropped before it came to the switch.
 
 Started under `unshare --net --mount`.
 """

@@ -16,8 +16,9 @@ COLUMNS = ("t", "y", "least", "most", "length", "flags", "ecn")
 
 
 def element(html: str, name: str) -> str:
-    """The text of a script element."""
-    return html.partition(f' id="{name}">')[2].partition("</script>")[0]
+    """The text of a script element; "" if there is none."""
+    found = re.search(rf' id="{re.escape(name)}"[^>]*>([^<]*)', html)
+    return found[1] if found else ""
 
 
 def inflated(text: str) -> bytes:
@@ -37,10 +38,11 @@ def lines(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def point_of(html: str, point: str) -> dict[str, Any]:
     """A point's figures and lists."""
-    found: dict[str, Any] = json.loads(inflated(element(html, f"d-{point}")))
+    same = re.search(rf' id="d-{point}" data-same="([^"]+)"', html)
+    found: dict[str, Any] = json.loads(inflated(element(html, f"d-{same[1] if same else point}")))
     return found
 
 
 def drawn_points(html: str) -> list[str]:
     """The points that have figures, in order."""
-    return re.findall(r'<script type="text/plain" id="d-([^"]+)">', html)
+    return re.findall(r'<script type="text/plain" id="d-([^"]+)"', html)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,26 @@ def test_packed_text_can_not_end_its_element_and_is_the_same_each_time() -> None
 
 
 def test_a_point_takes_few_bytes(run: Run, html: str) -> None:
-    each = [len(element(html, f"d-{one.id}")) + len(element(html, f"m-{one.id}")) for one in run.points]
-    assert max(each) < MOST_BYTES
+    assert max(len(element(html, f"d-{one.id}")) for one in run.points) < MOST_BYTES
     plotly = len(element(html, "plotly"))
     assert len(html) - plotly < MEAN_BYTES * len(run.points)
     assert plotly < 2_000_000
+
+
+def test_what_points_repeat_of_each_other_is_there_once(run: Run) -> None:
+    """The figures of points with the same packets, and the names of metrics and settings."""
+    packets = {point.id: "packed" if point.has_records else None for point in run.points}
+    recorded = [point.id for point in run.points if point.has_records]
+    html = render_report(run, packets)
+    assert len(recorded) > 2
+    assert [re.findall(rf' id="d-{one}"([^>]*)>([^<]*)<', html) for one in recorded] == [
+        [("", "packed")], *[[(f' data-same="{recorded[0]}"', "")]] * (len(recorded) - 1)
+    ]  # fmt: skip
+    groups = re.findall(r' id="m-(\d+)">', html)
+    details = [json.loads(inflated(element(html, f"m-{group}"))) for group in groups]
+    assert [one for group in details for one in group] == [point.id for point in run.points]
+    of = dict(re.findall(r' data-point="([^"]+)" data-group="(\d+)"', html))
+    assert {one: of[one] for one in of} == {one: groups[n] for n, group in enumerate(details) for one in group}
 
 
 def test_the_page_of_a_run_is_the_same_each_time(run: Run, html: str) -> None:

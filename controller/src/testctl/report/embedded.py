@@ -25,7 +25,7 @@ BINS_NS = (100_000_000, 10_000_000, 1_000_000, 100_000)
 MAX_LANES = 8
 """Connections that can be chosen."""
 
-COLUMNS = 1000
+COLUMNS = 800
 """Columns of a whole point's figure, each with at most 4 values of a line; connections after the first share as many
 again."""
 

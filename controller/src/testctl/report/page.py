@@ -34,13 +34,21 @@ from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
 from testctl.system import checkout
 
+TOGETHER = 20
+"""Points whose details share a script element."""
+
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
     varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
     sweeps = sweeps_of_run(run)
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
-    points = {point.id: _point(point, varying, table, blocks.get(point.id)) for point in run.points}
+    same, details = _first_with(blocks), _in_groups(run.points)
+    points = {
+        point.id: _point(point, varying, table, blocks.get(point.id))
+        | {"same": same.get(point.id, ""), "group": n // TOGETHER}
+        for n, point in enumerate(run.points)
+    }
     template = environment().get_template("report.html")
     return template.render(
         run=run,
@@ -56,6 +64,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         columns=table,
         varying=varying,
         points=list(points.values()),
+        details=details,
         listed=[points[point.id] for point in failures_first(run.points)],
         failures=failure_lines(run.points),
         plan_text=run.plan_text,
@@ -100,6 +109,19 @@ def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path
     return path
 
 
+def _first_with(blocks: Mapping[str, str | None]) -> dict[str, str]:
+    """Points whose packets are those of another point -> the first of these: settings that made no difference."""
+    first: dict[str, str] = {}
+    found = {point: first.setdefault(data, point) for point, data in blocks.items() if data}
+    return {point: other for point, other in found.items() if other != point}
+
+
+def _in_groups(points: Sequence[RunPoint]) -> list[str]:
+    """The texts of the script elements with what TOGETHER points have besides figures; they repeat most of it."""
+    groups = [points[at : at + TOGETHER] for at in range(0, len(points), TOGETHER)]
+    return [packed({point.id: _details(point) for point in group}) for group in groups]
+
+
 def _figures(run: Run) -> Markup | None:
     """The figures that the plan declares, side by side, as a data address; None without any."""
     path = run.path / FIGURES / PAPER
@@ -135,7 +157,6 @@ def _point(point: RunPoint, varying: Sequence[Factor], table: Sequence[Column], 
         "values": [(factor.values.index(factor.of[point.id]), factor.of[point.id]) for factor in varying],
         "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
         "data": data,
-        "details": packed(_details(point)),
         "recorded": point.has_records,
     }
 

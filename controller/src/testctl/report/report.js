@@ -153,6 +153,8 @@ const fateList = (fates, id) => {
 
 // ---- a point
 const pageOf = kept(async (id) => {
+  const { same } = byId(`d-${id}`).dataset; // a point whose packets are those of this one has its data
+  if (same) return pageOf(same);
   const page = await read(`d-${id}`);
   for (const one of Object.values(page.figures).flat()) one.data.lines = one.data.lines.map(line);
   return page;
@@ -195,10 +197,11 @@ const figures = async (id, into) => {
   restyles.push(() => board.restyle());
   board.show();
 };
+const detailsOf = kept((group) => read(`m-${group}`));
 const open = kept(async (details) => {
   const [into, more, id] = [details.querySelector(".figures"), details.querySelector(".more"), details.dataset.point];
   try {
-    const found = await read(`m-${id}`);
+    const found = (await detailsOf(details.dataset.group))[id];
     more.append(metrics(found.metrics, id), tuples(id, found));
     if (into) await figures(id, into);
   } catch (error) {
