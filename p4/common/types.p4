@@ -49,6 +49,7 @@ const bit<32> BEHIND = 0x80000000;  // a - b at or above it: a is before b in se
 const int FLOWS = 4097;         // ids 1 to 4096: two for each of 2048 connections
 const int PORTS = 512;          // all there are of a 9-bit port
 const int STATIONS = 1024;      // MAC addresses
+const int MEMBERS = 256;        // ports of groups of equal ways: searched one by one
 const int WILDCARDS = 256;      // five-tuples that are not complete: searched one by one
 const int RULES = 256;          // ranges of packets with a fate: searched one by one
 

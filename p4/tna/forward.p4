@@ -4,13 +4,24 @@
 #ifndef FORWARD_P4
 #define FORWARD_P4
 
-control Forward(in Headers hdr, in ingress_intrinsic_metadata_t arrival,
+control Forward(in Headers hdr, in State meta, in ingress_intrinsic_metadata_t arrival,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t manager) {
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) first_step;
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) second_step;
     bit<48> destination;
+    bit<16> ways;
+    bit<32> salt;
+    bit<32> draw;
+    bit<16> chosen;
 
     action send(PortId_t port) {
         manager.ucast_egress_port = port;
+    }
+
+    action spread(bit<16> group, bit<32> spread_salt) {
+        ways = group;
+        salt = spread_salt;
     }
 
     action flood(bit<16> group) {
@@ -23,9 +34,19 @@ control Forward(in Headers hdr, in ingress_intrinsic_metadata_t arrival,
 
     table forward {
         key = { destination: exact; }
-        actions = { send; flood; discard; }
+        actions = { send; spread; flood; discard; }
         default_action = discard();
         size = STATIONS;
+    }
+
+    table member {
+        key = {
+            ways: exact @name("group");
+            chosen: range @name("draw");
+        }
+        actions = { send; @defaultonly discard; }
+        default_action = discard();
+        size = MEMBERS;
     }
 
     apply {
@@ -33,7 +54,16 @@ control Forward(in Headers hdr, in ingress_intrinsic_metadata_t arrival,
         if (hdr.ethernet.dst[40:40] == 1) {
             destination = EVERYBODY;
         }
+        ways = 0;
         forward.apply();
+        if (ways != 0) {
+            draw = first_step.get({ hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv6.src, hdr.ipv6.dst,
+                                    hdr.ipv6.next_header, meta.sport, meta.dport });
+            draw = draw + salt;
+            draw = second_step.get({ draw });
+            chosen = draw[15:0];
+            member.apply();
+        }
         if (manager.ucast_egress_port == arrival.ingress_port) {
             deparser.drop_ctl = 1;
         }

@@ -37,7 +37,7 @@ control TestbedIngress(inout Headers hdr, inout State meta, in ingress_intrinsic
 
     apply {
         count_in.apply(port);
-        forwarding.apply(hdr, port, deparser, manager);
+        forwarding.apply(hdr, meta, port, deparser, manager);
         if (hdr.tcp.isValid() || hdr.udp.isValid()) {
             classification.apply(hdr, meta);
         }

@@ -32,7 +32,7 @@ control TestbedIngress(inout Headers hdr, inout Metadata meta, inout standard_me
 
     apply {
         count_in.apply(standard);
-        forwarding.apply(hdr, standard);
+        forwarding.apply(hdr, meta, standard);
         if (hdr.tcp.isValid() || hdr.udp.isValid()) {
             classification.apply(hdr, meta);
         }

@@ -7,9 +7,9 @@ ApplyError; a step that fails changes nothing.  `steps` lists what was called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, register
@@ -58,7 +58,7 @@ class FakeBackend:
             raise ApplyError(f"port {port}, {what}: step {self.fail_at} ({text}) fails as asked")
 
 
-def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> FakeBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Stations) -> FakeBackend:
     return FakeBackend(ports)
 
 

@@ -14,7 +14,14 @@ from testctl_agent.switch.testbed_tables import TestbedTables, built
 from agents.tests.switch.packets import ECE, Segment, mac, read
 
 PORTS = {"one": 1, "two": 2, "three": 3}
-STATIONS = {":".join(f"{byte:02x}" for byte in mac(n)): device for device, n in PORTS.items()}
+
+
+def address(host: int) -> str:
+    """The MAC address of a host as text."""
+    return ":".join(f"{byte:02x}" for byte in mac(host))
+
+
+STATIONS = {address(n): device for device, n in PORTS.items()}
 BULK = "bulk/0 tcp 10.0.0.1:40000 10.0.0.2:5201"
 SIX = "six/0 tcp [fd00::1]:40000 [fd00::2]:5201"
 FORWARD, BACKWARD = 1, 2

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import pytest
+from testctl_agent.spec import ecmp
 from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
+from testctl_agent.switch.testbed_tables import TestbedTables
 
-from agents.tests.switch.packets import ACK, CE, ECT0, FIN, PSH, RST, SYN, UDP, Segment, ethernet, mac, with_ecn
-from agents.tests.switch.program import BACKWARD, FORWARD, ProgramSwitch, stream, syn
+from agents.tests.switch.packets import ACK, CE, ECT0, FIN, PSH, RST, SYN, TCP, UDP, Segment, ethernet, mac, with_ecn
+from agents.tests.switch.program import BACKWARD, FORWARD, PORTS, STATIONS, ProgramSwitch, address, stream, syn
 
 DATA = b"payload of thirty-two bytes here"
 EVERYBODY = b"\xff" * 6
@@ -88,6 +90,37 @@ def test_forward_floods_to_all_other_ports(switch: ProgramSwitch, group: bytes) 
     for source in (1, 2, 3):
         packet = ethernet(group, mac(source), 0x0806, bytes(28))
         assert sorted(switch.target.inject(source, packet)) == [(n, packet) for n in (1, 2, 3) if n != source]
+
+
+@pytest.mark.parametrize("v6", [False, True])
+@pytest.mark.parametrize("protocol", [TCP, UDP])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_forward_spreads_connections_over_equal_ways(switch: ProgramSwitch, v6: bool, protocol: int, seed: int) -> None:
+    """Each by the draw of its five-tuple (spec/ecmp.py); another seed gives other ways."""
+    stations = {**STATIONS, address(2): ("three", "two", "three", "two", "two")}
+    first, second = ("fd00::1", "fd00::2") if v6 else ("10.0.0.1", "10.0.0.2")
+    salt, ports = ecmp.salt_of(seed), [PORTS[device] for device in stations[address(2)]]
+    try:
+        TestbedTables(switch.driver, PORTS, stations).set_ecmp_seed(seed)
+        taken = []
+        for sport in range(40000, 40040):
+            packet = Segment(1001, DATA, v6=v6, sport=sport, protocol=protocol).build()
+            draw = ecmp.draw(salt, (first, sport), (second, 5201), protocol)
+            assert switch.target.inject(1, packet) == [(ports[ecmp.way(draw, len(ports))], packet)]
+            taken.append(ports[ecmp.way(draw, len(ports))])
+        assert set(taken) == {2, 3}
+    finally:
+        TestbedTables(switch.driver, PORTS, STATIONS)
+
+
+def test_forward_floods_over_a_tree(switch: ProgramSwitch) -> None:
+    packet = ethernet(EVERYBODY, mac(1), 0x0806, bytes(28))
+    try:
+        TestbedTables(switch.driver, PORTS, {**STATIONS, ecmp.BROADCAST: ("one", "three")})
+        assert switch.target.inject(1, packet) == [(3, packet)]
+        assert sorted(switch.target.inject(2, packet)) == [(1, packet), (3, packet)]
+    finally:
+        TestbedTables(switch.driver, PORTS, STATIONS)
 
 
 def test_classify_by_five_tuple_in_both_directions(switch: ProgramSwitch) -> None:

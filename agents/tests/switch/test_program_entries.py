@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from testctl_agent.spec import ecmp
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate, parse
 from testctl_agent.spec.flows import Connection
@@ -17,7 +18,9 @@ SIX = Connection("other", 0, "fd00::1", 40000, "fd00::2", 5201)
 
 
 def test_groups_leave_out_where_a_packet_came_from() -> None:
-    assert program.groups([1, 2, 3]) == {1: (2, 3), 2: (1, 3), 3: (1, 2)}
+    assert program.groups({"a": 1, "b": 2, "c": 3}, {}) == {1: (2, 3), 2: (1, 3), 3: (1, 2)}
+    tree = {"ff:ff:ff:ff:ff:ff": ["a", "c"]}
+    assert program.groups({"a": 1, "b": 2, "c": 3}, tree) == {1: (3,), 2: (1, 3), 3: (1,)}
 
 
 def test_forwarding() -> None:
@@ -39,6 +42,17 @@ def test_forwarding() -> None:
 def test_forwarding_that_can_not_be(mac: str, device: str, says: str) -> None:
     with pytest.raises(ApplyError, match=says):
         program.forwarding({"eth1": 1}, {mac: device})
+
+
+def test_several_devices_have_the_draws_in_equal_parts() -> None:
+    ports = {"eth1": 1, "eth2": 2, "eth3": 3}
+    both = {"02:00:00:00:00:01": ("eth3", "eth1"), "02:00:00:00:00:02": "eth2", "02:00:00:00:00:03": ["eth3", "eth1"]}
+    rows = program.forwarding(ports, both, flood=False, seed=7)
+    assert [row.action for row in rows] == ["spread", "send", "spread", "send", "send"]
+    assert rows[0].params == rows[2].params == {"group": 1, "spread_salt": ecmp.salt_of(7)}
+    assert [(row.keys["draw"], row.params) for row in rows[3:]] == [
+        (Range(0, 32767), {"port": 3}), (Range(32768, 65535), {"port": 1}),
+    ]  # fmt: skip
 
 
 def test_connections_have_a_row_for_each_direction() -> None:

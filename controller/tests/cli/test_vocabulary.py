@@ -54,7 +54,7 @@ def test_sysctls_have_pages(command: Call) -> None:
         (("params", ""), "no entity or parameter ''"),
         (("metrics", "jane"), "no metric jane; did you mean jain?"),
         (("topologies", "dumbell"), "no topology dumbell; did you mean dumbbell?"),
-        (("topologies", "x"), "no topology x; there are chain, dumbbell, pair, star"),
+        (("topologies", "x"), "no topology x; there are chain, dumbbell, leaf_spine, pair, star"),
         (("topologies", "none/x.yaml"), "none/x.yaml: No such file or directory"),
         (("topologies", "pair", "--set", "n=2"), "--set n=2: want a parameter of pair: none, it has no parameters"),
         (("topologies", "star", "--set", "hosts=1"), "--set hosts=1: want a whole number from 2 to 100"),

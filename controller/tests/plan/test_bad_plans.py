@@ -165,7 +165,7 @@ HEAD = {
 }
 TOPOLOGY = {
     "pear": "1:11: no topology named pear; did you mean pair?",
-    "qq": "1:11: no topology named qq; there are chain, dumbbell, pair, star; "
+    "qq": "1:11: no topology named qq; there are chain, dumbbell, leaf_spine, pair, star; "
     "your own: ./NAME.yaml, a file beside the plan",
     "[pair]": "1:11: topology: want a name or {name: {parameter: number}}; got a list",
     "{dumbbell: {sender: 2}}": "1:23: topology dumbbell: no field named sender; did you mean senders?",

@@ -127,7 +127,7 @@ def test_unknown_topology_or_parameter() -> None:
 NODES = "nodes: {a: {kind: host}, b: {kind: host}, s: {kind: switch}, t: {kind: switch}}\n"
 BAD = {
     "nodes: {}": "1:1: want a field links; got none",
-    "nodes: {}\nlinks: []\nx: 1": "3:1: no field named x; want one of about, parameters, nodes, links",
+    "nodes: {}\nlinks: []\nx: 1": "3:1: no field named x; want one of about, parameters, nodes, links, ecmp",
     "nodes: {a: {kind: hst}}\nlinks: []": "1:19: a: kind: want one of host, switch; got hst",
     "nodes: {a: {kind: host, count: n}}\nlinks: []": "1:32: a, count: want a number, a parameter, "
     "or a parameter + a number; got n",
@@ -139,15 +139,15 @@ BAD = {
     "nodes: {hosts: {kind: host}}\nlinks: []": "1:9: hosts: the name hosts is that of a group of every plan",
     "nodes: {a: {kind: host, group: all}}\nlinks: []": "1:32: a: the name all is that of a group of every plan",
     NODES + "links: {}": "2:8: links: want a list; got an empty mapping",
-    NODES + "links: [a]": "2:9: links: want one of link, each, zip or chain; got a",
+    NODES + "links: [a]": "2:9: links: want one of link, each, mesh, divide, zip or chain; got a",
     NODES + "links: [link: [a, z]]": "2:19: link: no node named z",
-    NODES + "links: [link: [a]]": "2:9: want link: [one, one], each: [some, one], zip: [some, as many] "
-    "or chain: some; got link of 1",
+    NODES + "links: [link: [a]]": "2:9: want link: [one, one], each: [some, one], mesh: [some, some], "
+    "divide: [some, as many or fewer], zip: [some, as many] or chain: some; got link of 1",
     NODES + "links: [link: [a, s], link: [b, s], link: [a, t]]": "2:8: host a: want one link, to a switch; got 2: s, t",
     NODES + "links: [link: [a, b]]": "2:8: host a: want one link, to a switch; got 1: b",
     NODES + "links: [link: [a, s], link: [b, s]]": "2:8: s and t are not linked; want one way between any two",
-    NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:8: the link t - s closes a loop; "
-    "want one way between any two",
+    NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:8: want one link between t and s, "
+    "which are two nodes; got another",
 }
 
 
@@ -158,3 +158,88 @@ def test_bad_file(tmp_path: Path, text: str, want: str) -> None:
     with pytest.raises(PlanError) as caught:
         read_topology(path).resolve({})
     assert str(caught.value).splitlines()[0] == f"{path}:{want}"
+
+
+MANY = "nodes: {a: {kind: host, count: 5}, b: {kind: host}, s: {kind: switch, count: 3}, t: {kind: switch, count: 2}}\n"
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ("[{divide: [a, s]}, {link: [b, t]}]", "want link: [one, one], each: [some, one], mesh: [some, some], divide"),
+        ("[{divide: [s, a]}]", "got divide of 3, 5"),
+        ("[{divide: [a, s]}, {mesh: [s, t]}, {zip: [b, b]}]", "host b: want one link, to a switch; got 1: b"),
+        ("[{divide: [a, s]}, {mesh: [s, t]}, {chain: t}]", "host b: want one link, to a switch; got 0: none"),
+    ],
+)
+def test_links_of_several_that_can_not_be(tmp_path: Path, links: str, said: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{MANY}links: {links}\necmp: true\n")
+    with pytest.raises(PlanError) as error:
+        read_topology(path).resolve({})
+    assert said in str(error.value)
+
+
+RING = """
+nodes: {a: {kind: host}, b: {kind: host}, s: {kind: switch}, t: {kind: switch}, u: {kind: switch}, v: {kind: switch}}
+links: [{link: [a, s]}, {link: [b, v]}, {link: [s, t]}, {link: [s, u]}, {link: [t, v]}, {link: [u, v]}]
+"""
+
+
+def test_a_loop_is_refused_unless_ways_of_equal_cost_are_meant(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(RING)
+    with pytest.raises(PlanError, match=r"the link u - v closes a loop; want one way between any two, or `ecmp: true`"):
+        read_topology(path).resolve({})
+    path.write_text(f"{RING}ecmp: true\n")
+    assert read_topology(path).resolve({}).next_hops("s")["b"] == ("t", "u")
+    path.write_text(f"{RING}ecmp: maybe\n")
+    with pytest.raises(PlanError, match=r"mine\.yaml:4:7: ecmp: want true or false; got maybe"):
+        read_topology(path)
+    path.write_text(f"{RING.replace('{link: [u, v]}', '{link: [s, t]}')}ecmp: true\n")
+    with pytest.raises(PlanError, match="want one link between s and t, which are two nodes; got another"):
+        read_topology(path).resolve({})
+
+
+def test_more_ways_than_a_switch_can_have(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "nodes: {a: {kind: host}, b: {kind: host}, l: {kind: switch, count: 2}, s: {kind: switch, count: 17}}\n"
+        "ecmp: true\nlinks: [{mesh: [l, s]}, {divide: [h, l]}]\n".replace("a: {kind: host}, b: {kind: host}",
+        "h: {kind: host, count: 2}")
+    )  # fmt: skip
+    with pytest.raises(PlanError, match=r"mine\.yaml:3:8: switch l1: want at most 16 ways to h2; got 17"):
+        read_topology(path).resolve({})
+
+
+def test_links_between_switches_are_entities() -> None:
+    text = """
+topology: {leaf_spine: {hosts: 2}}
+flows: {bulk: h1 -> h2}
+tuples:
+  - [leaf1-spine1, rate, 10mbit]
+  - [spine2-leaf1, delay, 1ms]
+  - [bulk, duration, 1s]
+"""
+    (point,) = load_plan(text.encode(), metrics={}).points
+    assert {entity: dict(values) for entity, values in point.settings.items() if ":" in entity} == {
+        "leaf1:spine1": {"rate": 10**7}, "spine1:leaf1": {"rate": 10**7},
+        "leaf1:spine2": {"delay": 10**6}, "spine2:leaf1": {"delay": 10**6},
+    }  # fmt: skip
+    for word, said in (
+        (
+            "h1-leaf1",
+            "link h1-leaf1: want one between two switches; a host's end has no port, so set leaf1:h1, the way",
+        ),
+        ("leaf1-leaf2", "link leaf1-leaf2: the topology has no such link"),
+        ("leaf1-lefa", "no host, switch, port, flow or group named leaf1-lefa"),
+    ):
+        with pytest.raises(PlanError) as error:
+            load_plan(text.replace("leaf1-spine1", word).encode(), metrics={})
+        assert said in str(error.value)
+
+
+def test_a_bridge_has_one_way() -> None:
+    text = b"topology: leaf_spine\nflows: {bulk: h1 -> h4}\ntuples: [[bulk, bytes, 1kB], [switches, backend, netem]]\n"
+    with pytest.raises(PlanError, match=r":3:50: switch leaf1, backend: want a back end that spreads connections over"):
+        load_plan(text, metrics={})

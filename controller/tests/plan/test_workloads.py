@@ -33,10 +33,10 @@ def test_a_load_is_a_rate_of_arrivals_on_ports_of_their_own() -> None:
     ports = [(flow.client_port, flow.parallel) for flow in (web, bulk, more)]
     assert ports == [(10_000, 100), (40_064, 1), (10_100, 7)]
     assert point.duration_ns == 10 * 10**9  # bulk's
-    way = empty_path(point, web, *web.ends)
+    way = empty_path(point, web)
     assert way is not None
     assert (way.delay_ns, way.rate_bps, way.segment, way.overhead) == (50_000, 1e9, 1448, 66)
-    assert empty_path(point, more, *more.ends) is None
+    assert empty_path(point, more) is None
     assert spec_of(point).limit_ns == 120 * 10**9 + int(7 / 5 * 1e9)
 
 
@@ -127,7 +127,7 @@ def test_a_path_that_changes_has_no_ideal_time() -> None:
         "[switch, rate, 1gbit], [switch, delay, '1ms; 1s 2ms']",
     ):
         (point,) = plan_of(f"{changes}, {WEB}, {ARRIVE}").points
-        assert empty_path(point, point.flows[0], *point.flows[0].ends) is None
+        assert empty_path(point, point.flows[0]) is None
 
 
 def test_more_than_a_link_carries_can_be_meant() -> None:

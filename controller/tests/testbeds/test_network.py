@@ -25,8 +25,8 @@ def test_ports_are_named_after_the_neighbour() -> None:
 
 
 def test_next_hop_is_the_neighbour_on_the_way() -> None:
-    assert list(CHAIN.next_hops("s1").values()) == ["h1", "s2", "s2"]
-    assert list(CHAIN.next_hops("s2").values()) == ["s1", "h2", "s3"]
+    assert list(CHAIN.next_hops("s1").values()) == [("h1",), ("s2",), ("s2",)]
+    assert list(CHAIN.next_hops("s2").values()) == [("s1",), ("h2",), ("s3",)]
 
 
 def test_links_make_every_namespace_and_one_pair_a_link() -> None:

@@ -23,6 +23,7 @@ from testctl_agent.params.entity import Entity
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.members import StateModule
 from testctl_agent.params.others import packages
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.param import Kind
 from testctl_agent.spec.types import Value
@@ -39,7 +40,7 @@ class AgentConfig:
     """An agent's configuration of its entity.
 
     devices     host: its device; switch: port ("switch:receiver") → device
-    forwarding  switch: MAC address of a host → the device it lies behind
+    forwarding  switch: MAC address of a host → the device it lies behind, or several of equal cost
     notes       facts for the entities: "kernel" is the name it was booted under
     generators  those of other distributions that it may run; None: whichever is installed
     commands    whether it runs the commands of a plan: never an agent that others can call
@@ -53,7 +54,7 @@ class AgentConfig:
     journal: Path
     backend: str = "netem"
     notes: Mapping[str, str] = field(default_factory=dict)
-    forwarding: Mapping[str, str] = field(default_factory=dict)
+    forwarding: Stations = field(default_factory=dict)
     generators: tuple[str, ...] | None = None
     commands: bool = False
     version: str = ""

@@ -5,8 +5,8 @@ A file switch/NAME.py, or a module of another distribution (system/entry_points.
 
     open_backend(ports, forwarding) -> Backend
 
-ports: the devices, the first of which is P4 port 1; forwarding: MAC address → device.  It puts right
-what a crash of the one before left.  Raises TestbedError.
+ports: the devices, the first of which is P4 port 1; forwarding: MAC address → device, or
+several of equal cost (spec/ecmp.py).  It puts right what a crash of the one before left.  Raises TestbedError.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.system.entry_points import BACKENDS
@@ -30,13 +31,13 @@ A rate, a delay or a largest size may also be the text of a schedule (spec/sched
 (spec/trace.py).  `down`, `jitter` and `aqm` are texts.
 """
 
-SWITCH_PARAMETERS = ("fate", "flows")
-"""A parameter of the switch itself, as text; its port is ""."""
+SWITCH_PARAMETERS = ("fate", "flows", "ecmp_seed")
+"""A parameter of the switch itself, as text, or a number; its port is ""."""
 
 UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
     "down": "none", "jitter": "none", "largest": "none", "aqm": "none", "fate": "none",
-    "flows": "none",
+    "flows": "none", "ecmp_seed": 0,
 }  # fmt: skip
 """The state of an unconfigured switch."""
 
@@ -89,7 +90,7 @@ class Backend(Protocol):
         ...
 
 
-Open = Callable[[tuple[str, ...], Mapping[str, str]], Backend]
+Open = Callable[[tuple[str, ...], Stations], Backend]
 
 _registered: dict[str, Open] = {}
 
@@ -122,7 +123,7 @@ def own() -> tuple[str, ...]:
     return tuple(sorted({*of_plans(), *_registered}))
 
 
-def load(name: str, devices: Mapping[str, str], forwarding: Mapping[str, str]) -> Backend:
+def load(name: str, devices: Mapping[str, str], forwarding: Stations) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
     return opener(name)(tuple(devices.values()), forwarding)
 

@@ -9,12 +9,12 @@ that died left behind is taken away by the next.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from testctl_agent.bpf import load
 from testctl_agent.network import netlink, qdisc
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
@@ -47,7 +47,7 @@ class Bmv2Backend:
 
     name = "bmv2"
 
-    def __init__(self, ports: tuple[str, ...], forwarding: Mapping[str, str]) -> None:
+    def __init__(self, ports: tuple[str, ...], forwarding: Stations) -> None:
         self.ports = ports
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
         self._models = dict.fromkeys(ports, Port())
@@ -99,6 +99,8 @@ class Bmv2Backend:
             return self._tables.flows()
         if what == "fate":
             return self._tables.fates()
+        if what == "ecmp_seed":
+            return self._tables.ecmp_seed
         if what in _NOT_HERE:
             return UNSET[what]
         if what == "delay":
@@ -123,6 +125,8 @@ class Bmv2Backend:
             self._tables.set_flows(str(value))
         elif what == "fate":
             self._tables.set_fates(str(value))
+        elif what == "ecmp_seed":
+            self._tables.set_ecmp_seed(int(value))
         elif what == "delay":
             self._delays.apply(port, what, value)
         else:
@@ -188,5 +192,5 @@ def _release(ports: tuple[str, ...]) -> None:
         ingress.detach(device, _FILTER)
 
 
-def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> Bmv2Backend:
+def open_backend(ports: tuple[str, ...], forwarding: Stations) -> Bmv2Backend:
     return Bmv2Backend(ports, forwarding)

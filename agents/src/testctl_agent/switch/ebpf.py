@@ -12,12 +12,12 @@ or compiled here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec import schedule, trace
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_aqm, ebpf_links, ebpf_ports, ingress, testbed_object
@@ -34,7 +34,7 @@ class EbpfBackend:
 
     name = "ebpf"
 
-    def __init__(self, ports: tuple[str, ...], forwarding: Mapping[str, str]) -> None:
+    def __init__(self, ports: tuple[str, ...], forwarding: Stations) -> None:
         ebpf_ports.check_devices(ports)
         self.ports = ports
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
@@ -90,6 +90,8 @@ class EbpfBackend:
             return self._tables.flows()
         if what == "fate":
             return self._tables.fates()
+        if what == "ecmp_seed":
+            return self._tables.ecmp_seed
         number = self._number(port, what)
         if what == "ecn_threshold":
             return self._thresholds.get(port, UNSET[what])
@@ -120,6 +122,8 @@ class EbpfBackend:
         elif what == "fate":
             self._tables.set_fates(str(value))
             self._clocks()
+        elif what == "ecmp_seed":
+            self._tables.set_ecmp_seed(int(value))
         else:
             try:
                 if what == "aqm":
@@ -242,5 +246,5 @@ class EbpfBackend:
         return [row for port in self.ports for row in (*qdisc.counters(port), *ebpf_ports.counters(port))]
 
 
-def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> EbpfBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Stations) -> EbpfBackend:
     return EbpfBackend(ports, forwarding)

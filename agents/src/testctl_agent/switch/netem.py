@@ -16,10 +16,10 @@ Source: net/sched/sch_netem.c of Linux 6.1 and 6.12.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from testctl_agent.network import netlink, qdisc
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, only_constant
@@ -79,6 +79,8 @@ class NetemBackend:
         self._missing: str | None = None
 
     def unavailable(self, what: str) -> str:
+        if what == "ecmp_seed":
+            return "the kernel's bridge has one way to each host; take the back end ebpf"
         if what in SWITCH_PARAMETERS:
             return "netem knows no flows; take the back end ebpf"
         if what not in PORT_PARAMETERS:
@@ -133,6 +135,6 @@ class NetemBackend:
             qdisc.delete_qdisc(port, _HANDLE, qdisc.ROOT)
 
 
-def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> NetemBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Stations) -> NetemBackend:
     """`forwarding` is not used: the bridge has the addresses."""
     return NetemBackend(ports)

@@ -9,8 +9,10 @@ Every function raises ApplyError: who, wanted, got.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from testctl_agent.spec import ecmp
+from testctl_agent.spec.ecmp import BROADCAST, Stations, devices_of
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.fate import LAST, Fate
 from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
@@ -26,10 +28,11 @@ DATA, ACK = 1, 2
 CODES = {"drop": 1, "mark": 2, "delay": 3, "echo": 4, "clear": 5, "lose": 6, "reorder": 11}
 """Fates as the telemetry tells them."""
 
-SIZES = {"forward": 1024, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
+SIZES = {"forward": 1024, "member": 256, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
          "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, "ecn": 512}  # fmt: skip
 """Rows of each table."""
 
+FORWARDING_TABLES = ("forward", "member")
 FLOW_TABLES = ("connection4", "connection6", "classify4", "classify6")
 FATE_TABLES = ("fate", "every", "loss")
 HOLDING_TABLES = ("reorder",)
@@ -42,20 +45,42 @@ MAX_DEPTH = 2**19 - 1
 """enq_qdepth of v1model and TNA has 19 bits, and stays at its end."""
 
 
-def groups(ports: Iterable[int]) -> dict[int, tuple[int, ...]]:
-    """Multicast groups: number n has all ports but n, for what came in there."""
-    everyone = tuple(ports)
-    return {n: tuple(port for port in everyone if port != n) for n in everyone}
+def groups(ports: Mapping[str, int], stations: Stations) -> dict[int, tuple[int, ...]]:
+    """Multicast groups: number n has the ports of BROADCAST (all, if it is not there) but n, for what came in there."""
+    everyone = tuple(ports[device] for device in devices_of(stations.get(BROADCAST, tuple(ports))))
+    return {n: tuple(port for port in everyone if port != n) for n in ports.values()}
 
 
-def forwarding(ports: Mapping[str, int], stations: Mapping[str, str], *, flood: bool = True) -> tuple[Entry, ...]:
-    """Rows for the hosts (MAC → device) behind the devices (→ port), and to `flood` group addresses."""
+def forwarding(ports: Mapping[str, int], stations: Stations, *, flood: bool = True, seed: int = 0) -> tuple[Entry, ...]:
+    """Rows for the hosts behind the devices (→ port), and to `flood` group addresses.
+
+    seed  of the draw by which connections are spread over several devices
+    """
     rows = [Entry("forward", {"destination": Exact(EVERYBODY)}, "flood", {"group": 0})] if flood else []
-    for mac, device in stations.items():
-        if device not in ports:
-            raise ApplyError(f"switch, {mac}: want a device of the switch ({', '.join(ports)}); got {device}")
-        rows.append(Entry("forward", {"destination": Exact(_mac(mac))}, "send", {"port": ports[device]}))
+    spread: dict[tuple[str, ...], int] = {}
+    for mac, value in stations.items():
+        devices = devices_of(value)
+        for device in devices:
+            if device not in ports:
+                raise ApplyError(f"switch, {mac}: want a device of the switch ({', '.join(ports)}); got {device}")
+        keys: dict[str, Key] = {"destination": Exact(_mac(mac))}
+        if mac == BROADCAST:
+            continue
+        if len(devices) == 1:
+            rows.append(Entry("forward", keys, "send", {"port": ports[devices[0]]}))
+            continue
+        if not 1 <= len(devices) <= ecmp.MAX_WAYS:
+            raise ApplyError(f"switch, {mac}: want 1 to {ecmp.MAX_WAYS} devices that lead to it; got {len(devices)}")
+        group = spread.setdefault(devices, len(spread) + 1)
+        rows.append(Entry("forward", keys, "spread", {"group": group, "spread_salt": ecmp.salt_of(seed)}))
+    rows += [row for devices, group in spread.items() for row in _members(group, [ports[device] for device in devices])]
     return _fitting("forwarding", rows)
+
+
+def _members(group: int, ports: Sequence[int]) -> Iterator[Entry]:
+    for place, (low, high) in enumerate(ecmp.bounds(len(ports))):
+        keys: dict[str, Key] = {"group": Exact(group), "draw": Range(low, high)}
+        yield Entry("member", keys, "send", {"port": ports[place]}, priority=1 + place)
 
 
 def connections(known: Sequence[Connection]) -> tuple[Entry, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testctl_agent.spec import fate, flows
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Driver, Entry
@@ -33,7 +34,7 @@ class TestbedTables:
     """The tables of one running program.
 
     ports        device → P4 port
-    stations     MAC → device
+    stations     MAC → the devices that lead there
     most_copies  ports that a group may have (0: any number); with more, group addresses are discarded
     holds        whether the target can send a packet later than its port would
     Every call raises ApplyError: who, wanted, got.
@@ -45,7 +46,7 @@ class TestbedTables:
         self,
         driver: Driver,
         ports: Mapping[str, int],
-        stations: Mapping[str, str],
+        stations: Stations,
         most_copies: int = 0,
         holds: bool = False,
     ) -> None:
@@ -56,14 +57,27 @@ class TestbedTables:
         self._known: tuple[flows.Connection, ...] = ()
         self._asked: tuple[fate.Fate, ...] = ()
         self._depths: dict[int, int] = {}
-        groups = {} if most_copies and len(ports) - 1 > most_copies else testbed_program.groups(ports.values())
-        rows = testbed_program.forwarding(ports, stations, flood=bool(groups))
+        self._stations = stations
+        self._seed = 0
+        groups = {} if most_copies and len(ports) - 1 > most_copies else testbed_program.groups(ports, stations)
+        self._floods = bool(groups)
+        rows = testbed_program.forwarding(ports, stations, flood=self._floods)
         try:
             for group, members in groups.items():
                 driver.multicast(group, members)
         except DriverError as error:
             raise ApplyError(f"switch, forwarding: {error}") from error
-        self._replace("forwarding", ("forward",), rows)
+        self._replace("forwarding", testbed_program.FORWARDING_TABLES, rows)
+
+    @property
+    def ecmp_seed(self) -> int:
+        """Of the draw by which connections are spread over equal ways."""
+        return self._seed
+
+    def set_ecmp_seed(self, seed: int) -> None:
+        rows = testbed_program.forwarding(self._ports, self._stations, flood=self._floods, seed=seed)
+        self._replace("ecmp_seed", testbed_program.FORWARDING_TABLES, rows)
+        self._seed = seed
 
     def flows(self) -> str:
         """The connections known now, as their canonical text."""

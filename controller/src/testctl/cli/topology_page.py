@@ -70,11 +70,19 @@ def _as_written(file: TopologyFile, topology: Topology) -> str:
 
 
 def drawing(topology: Topology) -> list[str]:
-    """The tree of links, from the first switch on."""
+    """The tree of links, from the first switch on; where there are several ways, each switch with its neighbours."""
     if not topology.switches:
         return list(topology.hosts)
+    if topology.ecmp:
+        return [line for name in topology.switches for line in (name, *_neighbours(topology, name))]
     first = topology.switches[0]
     return [first, *_below(topology, first, "", {first})]
+
+
+def _neighbours(topology: Topology, name: str) -> Iterator[str]:
+    others = sorted(topology.neighbours[name], key=lambda one: one in topology.switches)
+    for number, other in enumerate(others, start=1):
+        yield f"{'`-- ' if number == len(others) else '|-- '}{other}"
 
 
 def _below(topology: Topology, name: str, indent: str, seen: set[str]) -> Iterator[str]:

@@ -70,9 +70,14 @@ class PointFlow:
         return self.source, self.sink
 
     @property
+    def reversed(self) -> bool:
+        """Whether most data goes from `to` to `from`."""
+        return bool(self.options.get("reverse"))
+
+    @property
     def data_ends(self) -> tuple[str, str]:
         """Who sends most data, and who receives it."""
-        return self.ends[::-1] if self.options.get("reverse") else self.ends
+        return self.ends[::-1] if self.reversed else self.ends
 
     @property
     def family(self) -> int:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies: what hosts and switches there are and how they are linked.
 
-A topology is a tree: bridges forward without spanning tree.  A host has one link, to a
-switch, and the address 10.0.0.N with N its place in the file; where a flow is over IPv6, fd00::N too.
+A topology is a tree, unless it has several ways of equal cost between switches, over which they spread the
+connections (ECMP).  A host has one link, to a switch, and the address 10.0.0.N with N its place in the file; where a
+flow is over IPv6, fd00::N too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ SHAPE = {
     "parameters?": Named(int),
     "hosts?": Named(str),
     "hosts6?": Named(str),
+    "ecmp?": bool,
     "switches?": [str],
     "links?": [[str]],
     "groups?": Named([str]),
@@ -35,6 +37,7 @@ class Topology:
     switches   names, in order
     links      pairs of names
     groups     name -> members, in order
+    ecmp       whether there may be several ways of equal cost between two switches
     aliases    another name that a plan may use -> the name; no part of what a point is
     """
 
@@ -46,6 +49,7 @@ class Topology:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict, compare=False)
     hosts6: Mapping[str, str] = field(default_factory=dict)
+    ecmp: bool = False
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -78,7 +82,7 @@ class Topology:
         return tuple(port for switch in self.switches for port in self.ports(switch))
 
     def path(self, a: str, b: str) -> list[str]:
-        """The entities from a to b, both included; [] when nothing links them."""
+        """The entities from a to b, both included; [] when nothing links them.  Of several ways the first."""
         came_from = {a: a}
         queue = [a]
         for name in queue:
@@ -93,9 +97,51 @@ class Topology:
             way.append(came_from[way[-1]])
         return way[::-1]
 
-    def next_hops(self, switch: str) -> dict[str, str]:
-        """Host -> the neighbour of a switch on the way to it."""
-        return {host: self.path(switch, host)[1] for host in self.hosts}
+    @cached_property
+    def _distances(self) -> dict[str, dict[str, int]]:
+        """Host -> entity -> how many links lie between."""
+        found = {}
+        for host in self.hosts:
+            distance = {host: 0}
+            queue = [host]
+            for name in queue:
+                for neighbour in self.neighbours[name]:
+                    if neighbour not in distance:
+                        distance[neighbour] = distance[name] + 1
+                        queue.append(neighbour)
+            found[host] = distance
+        return found
+
+    def next_hops(self, switch: str) -> dict[str, tuple[str, ...]]:
+        """Host -> the neighbours of a switch that are nearest to it, in order of the links."""
+        found = {}
+        for host, distance in self._distances.items():
+            nearest = distance[switch] - 1
+            found[host] = tuple(one for one in self.neighbours[switch] if distance.get(one) == nearest)
+        return found
+
+    def tree(self, switch: str) -> tuple[str, ...]:
+        """The neighbours of a switch over links of a tree that has all switches and hosts."""
+        reached = {self.switches[0]}
+        queue = [self.switches[0]]
+        links: set[frozenset[str]] = set()
+        for name in queue:
+            for neighbour in self.neighbours[name]:
+                if neighbour not in reached:
+                    reached.add(neighbour)
+                    links.add(frozenset((name, neighbour)))
+                    queue.append(neighbour)
+        return tuple(one for one in self.neighbours[switch] if frozenset((switch, one)) in links)
+
+    def links_between(self, a: str, b: str) -> list[tuple[str, str]]:
+        """The links of all ways from host a to host b, from their a's end to their b's, by how far they are."""
+        found: list[tuple[str, str]] = []
+        edge: tuple[str, ...] = (a,)
+        while edge and edge != (b,):
+            hops = {name: self.neighbours[a] if name == a else self.next_hops(name)[b] for name in edge}
+            found += [(name, onward) for name, towards in hops.items() for onward in towards]
+            edge = tuple(dict.fromkeys(onward for towards in hops.values() for onward in towards))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -105,7 +151,9 @@ class Topology:
             "switches": list(self.switches),
             "links": [list(link) for link in self.links],
             "groups": {name: list(members) for name, members in self.groups.items()},
-        } | ({"hosts6": dict(self.hosts6)} if self.hosts6 else {})
+            **({"hosts6": dict(self.hosts6)} if self.hosts6 else {}),
+            **({"ecmp": True} if self.ecmp else {}),
+        }
 
     @classmethod
     def from_json(cls, raw: Any) -> Topology:
@@ -123,4 +171,5 @@ class Topology:
             links=tuple((one, other) for one, other in links),
             groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
             hosts6=dict(raw.get("hosts6", {})),
+            ecmp=raw.get("ecmp", False),
         )

@@ -14,11 +14,11 @@ not ACKs).
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 from testctl_agent.spec import fate, schedule
 from testctl_agent.spec.units import Duration
 
+from testctl.core import routes
 from testctl.core.path import port_setting
 from testctl.core.point import PointSpec
 from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
@@ -64,8 +64,9 @@ def reno_window(rate: float) -> float:
 def rtt_s(flow: FlowView) -> float:
     """The delays of all ports on the way there and back."""
     point = flow.records.point
-    way = point.topology.path(flow.sender, flow.receiver)
-    ports = (*pairwise(way[1:]), *pairwise(way[-2::-1]))
+    ports = [
+        link for back in (False, True) for hop in routes.hops(point, flow.asked, back=back) for link in list(hop)[:1]
+    ]
     delays = [port_setting(point, switch, onward, "delay") for switch, onward in ports]
     return sum(schedule.steps_of(delay, Duration)[0].value or 0 for delay in delays) / 1e9
 

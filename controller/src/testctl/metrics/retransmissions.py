@@ -25,12 +25,15 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    first = data_passages(seen)[:1] if "sender" not in of_flow(records, flow) else []
-    sent = first[0].rows if first else seen.sent  # a link keeps the order: the first switch sees what left
-    again = sent["retrans"]
-    packets, total = int(sent["segs"][again].sum()), int(sent["segs"].sum())
+    first = [] if "sender" in of_flow(records, flow) else [p.rows for p in data_passages(seen) if not p.hop]
+    sent = first or [seen.sent]  # a link keeps the order: the first switch sees what left
+    again = [rows["retrans"] for rows in sent]
+    packets = sum(int(rows["segs"][these].sum()) for rows, these in zip(sent, again, strict=True))
+    total = sum(int(rows["segs"].sum()) for rows in sent)
     return {
         "retransmissions": packets,
-        "retransmitted_bytes": int(np.sum(sent["length"][again], dtype=np.int64)),
+        "retransmitted_bytes": sum(
+            int(np.sum(rows["length"][these], dtype=np.int64)) for rows, these in zip(sent, again, strict=True)
+        ),
         "retransmission_rate": packets / total if total else NAN,
     }

@@ -17,6 +17,8 @@ from testctl_agent.spec.fate import ACTIONS, LAST, Fate, show
 from testctl_agent.spec.flows import flow_id
 from testctl_agent.spec.loss import rule_of
 
+from testctl.core import routes
+from testctl.core.point import TimedFlow
 from testctl.metrics.core.view import Rows
 from testctl.packet_actions.findings import RuleFinding, asked_of, ranges_of, words_of
 from testctl.packet_actions.loss import are_lost
@@ -63,11 +65,17 @@ def _flow(
     passed &= records.column("ordinal") >= 0
     findings: list[RuleFinding] = []
     reasons: list[str] = []
+    passing = [_passing(records, flow, switch, back=acks) for acks in (False, True)]
+    for _, rule in rules:
+        if not passing[rule.what == "acks"]:
+            elsewhere = f"no connection of flow {flow.name} was given a way over it (ecmp_seed chooses other ways)"
+            reasons.append(f"{switch}: wanted: {show((rule,))}; {elsewhere}")
     for conn in range(parallel):
         name = flow.name if parallel == 1 else f"{flow.name}, connection {conn}"
         of_conn = passed & (records.column("conn") == conn)
         for acks in (False, True):
-            mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks]
+            here = conn in passing[acks]
+            mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks and here]
             packets = Rows(records, np.flatnonzero(of_conn & (records.column("direction") == int(acks))))
             packets = packets.where(_acks(packets) if acks else packets["length"] > 0) if len(packets) else packets
             if mine:
@@ -78,6 +86,12 @@ def _flow(
                 findings += stream.findings(mine)
                 reasons += stream.unasked()
     return findings, reasons
+
+
+def _passing(records: Records, flow: TimedFlow, switch: str, *, back: bool) -> frozenset[int]:
+    """The connections whose packets pass a switch; all where the topology is not known."""
+    ways = routes.ways(records.point, flow, back=back)
+    return frozenset(conn for way, conns in ways.items() if switch in way or not way for conn in conns)
 
 
 def _acks(packets: Rows) -> Bools:

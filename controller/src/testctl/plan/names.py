@@ -43,6 +43,21 @@ class Names:
     def members(self, word: str) -> tuple[str, ...]:
         return self.groups.get(word, (self.canonical(word),))
 
+    def _no_link(self, word: str) -> str:
+        """The complaint about a link that is none between two switches; "" for another word."""
+        a, dash, b = word.partition("-")
+        ends = {self.canonical(a), self.canonical(b)}
+        if not dash or not ends <= {*self.topology.hosts, *self.topology.switches}:
+            return ""
+        of_host = [one for one in ends if one in self.topology.hosts]
+        if len(of_host) == 1 and self.topology.neighbours[of_host[0]][0] in ends:
+            (switch,) = ends - set(of_host)
+            return (
+                f"link {word}: want one between two switches; a host's end has no port, so set {switch}:{of_host[0]}, "
+                f"the way to {of_host[0]}"
+            )
+        return f"link {word}: the topology has no such link"
+
     @property
     def known(self) -> list[str]:
         flows = [flow.name for flow in self.flows]
@@ -54,8 +69,20 @@ class Names:
         if neighbour and switch in self.topology.switches:
             ports = ", ".join(self.topology.ports(switch))
             return f"switch {switch} has no port toward {show(neighbour)}; its ports are {ports}"
+        if why := self._no_link(word):
+            return why
         hint = suggest(word, self.known) or f"; topology {self.topology.name} has {_some(self.topology)}"
         return f"no host, switch, port, flow or group named {show(word)}{hint}"
+
+
+def links_of(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """The links between switches, by the names of their ends in both orders ("left-right"): their two ports."""
+    found: dict[str, tuple[str, ...]] = {}
+    for a, b in topology.links:
+        if a in topology.switches and b in topology.switches:
+            found[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
+            found[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
+    return found
 
 
 def _some(topology: Topology) -> str:
@@ -78,6 +105,7 @@ def read_names(
         "all": (*topology.hosts, *topology.switches),
         **topology.groups,
         **of_flows,
+        **links_of(topology),
     }
     names = Names(topology, flows, groups)
     if node is not None and not isinstance(node, MappingNode):

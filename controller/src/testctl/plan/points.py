@@ -137,7 +137,7 @@ def _with_rate(flow: PointFlow, point: Point) -> PointFlow:
     load, sizes, every = (flow.options.get(name) for name in ("load", "sizes", "every"))
     if flow.asks and every is not None:
         return replace(flow, options={**flow.options, "arrival_rate": round(1e9 / float(every), 6)})
-    rates = path_rates(point, *flow.data_ends)
+    rates = path_rates(point, flow, back=flow.reversed)
     if not flow.asks or load is None or sizes is None or "arrival_rate" in flow.options or not rates:
         return flow
     rate = float(load) * min(rates.values()) / 8 / workload.parsed(str(sizes)).mean / workload.fanout(flow.options)

@@ -8,11 +8,14 @@
       left: {kind: switch}
     links:
       - each: [sender, left]     # every one of a node to one other
+      - mesh: [leaf, spine]      # every one to every one
+      - divide: [h, leaf]        # as many to each: the first ones to the first, and so on
       - zip: [h, s]              # the first to the first, the second to the second, …
       - chain: s                 # each to the next
       - link: [left, right]      # two that there is one of
 
-A count is a number, a parameter, or a parameter + a number.
+A count is a number, a parameter, or a parameter + a number.  With `ecmp: true` there may be several ways between two
+switches; each switch spreads the connections over those of equal cost.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from testctl_agent.spec.ecmp import MAX_WAYS
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.topology import Topology
@@ -55,6 +59,7 @@ class TopologyFile:
     parameters: tuple[Parameter, ...]
     nodes: Node
     links: Node
+    ecmp: bool = False
 
     def resolve(self, values: Mapping[str, int]) -> Topology:
         """With these parameters (the others at their defaults).  Raises PlanError in terms of the file."""
@@ -66,10 +71,13 @@ class TopologyFile:
         problems.check()
         hosts = [n for node, found in names.items() if kinds[node] == "host" for n in found]
         switches = [n for node, found in names.items() if kinds[node] == "switch" for n in found]
-        _check_tree(hosts, switches, links, self.links.place)
+        _check_hosts(hosts, switches, links, self.links.place)
+        _check_ways(hosts, switches, links, self.links.place, several=self.ecmp)
         addresses = {host: f"10.0.0.{index}" for index, host in enumerate(hosts, start=1)}
         aliases = _aliases(self.nodes, names)
-        return Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases)
+        found = Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases, ecmp=self.ecmp)
+        _check_spread(found, self.links.place)
+        return found
 
 
 @dataclass
@@ -112,11 +120,22 @@ def read_topology(path: Path, text: str | None = None) -> TopologyFile:
         raise PlanError(f"{path}: {error.strerror or error}") from error
     problems = Problems()
     fields = Fields(
-        parse(data, str(path)), "", ("about", "parameters", "nodes", "links"), problems, needed=("nodes", "links")
+        parse(data, str(path)),
+        "",
+        ("about", "parameters", "nodes", "links", "ecmp"),
+        problems,
+        needed=("nodes", "links"),
     )
     parameters = _parameters(fields.found.get("parameters"), problems)
     problems.check()
-    return TopologyFile(path.stem, fields.text("about"), parameters, fields.found["nodes"], fields.found["links"])
+    ecmp = fields.found.get("ecmp")
+    if ecmp is not None and not (isinstance(ecmp, Scalar) and isinstance(ecmp.value, bool)):
+        problems.add(ecmp.place, f"ecmp: want true or false; got {what(ecmp)}")
+        problems.check()
+    return TopologyFile(
+        path.stem, fields.text("about"), parameters, fields.found["nodes"], fields.found["links"],
+        isinstance(ecmp, Scalar) and bool(ecmp.value),
+    )  # fmt: skip
 
 
 def _parameters(node: Node | None, problems: Problems) -> tuple[Parameter, ...]:
@@ -203,7 +222,7 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
         return links
     for item in node.items:
         if not isinstance(item, MappingNode) or len(item.entries) != 1:
-            problems.add(item.place, f"links: want one of link, each, zip or chain; got {what(item)}")
+            problems.add(item.place, f"links: want one of link, each, mesh, divide, zip or chain; got {what(item)}")
             continue
         how, value = item.entries[0]
         ends: list[tuple[str, ...]] = []
@@ -215,24 +234,38 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
         match (how.text, [len(end) for end in ends]):
             case ("link", [1, 1]) | ("each", [_, 1]):
                 links += [(name, ends[1][0]) for name in ends[0]]
+            case ("mesh", [_, _]):
+                links += [(one, other) for one in ends[0] for other in ends[1]]
+            case ("divide", [m, n]) if m >= n:
+                links += [(name, ends[1][place * n // m]) for place, name in enumerate(ends[0])]
             case ("zip", [m, n]) if m == n:
                 links += zip(ends[0], ends[1], strict=True)
             case ("chain", [_]):
                 links += zip(ends[0][:-1], ends[0][1:], strict=True)
             case (text, counts):
-                want = "link: [one, one], each: [some, one], zip: [some, as many] or chain: some"
+                want = (
+                    "link: [one, one], each: [some, one], mesh: [some, some], divide: [some, as many or fewer], "
+                    "zip: [some, as many] or chain: some"
+                )
                 problems.add(how.place, f"want {want}; got {show(text)} of {', '.join(map(str, counts)) or 'nothing'}")
     return links
 
 
-def _check_tree(hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place) -> None:
-    """Every host on one switch, and one way only between any two."""
+def _check_hosts(hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place) -> None:
+    """Every host on one switch."""
     for host in hosts:
         ends = [a if b == host else b for a, b in links if host in (a, b)]
         if len(ends) != 1 or ends[0] not in switches:
             raise PlanError(
                 f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends) or 'none'}"
             )
+
+
+def _check_ways(
+    hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place, *, several: bool
+) -> None:
+    """A way between any two, and unless there may be several, one only."""
+    seen: set[frozenset[str]] = set()
     parent = {name: name for name in (*hosts, *switches)}
 
     def top(name: str) -> str:
@@ -241,9 +274,23 @@ def _check_tree(hosts: list[str], switches: list[str], links: list[tuple[str, st
         return name
 
     for a, b in links:
-        if top(a) == top(b):
-            raise PlanError(f"{place}: the link {a} - {b} closes a loop; want one way between any two")
+        if a == b or frozenset((a, b)) in seen:
+            raise PlanError(f"{place}: want one link between {a} and {b}, which are two nodes; got another")
+        seen.add(frozenset((a, b)))
+        if top(a) == top(b) and not several:
+            raise PlanError(
+                f"{place}: the link {a} - {b} closes a loop; want one way between any two, or `ecmp: true` in the "
+                "file, by which switches spread the connections over ways of equal cost"
+            )
         parent[top(a)] = top(b)
     apart = sorted({top(name) for name in parent})
     if len(apart) > 1:
         raise PlanError(f"{place}: {apart[0]} and {apart[1]} are not linked; want one way between any two")
+
+
+def _check_spread(topology: Topology, place: Place) -> None:
+    """As many ways as a switch can have."""
+    for switch in topology.switches:
+        for host, ways in topology.next_hops(switch).items():
+            if len(ways) > MAX_WAYS:
+                raise PlanError(f"{place}: switch {switch}: want at most {MAX_WAYS} ways to {host}; got {len(ways)}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.spec.ecmp import BROADCAST
 
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
@@ -38,11 +39,18 @@ def devices_of(topology: Topology, name: str) -> dict[str, str]:
     return dict(zip(topology.ports(name), topology.neighbours[name], strict=True))
 
 
-def ports_by_mac(topology: Topology, name: str) -> dict[str, str]:
-    """MAC address of every host → the device of a switch that leads to it; {} for a host."""
+def ports_by_mac(topology: Topology, name: str) -> dict[str, str | list[str]]:
+    """MAC address of every host → the device of a switch that leads to it, or several of equal cost; {} for a host.
+
+    Where there are several ways, group addresses go over the links of a tree.
+    """
     if name in topology.hosts:
         return {}
-    return {mac(index): device for index, device in enumerate(topology.next_hops(name).values(), 1)}
+    hops = enumerate(topology.next_hops(name).values(), 1)
+    found: dict[str, str | list[str]] = {
+        mac(index): devices[0] if len(devices) == 1 else list(devices) for index, devices in hops
+    }
+    return found | {BROADCAST: list(topology.tree(name))} if topology.ecmp else found
 
 
 def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel: str) -> dict[str, Any]:
@@ -123,7 +131,8 @@ def switch(topology: Topology, name: str) -> str:
 def forwarding(topology: Topology, name: str) -> str:
     """For `bridge -n SWITCH -batch`: which port each host lies behind; nothing is flooded or learnt."""
     lines = [
-        f"fdb replace {address} dev {port} master static" for address, port in ports_by_mac(topology, name).items()
+        f"fdb replace {mac(index)} dev {ports[0]} master static"
+        for index, ports in enumerate(topology.next_hops(name).values(), 1)
     ]
     lines += [f"link set dev {port} learning off flood off" for port in topology.neighbours[name]]
     return "\n".join(lines) + "\n"

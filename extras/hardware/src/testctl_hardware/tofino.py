@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import UNSET, only_constant
@@ -45,7 +46,7 @@ class TofinoBackend:
 
     name = "tofino"
 
-    def __init__(self, driver: BfrtDriver, ports: Mapping[str, int], forwarding: Mapping[str, str]) -> None:
+    def __init__(self, driver: BfrtDriver, ports: Mapping[str, int], forwarding: Stations) -> None:
         self._driver = driver
         self._ports = ports
         self._tables = TestbedTables(driver, ports, forwarding)
@@ -68,6 +69,8 @@ class TofinoBackend:
                 return self._tables.flows()
             case "fate":
                 return self._tables.fates()
+            case "ecmp_seed":
+                return self._tables.ecmp_seed
             case "delay" | "framing":
                 return 0
             case "aqm" | "down" | "jitter" | "largest":
@@ -146,6 +149,9 @@ class TofinoBackend:
         if what == "fate":
             self._tables.set_fates(str(value))
             return
+        if what == "ecmp_seed":
+            self._tables.set_ecmp_seed(int(value))
+            return
         number = self._number(port)
         if what == "rate":
             self._set_rate(number, 0 if value == "none" else int(value))
@@ -211,7 +217,7 @@ def chip_port(driver: BfrtDriver, device: str) -> int:
     return int(driver.fixed("$PORT_STR_INFO", {"$PORT_NAME": device})["$DEV_PORT"])
 
 
-def open_backend(ports: tuple[str, ...], forwarding: Mapping[str, str]) -> TofinoBackend:
+def open_backend(ports: tuple[str, ...], forwarding: Stations) -> TofinoBackend:
     address = os.environ.get(VARIABLE)
     if not address:
         raise TestbedError(f"Tofino: want the address of bf_switchd in ${VARIABLE}; got none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from testctl.core import routes
 from testctl.core.point import told_apart
 from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.memo import once
@@ -46,7 +47,7 @@ def _events_lost(seen: FlowView) -> int:
 
 def _telemetry(seen: FlowView) -> bool:
     """Whether every switch of the way has it; of a topology that is not known: whether any has."""
-    way = seen.records.point.topology.path(seen.sender, seen.receiver)
-    if not way:
-        return bool(seen.records.switches)
-    return len(way) > 2 and all(seen.records.recorded(switch, "telemetry") for switch in way[1:-1])
+    switches = list(routes.switches(seen.records.point, seen.asked, back=seen.direction == 1))
+    if not switches:
+        return bool(seen.records.switches) and not seen.records.point.topology.links
+    return all(seen.records.recorded(switch, "telemetry") for switch in switches)

@@ -23,5 +23,5 @@ def rated_links(records: Records) -> dict[str, tuple[list[str], float]]:
 
 
 def path_rates(flow: FlowView) -> dict[str, float]:
-    """The rates in bit/s that the point sets on a flow's path, by what has them."""
-    return path.path_rates(flow.records.point, flow.sender, flow.receiver)
+    """The rates in bit/s that the point sets on the path of a flow's data, by what has them."""
+    return path.path_rates(flow.records.point, flow.asked, back=flow.direction == 1)

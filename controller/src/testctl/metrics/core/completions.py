@@ -96,10 +96,10 @@ def requests_of(records: Records, flow: str) -> dict[str, Ints] | None:
 def _ideals(point: PointSpec, flow: TimedFlow, up: Ints, down: Ints) -> Array:
     """Of each request: its bytes up, and then its bytes down, each on an empty path."""
     total = np.zeros(len(up))
-    for sizes, ends in ((up, flow.ends), (down, flow.ends[::-1])):
+    for sizes, back in ((up, False), (down, True)):
         if not sizes.any():
             continue
-        way = path.empty_path(point, flow, *ends)
+        way = path.empty_path(point, flow, back=back)
         if way is None:
             return np.full(len(up), NAN)
         wire = sizes + -(-sizes // way.segment) * way.overhead

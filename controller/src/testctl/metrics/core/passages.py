@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from testctl.core import routes
 from testctl.metrics.core.view import FlowView, Rows, rows_of
 from testctl.records.schema import DROPPED, Bools, Ints
 
@@ -17,11 +17,13 @@ class Passage:
     """The packets of one direction that came to a switch, in order of time.
 
     port  the one they leave by, "switch:neighbour"; the switch alone where the topology is not known
+    hop   how many switches come before it on the way
     """
 
     switch: str
     port: str
     rows: Rows
+    hop: int
 
     @property
     def dropped(self) -> Bools:
@@ -38,29 +40,38 @@ class Passage:
 
 
 def passages(flow: FlowView, *, back: bool = False) -> list[Passage]:
-    """The switches with telemetry that the flow's data (or what comes back) passes, in order of the way."""
-    ends = (flow.receiver, flow.sender) if back else (flow.sender, flow.receiver)
-    way = flow.records.point.topology.path(*ends)
-    onward = dict(pairwise(way))
-    switches = [name for name in way if name in flow.records.switches] if way else flow.records.switches
-    direction = 1 - flow.direction if back else flow.direction
+    """The switches with telemetry that the flow's data (or what comes back) passes, in order of the way.
+
+    Where connections leave a switch by several ports, each of these is one.
+    """
+    records, direction = flow.records, 1 - flow.direction if back else flow.direction
+    hops = routes.hops(records.point, flow.asked, back=direction == 1)
+    if not hops:
+        return [
+            Passage(switch, switch, rows_of(records, flow.name, switch, direction, out=False), place)
+            for place, switch in enumerate(records.switches)
+        ]
     found = []
-    for switch in switches:
-        port = f"{switch}:{onward[switch]}" if switch in onward else switch
-        found.append(Passage(switch, port, rows_of(flow.records, flow.name, switch, direction, out=False)))
+    for place, hop in enumerate(hops):
+        for (switch, onward), conns in hop.items():
+            if switch in records.switches:
+                rows = rows_of(records, flow.name, switch, direction, out=False)
+                if len(hop) > 1 and len(rows):
+                    rows = rows.where(np.isin(rows["conn"], conns))
+                found.append(Passage(switch, f"{switch}:{onward}", rows, place))
     return found
 
 
 def data_passages(flow: FlowView) -> list[Passage]:
     """`passages` of packets with payload."""
-    return [Passage(p.switch, p.port, p.rows.where(p.rows["length"] > 0)) for p in passages(flow) if len(p.rows)]
+    return [Passage(p.switch, p.port, p.rows.where(p.rows["length"] > 0), p.hop) for p in passages(flow) if len(p.rows)]
 
 
 def covered(flow: FlowView) -> bool:
     """Whether there is telemetry of the flow's data at every switch of its way."""
-    way = flow.records.point.topology.path(flow.sender, flow.receiver)
+    switches = set(routes.switches(flow.records.point, flow.asked, back=flow.direction == 1))
     found = data_passages(flow)
-    return bool(found) and len(found) >= len(way) - 2 and len(found[0].rows) > 0
+    return bool(found) and switches <= {passage.switch for passage in found}
 
 
 def residence(passage: Passage) -> tuple[Ints, Ints]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from testctl_agent.params.flow.traffic import stop_ns
 
+from testctl.core.point import TimedFlow
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import NAN
 from testctl.records import Records
@@ -126,6 +127,11 @@ class FlowView:
     acks_in: Rows
     acks_out: Rows
 
+    @property
+    def asked(self) -> TimedFlow:
+        """The flow as the point has it."""
+        return next(flow for flow in self.records.point.flows if flow.name == self.name)
+
     @cached_property
     def sent(self) -> Rows:
         """Packets with payload that left the sender."""
@@ -172,7 +178,7 @@ class FlowView:
         other, and nothing is asked of the throughput.
         """
         start, end = self.active_ns
-        stop = stop_ns(next(flow.options for flow in self.records.point.flows if flow.name == self.name))
+        stop = stop_ns(self.asked.options)
         if start < stop < end:
             end = stop
         return start + min((end - start) // 10, 10**8), end

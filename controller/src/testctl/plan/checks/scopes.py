@@ -55,21 +55,26 @@ def check_distributed(
     check = _Check(assignments, space, problems)
     for name in dict.fromkeys(name for (_, name), scope in scoped.items() if scope == "path"):
         for flow in names.flows:
-            way = names.topology.path(flow.source, flow.sink)
-            where = f"every entity of the path of flow {flow.name} ({' - '.join(way)})"
-            check.same(settings, list(_along(way, name, names, scoped)), name, where)
+            links = names.topology.links_between(flow.source, flow.sink)
+            way = " - ".join(dict.fromkeys(entity for link in links for entity in link))
+            where = f"every entity of the path of flow {flow.name} ({way})"
+            check.same(settings, list(_along(links, name, names, scoped)), name, where)
     for (kind, name), scope in scoped.items():
         if scope == "testbed":
             check.same(settings, _of_kind(kind, names), name, f"every {kind} of the testbed")
 
 
-def _along(way: list[str], name: str, names: Names, scoped: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """The entities of a path that have the parameter: of a switch itself, or the two ports that are passed."""
-    for at, entity in enumerate(way):
+def _along(
+    links: list[tuple[str, str]], name: str, names: Names, scoped: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    """The entities of a path that have the parameter: a switch itself, or the ports at its ends of the links."""
+    for entity in dict.fromkeys(entity for link in links for entity in link):
         if (names.kind(entity), name) in scoped:
             yield entity
         elif names.kind(entity) == "switch" and ("port", name) in scoped:
-            yield from (f"{entity}:{way[at - 1]}", f"{entity}:{way[at + 1]}")
+            for a, b in links:
+                if entity in (a, b):
+                    yield f"{entity}:{b if entity == a else a}"
 
 
 def _of_kind(kind: str, names: Names) -> list[str]:

@@ -22,6 +22,9 @@ FATELESS = "netem"
 MAX_CLASHES = 20
 
 
+Setters = Mapping[tuple[str, str], tuple[int, Target]]
+
+
 def check_switches(
     assignments: Sequence[Assignment], points: Sequence[Point], names: Names, problems: Problems
 ) -> None:
@@ -38,6 +41,21 @@ def check_switches(
         _room(setters, points, assignments, problems)
         _unseen(setters, points, assignments, problems)
     _thresholds(setters, points, assignments, problems)
+    _bridges(setters, names, assignments, problems)
+
+
+def _bridges(setters: Setters, names: Names, assignments: Sequence[Assignment], problems: Problems) -> None:
+    """A bridge has one way to each host."""
+    for (switch, param), (index, target) in setters.items():
+        if param != "backend" or not names.topology.ecmp:
+            continue
+        for place, value in zip(assignments[index].places, target.values, strict=True):
+            if value == FATELESS:
+                want = (
+                    f"a back end that spreads connections over the ways of topology {names.topology.name}, such as ebpf"
+                )
+                problems.add(place, f"switch {switch}, backend: want {want}; got {value}")
+                return
 
 
 def _fates(assignment: Assignment, target: Target, names: Names, problems: Problems) -> None:
@@ -50,13 +68,11 @@ def _fates(assignment: Assignment, target: Target, names: Names, problems: Probl
                 hint = suggest(rule.flow, flows) or f"; want one of {known}"
                 problems.add(place, f"{who}: the plan has no flow named {show(rule.flow)}{hint}")
                 continue
-            way = names.topology.path(flows[rule.flow].source, flows[rule.flow].sink)
+            links = names.topology.links_between(flows[rule.flow].source, flows[rule.flow].sink)
+            way = list(dict.fromkeys(entity for link in links for entity in link))
             if target.entity not in way:
                 crossed = f"flow {rule.flow} goes {' - '.join(way)}"
                 problems.add(place, f"{who}: want a flow that crosses switch {target.entity}; {crossed}")
-
-
-Setters = Mapping[tuple[str, str], tuple[int, Target]]
 
 
 def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:

@@ -89,7 +89,7 @@ def _faults(flow: PointFlow, point: Point, setters: Setters) -> Iterator[tuple[s
     if workload.connections(options) < workload.fanout(options):
         want = f"want at least {workload.fanout(options)}, as many as come at a time"
         yield "connections", f"{want}; got {workload.connections(options)}"
-    if "load" in options and "rate" in changing(point, *flow.data_ends):
+    if "load" in options and "rate" in changing(point, flow, back=flow.reversed):
         yield "load", f"want [{flow.name}, arrival_rate, …] on a path whose rate changes; got load"
     elif "load" in options and "sizes" in options and "arrival_rate" not in options:
         yield "load", f"want a rate on the path of flow {flow.name}, which load is a share of; got none"
@@ -103,7 +103,7 @@ def _loads(point: Point) -> dict[str, tuple[float, list[PointFlow]]]:
             continue
         mean = workload.parsed(str(flow.options["sizes"])).mean * workload.fanout(flow.options)
         bits = float(flow.options["arrival_rate"]) * mean * 8
-        for link, rate in path_rates(point, *flow.data_ends).items():
+        for link, rate in path_rates(point, flow, back=flow.reversed).items():
             load, flows = found.get(link, (0.0, []))
             found[link] = (load + bits / rate, [*flows, flow])
     return found
