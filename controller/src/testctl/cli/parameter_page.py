@@ -23,6 +23,7 @@ ROLES = {
     "state": "set before the traffic and restored afterwards",
     "flow": "an option of the flow's traffic",
     "collector": "selects what is recorded",
+    "traffic": "hosts and a flow that are made of it before a point is run",
 }
 ENTITIES = {"host": "hosts", "switch": "switch", "port": "switch:receiver", "flow": "flows"}
 """An entity of each kind, for an example."""

@@ -15,6 +15,7 @@ from testctl_agent.spec.types import Value
 
 from testctl.core.path import path_rates
 from testctl.core.point import Point, PointFlow
+from testctl.plan.background import add_background
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
 from testctl.plan.model import Levels, Plan, WrittenPlan
@@ -109,12 +110,14 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
             )
         )
         request_port += parallel if asks else 0
-    flows = [_with_rate(flow, Point("", settings=settings, topology=plan.topology)) for flow in flows]
-    topology = plan.topology.to_json()
+    rated = tuple(_with_rate(flow, Point("", settings=settings, topology=plan.topology)) for flow in flows)
+    bare = Point("", settings=settings, flows=rated, topology=plan.topology)
+    whole = add_background(plan, bare, (SERVER_PORT + len(flows), request_port))
+    topology = whole.topology.to_json()
     what = {
         "topology": {key: topology[key] for key in ("hosts", "switches", "links")},
-        "settings": settings,
-        "flows": [flow.to_json() for flow in flows],
+        "settings": whole.settings,
+        "flows": [flow.to_json() for flow in whole.flows],
         "repeat": repeat,
         "seed": plan.seed,
     }
@@ -122,10 +125,10 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
     return Point(
         id=hashlib.sha256(canonical).hexdigest()[:12],
         tuples=tuple((a.entity, a.param, a.texts[level]) for a, level in zip(plan.assignments, levels, strict=True)),
-        settings=settings,
-        flows=tuple(flows),
-        topology=plan.topology,
-        duration_ns=max((estimated_end_ns(flow.options) for flow in flows), default=0),
+        settings=whole.settings,
+        flows=whole.flows,
+        topology=whole.topology,
+        duration_ns=max((estimated_end_ns(flow.options) for flow in whole.flows), default=0),
         seed=plan.seed,
         repeat=repeat,
         levels=levels,

@@ -81,7 +81,7 @@ def spec_of(point: Point) -> PointSpec:
                     collect[entity]["telemetry"] = {"devices": _devices(point, entity)}
             elif spec is not None and spec.role == "collector":
                 _collector(collect[entity], parameter, value, options)
-            elif parameter != "backend":
+            elif parameter != "backend" and (spec is None or spec.role != "traffic"):
                 state.setdefault(entity, {})[parameter] = value
     changing = (entity for entity, values in state.items() if ":" in entity and _changes(values))
     for switch in sorted({entity.partition(":")[0] for entity in changing}):

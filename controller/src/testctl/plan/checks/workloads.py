@@ -34,22 +34,22 @@ def check_workloads(assignments: Sequence[Assignment], points: Sequence[Point], 
 
 def _point(point: Point, setters: Setters, assignments: Sequence[Assignment], problems: Problems) -> None:
     place = partial(place_of, setters, assignments, point)
-    for flow in point.flows:
-        if not flow.asks:
-            continue
+    asking = [flow for flow in point.flows if flow.asks and (flow.name, "requests") in setters]
+    for flow in asking:
         for param, why in _faults(flow, point, setters):
             problems.add(place(flow.name, param, "requests"), f"flow {flow.name}, {param}: {why}")
         for name in set_beyond(words.HONOURED, setters, assignments, point, flow.name):
             able = ", ".join(sorted(words.HONOURED))
             problems.add(place(flow.name, name), f"flow {flow.name}, {name}: one that makes requests has only {able}")
     total = sum(workload.count(flow.options) for flow in point.flows if flow.asks)
-    if total > workload.MOST_REQUESTS:
-        last = [flow for flow in point.flows if flow.asks][-1]
+    if total > workload.MOST_REQUESTS and asking:
+        last = asking[-1]
         want = f"want at most {workload.MOST_REQUESTS} requests of all flows of a point"
         problems.add(place(last.name, "requests"), f"flow {last.name}, requests: {want}; got {total}")
     for link, (load, flows) in _loads(point).items():
-        if load >= 1 and not any(flow.options.get("overload") for flow in flows):
-            last = flows[-1]
+        mine = [flow for flow in flows if flow in asking]
+        if load >= 1 and mine and not any(flow.options.get("overload") for flow in flows):
+            last = mine[-1]
             param = next(name for name in _PACES if name in last.options and (last.name, name) in setters)
             together = f" of {', '.join(flow.name for flow in flows)} together" if len(flows) > 1 else ""
             problems.add(
