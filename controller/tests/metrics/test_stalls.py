@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
 from testctl.records import Records, load_raw
-from testctl.records.schema import ECE, TCP_INFO_FIELDS
+from testctl.records.schema import ECE, FIN, TCP_INFO_FIELDS
 
 from controller.tests.support.synthetic import T0_NS, Conversation, write_point
 
@@ -41,6 +41,17 @@ def stalls(records: Records) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = found.to_pylist()
     assert all(row["cause"] in CAUSES and row["ended_by"] in ENDS for row in rows)
     return rows
+
+
+def sample(tmp_path: Path, at_us: dict[float, dict[str, int]]) -> None:
+    """Samples of the sender's tcp_info, ESTABLISHED, with these values; all others are 0."""
+    samples = b""
+    for time_us, values in at_us.items():
+        info = bytearray(320)
+        for name, place, width in TCP_INFO_FIELDS:
+            info[place : place + width] = ({"state": 1} | values).get(name, 0).to_bytes(width, "little")
+        samples += struct.pack("<QHHIII", T0_NS + int(time_us * 1000), 40000, 5001, 1, 0, 248) + info
+    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
 
 
 def forgotten_ack(talk: Conversation) -> float:
@@ -197,6 +208,22 @@ def test_application_without_data(tmp_path: Path) -> None:
     assert (stall["cause"], stall["ended_by"], stall["outstanding_bytes"]) == ("application", "new_data", 0)
 
 
+@pytest.mark.parametrize(("unsent", "cause"), [(2 * MSS, "ack_owed"), (0, "application")])
+def test_data_that_waited_for_an_owed_ack_until_the_application_closed(
+    tmp_path: Path, unsent: int, cause: str
+) -> None:
+    """The last data, held back while an ACK is due, leaves with the FIN: the application had written it before."""
+    talk = Conversation()
+    at = forgotten_ack(talk)
+    talk.data(at + 30_000, MSS * 44)
+    talk.data(at + 30_001, MSS * 45, flags=FIN | 0x10)
+    talk.ack(at + 30_020, MSS * 46)
+    write_point(tmp_path, talk.captures(), settings=NO_PROBES)
+    sample(tmp_path, {at + 20_000: {"unacked": 2, "notsent_bytes": unsent}})
+    (stall,) = stalls(load_raw(tmp_path))
+    assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == (cause, "new_data", 2 * MSS)
+
+
 def test_closed_window(tmp_path: Path) -> None:
     talk = Conversation()
     at = lively(talk)
@@ -255,14 +282,7 @@ def test_kernels_samples_are_shown(tmp_path: Path) -> None:
     talk.data(at + 250_000, MSS * 40)
     talk.ack(at + 250_010, MSS * 41)
     write_point(tmp_path, talk.captures(), settings=NO_PROBES)
-    samples = b""
-    for time_us in (1_000, at + 251_000):
-        info = bytearray(320)
-        for name, place, width in TCP_INFO_FIELDS:
-            value = {"state": 1, "rto": 249_000, "unacked": 1, "snd_cwnd": 7}.get(name, 0)
-            info[place : place + width] = value.to_bytes(width, "little")
-        samples += struct.pack("<QHHIII", T0_NS + int(time_us * 1000), 40000, 5001, 1, 0, 248) + info
-    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
+    sample(tmp_path, {time_us: {"rto": 249_000, "unacked": 1, "snd_cwnd": 7} for time_us in (1_000, at + 251_000)})
     records = load_raw(tmp_path)
     (stall,) = stalls(records)
     assert (stall["ended_by"], stall["rto_us"]) == ("rto", 249_000)

@@ -40,7 +40,7 @@ def _cause(e: Evidence, ended_by: str) -> str:
         return ended_by if ended_by in ("rto", "tlp") else "loss"
     if e.missing_bytes > 0:
         return "path"
-    if ended_by == "new_data":
+    if ended_by == "new_data" and not (e.unsent_bytes > 0 and e.owed_bytes > 0):
         return "application"
     if ended_by == "ack":
         if e.trigger_wait_ns > half:

@@ -29,7 +29,8 @@ class Evidence:
     trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
     receiver had the data before it sent that ACK (-1 unknown); window_room: bytes the receiver's
     window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
-    timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none.
+    timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none;
+    unsent_bytes: what the application had written that had not left, by the last tcp_info sample within (-1 none).
     """
 
     flow: str
@@ -69,6 +70,7 @@ class Evidence:
     mss: int
     ender_alone: bool
     timer: str
+    unsent_bytes: int
 
 
 def connections(flow: FlowView) -> list[Connection]:
@@ -209,6 +211,7 @@ class Connection:
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
             rto_us=self._rto_us(end_ns),
+            unsent_bytes=self._unsent_bytes(start_ns, end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
 
@@ -279,6 +282,12 @@ class Connection:
             "acked": acked if answers else NEVER,
             "acked_ece": int(acknowledged["flags"][answers - 1] & ECE > 0) if answers else NEVER,
         }
+
+    def _unsent_bytes(self, start_ns: int, end_ns: int) -> int:
+        """Of the last sample between two times; -1 without one."""
+        before = int(np.searchsorted(self.info["time_ns"], end_ns)) if self.info else 0
+        within = before > 0 and int(self.info["time_ns"][before - 1]) > start_ns
+        return int(self.info["notsent_bytes"][before - 1]) if within else NEVER
 
     def _rto_us(self, end_ns: int) -> int:
         """The sender's timeout by the last tcp_info sample before the end; -1 unknown."""
