@@ -209,9 +209,7 @@ def test_application_without_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("unsent", "cause"), [(2 * MSS, "ack_owed"), (0, "application")])
-def test_data_that_waited_for_an_owed_ack_until_the_application_closed(
-    tmp_path: Path, unsent: int, cause: str
-) -> None:
+def test_data_that_waited_for_an_owed_ack_until_the_application_closed(tmp_path: Path, unsent: int, cause: str) -> None:
     """The last data, held back while an ACK is due, leaves with the FIN: the application had written it before."""
     talk = Conversation()
     at = forgotten_ack(talk)

@@ -114,6 +114,18 @@ MEASUREMENTS = {
             {"fct_us": "mean of the bin", "fct_us_max": "largest of the bin"},
         ),
         Measurement(
+            "series_fairness",
+            "Jain's index of all connections over time",
+            (*SERIES_TAGS, "bin"),
+            {"jain": "0 to 1", "connections": "those that last"},
+        ),
+        Measurement(
+            "series_marks",
+            "data that arrives with CE",
+            (*SERIES_TAGS, "bin"),
+            {"ce_share": "share of the packets, 0 to 1", "packets": "of data that arrived"},
+        ),
+        Measurement(
             "series_queue",
             "queues that data found; place: own (the sender's), network, or a switch port",
             (*SERIES_TAGS, "bin", "place"),

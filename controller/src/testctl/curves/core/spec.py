@@ -21,7 +21,8 @@ class CurveSpec:
     by       columns that tell rows of a bin apart: each has its own
     title    of its figure; "" where there is none
     of       what the figure shows, in a few words
-    kind     the unit of y, in its base: "rate" (bit/s), "size" (bytes), "time" (ns) or "count" (packets)
+    kind     the unit of y, in its base: "rate" (bit/s), "size" (bytes), "time" (ns), "share" (millionths) or "count"
+             (packets)
     shape    how it is drawn: "rate", "packets" (a time-sequence plot), "steps", "line", or "line with gaps", where
              nothing is known between two packets
     each     the figure shows every "flow" or the chosen "connection"
@@ -37,7 +38,7 @@ class CurveSpec:
     by: tuple[str, ...] = ()
     title: str = ""
     of: str = ""
-    kind: Literal["rate", "size", "time", "count"] = "count"
+    kind: Literal["rate", "size", "time", "share", "count"] = "count"
     shape: Literal["rate", "packets", "steps", "line", "line with gaps"] = "line"
     each: Literal["flow", "connection"] = "flow"
     there: Callable[[FlowView], bool] = lambda flow: len(flow.at_sink) > 0

@@ -79,9 +79,10 @@ export const looks = async () => (known ??= await ask(["looks"]));
 const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const RATES = [[1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]];
 const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
+const SHARES = [[1e4, "%"]];
 const COUNTS = [[1, "packets"]];
 const unitOf = (most, units) => units.find(([size]) => most >= size) || units.at(-1);
-export const units = { time: (m) => unitOf(m, TIMES), rate: (m) => unitOf(m, RATES), size: (m) => unitOf(m, SIZES), count: () => COUNTS[0] };
+export const units = { time: (m) => unitOf(m, TIMES), rate: (m) => unitOf(m, RATES), size: (m) => unitOf(m, SIZES), share: () => SHARES[0], count: () => COUNTS[0] };
 const digits = (value) => (Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))).toString();
 export const showIn = (kind, value) => {
   const [size, name] = units[kind](Math.abs(value));

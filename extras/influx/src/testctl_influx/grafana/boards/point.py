@@ -33,6 +33,8 @@ def _rows() -> list[Row]:
                 _series("round trips", "rtt", {"rtt_us": "mean", "rtt_us_max": "max"}, "µs"),
                 _series("one-way latency", "latency", {"latency_us": "mean", "latency_us_max": "max"}, "µs"),
                 _series("completion times", "fct", {"fct_us": "mean", "fct_us_max": "max"}, "µs"),
+                _series("fairness", "fairness", {"jain": "last"}, ""),
+                _series("marks", "marks", {"ce_share": "last"}, ""),
                 _series("queues", "queue", {"bytes": "max"}, "B", "place"),
                 table("stalls", stalls, "stalls", _WHERE, width=12, height=8),
             ],

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jain's index of all connections of a point over time, by what arrived of each.
+
+Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from testctl.curves.core.spec import CurveSpec, Line
+from testctl.curves.core.window import round_width
+from testctl.metrics.core.view import FlowView, view
+from testctl.records import Records
+from testctl.records.schema import Array, Ints
+
+PPM = 1_000_000
+"""Of a share that is drawn."""
+_PARTS = 100
+"""Of the time of all data, about."""
+
+
+def _there(flow: FlowView) -> bool:
+    return sum(one.parallel for one in flow.records.point.flows) > 1 and len(flow.arrived) > 0
+
+
+SPEC = CurveSpec(
+    name="fairness",
+    value="jain",
+    binned="last",
+    title="Fairness",
+    of="Jain's index of all connections that last",
+    kind="share",
+    shape="steps",
+    there=_there,
+    zero=True,
+    place=15,
+)
+
+
+def compute(flow: FlowView) -> pa.Table:
+    """time_ns (begin of a part of the time, of a width of 1, 2 or 5 times a power of ten), jain (0 to 1), connections
+    (those whose data both began before the part's end and ended after its begin); parts with two of them at least.
+    """
+    arrived = _connections(flow.records)
+    if len(arrived) < 2:
+        return pa.table({"time_ns": np.empty(0, np.int64), "jain": np.empty(0), "connections": np.empty(0, np.int64)})
+    first = min(int(time_ns[0]) for time_ns, _ in arrived)
+    last = max(int(time_ns[-1]) for time_ns, _ in arrived)
+    width = max(round_width((last - first) // _PARTS), 1)
+    starts = np.arange(first // width, last // width + 1) * width
+    sums = np.zeros((len(arrived), len(starts)))
+    lasting = np.zeros(sums.shape, bool)
+    for row, (time_ns, size) in enumerate(arrived):
+        number = time_ns // width - starts[0] // width
+        sums[row] = np.bincount(number, size, len(starts))
+        lasting[row, number[0] : number[-1] + 1] = True
+    count, square = lasting.sum(axis=0), (sums**2).sum(axis=0)
+    known = (count > 1) & (square > 0)
+    jain = sums.sum(axis=0)[known] ** 2 / (count[known] * square[known])
+    return pa.table({"time_ns": starts[known], "jain": jain, "connections": count[known].astype(np.int64)})
+
+
+def lines(flow: FlowView, conn: int) -> list[Line]:
+    """One, of all flows."""
+    table = compute(flow)
+    jain = np.rint(table["jain"].to_numpy() * PPM).astype(np.int64)
+    return [Line("Jain's index", table["time_ns"].to_numpy(), jain)]
+
+
+def _connections(records: Records) -> list[tuple[Ints, Array]]:
+    """Of each connection with data that arrived: when, and how many bytes."""
+    found = []
+    for name in records.flows:
+        rows = view(records, name).arrived
+        for conn in np.unique(rows["conn"]).tolist() if len(rows) else ():
+            mine = rows.of_conn(conn)
+            found.append((mine["time_ns"], mine["length"]))
+    return found
