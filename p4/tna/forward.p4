@@ -8,6 +8,7 @@ control Forward(in Headers hdr, in State meta, in ingress_intrinsic_metadata_t a
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t manager) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) first_step;
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) other_step;
     Hash<bit<32>>(HashAlgorithm_t.CRC32) second_step;
     bit<48> destination;
     bit<16> ways;
@@ -57,8 +58,11 @@ control Forward(in Headers hdr, in State meta, in ingress_intrinsic_metadata_t a
         ways = 0;
         forward.apply();
         if (ways != 0) {
-            draw = first_step.get({ hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv6.src, hdr.ipv6.dst,
-                                    hdr.ipv6.next_header, meta.sport, meta.dport });
+            if (hdr.ipv4.isValid()) {
+                draw = first_step.get({ hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport });
+            } else {
+                draw = other_step.get({ hdr.ipv6.src, hdr.ipv6.dst, hdr.ipv6.next_header, meta.sport, meta.dport });
+            }
             draw = draw + salt;
             draw = second_step.get({ draw });
             chosen = draw[15:0];

@@ -58,9 +58,13 @@ control Forward(in Headers hdr, in Metadata meta, inout standard_metadata_t stan
         ways = 0;
         forward.apply();
         if (ways != 0) {
-            hash(draw, HashAlgorithm.crc32, 32w0,
-                 { hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv6.src, hdr.ipv6.dst, hdr.ipv6.next_header,
-                   meta.sport, meta.dport }, 64w0x100000000);
+            if (hdr.ipv4.isValid()) {
+                hash(draw, HashAlgorithm.crc32, 32w0,
+                     { hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport }, 64w0x100000000);
+            } else {
+                hash(draw, HashAlgorithm.crc32, 32w0,
+                     { hdr.ipv6.src, hdr.ipv6.dst, hdr.ipv6.next_header, meta.sport, meta.dport }, 64w0x100000000);
+            }
             draw = draw + salt;
             hash(draw, HashAlgorithm.crc32, 32w0, { draw }, 64w0x100000000);
             chosen = (bit<16>)draw;

@@ -21,6 +21,7 @@ def test_groups_leave_out_where_a_packet_came_from() -> None:
     assert program.groups({"a": 1, "b": 2, "c": 3}, {}) == {1: (2, 3), 2: (1, 3), 3: (1, 2)}
     tree = {"ff:ff:ff:ff:ff:ff": ["a", "c"]}
     assert program.groups({"a": 1, "b": 2, "c": 3}, tree) == {1: (3,), 2: (1, 3), 3: (1,)}
+    assert program.groups({"a": 1, "b": 2}, {"ff:ff:ff:ff:ff:ff": ["a"]}) == {2: (1,)}
 
 
 def test_forwarding() -> None:

@@ -85,3 +85,11 @@ def test_background_that_can_not_be(old: str, new: str, said: str) -> None:
 def test_the_canonical_text_is_its_own(text: str) -> None:
     once = background.canonical(text)
     assert background.canonical(once) == once
+
+
+def test_a_flow_of_the_plan_has_another_name() -> None:
+    text = PLAN.replace("bulk", "background12")
+    with pytest.raises(
+        PlanError, match=r":3:9: flow background12: want another name: this is one of ports' background"
+    ):
+        load_plan(text.encode(), metrics={})

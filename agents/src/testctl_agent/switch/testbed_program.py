@@ -46,9 +46,11 @@ MAX_DEPTH = 2**19 - 1
 
 
 def groups(ports: Mapping[str, int], stations: Stations) -> dict[int, tuple[int, ...]]:
-    """Multicast groups: number n has the ports of BROADCAST (all, if it is not there) but n, for what came in there."""
+    """Multicast groups: number n has the ports of BROADCAST (all, if it is not there) but n, for what came in there;
+    none where there are no others."""
     everyone = tuple(ports[device] for device in devices_of(stations.get(BROADCAST, tuple(ports))))
-    return {n: tuple(port for port in everyone if port != n) for n in ports.values()}
+    found = {n: tuple(port for port in everyone if port != n) for n in ports.values()}
+    return {n: others for n, others in found.items() if others}
 
 
 def forwarding(ports: Mapping[str, int], stations: Stations, *, flood: bool = True, seed: int = 0) -> tuple[Entry, ...]:

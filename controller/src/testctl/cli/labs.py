@@ -287,10 +287,10 @@ def shell(
     from testctl.lab.built import kernel_for
     from testctl.plan import load_topology
     from testctl.testbeds.lab_exec import check_family
-    from testctl.testbeds.point_spec import DEFAULT_BACKEND, with_hosts6
+    from testctl.testbeds.point_spec import DEFAULT_BACKEND
 
     check_family(family)
     found = kernel_for(kernel)
-    there = load_topology(topology) if family == "4" else with_hosts6(load_topology(topology))
+    there = load_topology(topology) if family == "4" else load_topology(topology).with_hosts6()
     point = PointSpec("shell", topology=there, kernel=kernel, backend=DEFAULT_BACKEND)
     sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable, family))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -218,6 +219,14 @@ class PointSpec(Point):
 _AS_THEY_ARE = (
     "settings", "duration_ns", "seed", "repeat", "state", "collect", "limit_ns", "kernel", "backend", "kernel_log",
 )  # fmt: skip
+
+
+_BACKGROUND = re.compile(r"background[0-9]+")
+
+
+def is_background(flow: str) -> bool:
+    """Whether a flow's name is that of a port's background traffic, which no flow of a plan has."""
+    return bool(_BACKGROUND.fullmatch(flow))
 
 
 def told_apart(flows: Sequence[PointFlow]) -> tuple[PointFlow, ...]:

@@ -9,12 +9,14 @@ flow is over IPv6, fd00::N too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from testctl_agent.params.flow.socket import IPV6
 from testctl_agent.spec.untrusted import Named, misfit
+
+IPV6_PREFIX = "fd00::"
 
 SHAPE = {
     "name?": str,
@@ -57,8 +59,14 @@ class Topology:
         return (*self.hosts, *self.switches)
 
     def address(self, host: str, family: int) -> str:
-        """A host's address of IP version 4 or 6."""
-        return (self.hosts6 if family == IPV6 else self.hosts)[host]
+        """A host's address of IP version 4 or 6; without hosts6 the one that it has in the lab."""
+        if family != IPV6:
+            return self.hosts[host]
+        return self.hosts6.get(host) or self.with_hosts6().hosts6[host]
+
+    def with_hosts6(self) -> Topology:
+        """The topology with the IPv6 addresses that its hosts have in the lab."""
+        return replace(self, hosts6={host: f"{IPV6_PREFIX}{index:x}" for index, host in enumerate(self.hosts, 1)})
 
     def addresses(self, host: str) -> tuple[str, ...]:
         """All addresses of a host, IPv4's first."""

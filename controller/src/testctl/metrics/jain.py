@@ -30,7 +30,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str = "*") -> dict[str, Number]:
     rates = [
         float(throughput(records, name)["throughput_bps"]) if len(view(records, name).arrived) else 0.0
-        for name in records.flows
+        for name in records.plans_flows
     ]
     square = sum(rate**2 for rate in rates)
     return {"jain": sum(rates) ** 2 / (len(rates) * square) if square else NAN}

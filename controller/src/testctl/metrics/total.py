@@ -39,7 +39,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str = "*") -> dict[str, Number]:
     shares = [together_bps(records, flows) / rate for flows, rate in rated_links(records).values()]
     return {
-        "total_throughput_bps": together_bps(records, records.flows),
+        "total_throughput_bps": together_bps(records, records.plans_flows),
         "total_saturation": max((share for share in shares if share == share), default=NAN),
     }
 

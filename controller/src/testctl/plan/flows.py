@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from testctl.core.point import is_background
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import name_of
@@ -36,6 +37,9 @@ def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tup
     written = {key.text for key, _ in node.entries}
     for key, value in node.entries:
         if name_of(key, "flow", problems, LONGEST) is None:
+            continue
+        if is_background(key.text):
+            problems.add(key.place, f"flow {key.text}: want another name: this is one of ports' background traffic")
             continue
         if key.text in taken:
             problems.add(key.place, f"flow {key.text}: the name is taken by a host, switch or group")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.untrusted import loads
 
 from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
+from testctl.core.point import PointSpec, is_background
 from testctl.records.counters import read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
@@ -118,6 +118,11 @@ class Records:
     def flows(self) -> list[str]:
         """Names of the point's flows, in their order."""
         return [flow.name for flow in self.point.flows]
+
+    @property
+    def plans_flows(self) -> list[str]:
+        """Names of the flows that the plan has: without the background traffic of ports."""
+        return [name for name in self.flows if not is_background(name)]
 
     @property
     def switches(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from testctl.core.point import is_background
 from testctl.core.units import show_metric
 from testctl.metrics import POINT
 from testctl.results import RunPoint
@@ -34,7 +35,7 @@ def one_number(point: RunPoint, metric: str) -> float | None:
 
     None when it is not known of every flow.
     """
-    of_flows = [values for name, values in point.metrics.items() if name != POINT]
+    of_flows = _of_flows(point)
     wide = point.metrics.get(POINT, {})
     together = _TOGETHER.get(metric, metric)
     if together in wide and (len(of_flows) != 1 or metric not in of_flows[0]):
@@ -45,6 +46,11 @@ def one_number(point: RunPoint, metric: str) -> float | None:
     if not numbers or len(numbers) < len(values):
         return None
     return sum(numbers) if metric in _SUMMED else max(numbers)
+
+
+def _of_flows(point: RunPoint) -> list[Mapping[str, Any]]:
+    """The metrics of each flow that the plan has."""
+    return [values for name, values in point.metrics.items() if name != POINT and not is_background(name)]
 
 
 def number_of(point: RunPoint, metric: str, flow: str) -> float | None:
@@ -98,7 +104,7 @@ class Column:
             value = one_number(point, self.metric)
             return value, show_metric(self.metric, value)
         wide = point.metrics.get(POINT, {})
-        flows = [wide] if self.metric in wide else [of for name, of in point.metrics.items() if name != POINT]
+        flows = [wide] if self.metric in wide else _of_flows(point)
         values = [of.get(self.metric) for of in flows]
         numbers = sorted(float(value) for value in values if isinstance(value, int | float))
         if numbers and len(numbers) == len(values):

@@ -22,7 +22,7 @@ from testctl.plan.diagnostics import show, suggest
 from testctl.plan.topology_file import TopologyFile, read_topology
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
-from testctl.testbeds.point_spec import spec_of, with_hosts6
+from testctl.testbeds.point_spec import spec_of
 
 OWN, FLOW = "./own.yaml", "programs"
 """Names in the plan that point_for writes."""
@@ -77,7 +77,7 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
     point = replace(plan.points[0], flows=())
-    return point if family == "4" else replace(point, topology=with_hosts6(point.topology))
+    return point if family == "4" else replace(point, topology=point.topology.with_hosts6())
 
 
 def check_family(family: str) -> None:

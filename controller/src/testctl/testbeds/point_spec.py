@@ -20,14 +20,12 @@ from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
 from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, told_apart
-from testctl.core.topology import Topology
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
 LOCAL_PORTS = "net.ipv4.ip_local_port_range"
 """A command's connections have the ports of its flow because its host has no others to choose from."""
-IPV6_PREFIX = "fd00::"
 """What the IPv6 addresses of the lab's hosts begin with; a rack's are in its inventory."""
 _FAMILIES = {IPV4: "inet", IPV6: "inet6"}
 """As the collector of tcp_info has them."""
@@ -132,13 +130,7 @@ def with_ipv6(point: Point) -> Point:
     """The point with IPv6 addresses of its hosts where a flow needs them."""
     if point.topology.hosts6 or all(flow.family != IPV6 for flow in point.flows):
         return point
-    return replace(point, topology=with_hosts6(point.topology))
-
-
-def with_hosts6(topology: Topology) -> Topology:
-    """The topology with the IPv6 addresses that its hosts have in the lab."""
-    hosts6 = {host: f"{IPV6_PREFIX}{index:x}" for index, host in enumerate(topology.hosts, 1)}
-    return replace(topology, hosts6=hosts6)
+    return replace(point, topology=point.topology.with_hosts6())
 
 
 def known_connections(point: Point) -> str:

@@ -31,7 +31,7 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
 
 def of_point(records: Records) -> frozenset[str]:
     """The instruments that there are of every flow."""
-    return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.flows), frozenset(INSTRUMENTS))
+    return reduce(frozenset.__and__, (of_flow(records, flow) for flow in records.plans_flows), frozenset(INSTRUMENTS))
 
 
 @once

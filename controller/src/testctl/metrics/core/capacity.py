@@ -16,7 +16,7 @@ def capacity_bps(flow: FlowView) -> float | None:
 def rated_links(records: Records) -> dict[str, tuple[list[str], float]]:
     """{host or port with a rate: (the flows whose data leaves by it, its rate in bit/s)}."""
     found: dict[str, tuple[list[str], float]] = {}
-    for name in records.flows:
+    for name in records.plans_flows:
         for link, rate in path_rates(view(records, name)).items():
             found.setdefault(link, ([], rate))[0].append(name)
     return found
