@@ -113,7 +113,7 @@ def test_a_file_that_was_removed_is_the_reason_and_not_the_verdict(run: Run) -> 
         (lambda run: run.point("b0").packets(), "point b0 has no packets; it is broken: the lab hung"),
         (lambda run: run.point("b0").series("bulk", "throughput"), "point b0 has no records: it is broken"),
         (lambda run: run.point("a0").series("x", "throughput"), "want a flow of bulk, other; got 'x'"),
-        (lambda run: run.point("a0").series("bulk", "x"), "want a series of throughput, seq, .*; got 'x'"),
+        (lambda run: run.point("a0").series("bulk", "x"), "want a series of throughput, fairness, .*; got 'x'"),
         (lambda run: run.point("a0").series("bulk", "rtt", "1"), "bin: .*"),
         (lambda run: run.point("a0").series("bulk", "rtt", "0ns"), "bin: want at least 1ns; got '0ns'"),
         (lambda run: testctl.load("/nowhere"), "/nowhere: want the directory of a run"),

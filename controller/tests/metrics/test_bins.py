@@ -115,5 +115,5 @@ def test_series_of_every_kind(tmp_path: Path) -> None:
     assert series(records, "bulk", "seq", 10**6).num_rows < lines.num_rows
     queue = series(records, "bulk", "queue", 0)
     assert (set(queue["place"].to_pylist()), queue["bytes"].to_pylist()[-1]) == ({"network"}, 0)
-    with pytest.raises(KeyError, match="series x: want one of throughput, seq"):
+    with pytest.raises(KeyError, match="series x: want one of throughput, fairness"):
         series(records, "bulk", "x", 0)
