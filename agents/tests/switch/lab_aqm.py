@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
 
-TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options], "child", "filter": words of tc or ""};
-TESTCTL_MIXES has names of traffic.MIXES, TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a
+TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options], "child", "filter": words of tc or "", "timer":
+none, or a function of a child's timer and its period}; TESTCTL_MIXES has names for traffic.of_mix(), TESTCTL_COUNT the
+packets of each.  For each mix and port TESTCTL_OUT gets a
 capture of what arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent",
 "counters" of its qdiscs}.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -79,6 +81,18 @@ def sockets() -> dict[tuple[int, int], socket.socket]:
     return found
 
 
+def start_of(first_ns: int, timer: tuple[str, int] | None) -> int:
+    """When a run begins; with a timer its first packet, so much later, comes at a time at which that expires."""
+    start = (time.monotonic_ns() // ALIGNED_NS + 2) * ALIGNED_NS
+    if timer is None:
+        return start
+    name, every = timer
+    text = Path("/proc/timer_list").read_text(encoding="utf-8")
+    found = re.findall(rf"\b{name}\b.*\n # expires at (\d+)-", text)
+    assert len(found) == 1, text
+    return start + (int(found[0]) - start - first_ns) % every
+
+
 def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int], socket.socket]) -> dict[str, Any]:
     enter("switch")
     qdisc.put_qdisc("out", port_qdisc.KIND, HANDLE, qdisc.ROOT, Options(*port["options"]).pack())
@@ -92,9 +106,10 @@ def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int]
     here.mkdir()
     recorder = capture.task({"device": "eth0", "snap_bytes": 64, "packets": "all"}, here)
     recorder.start()
-    start_ns = (time.monotonic_ns() // ALIGNED_NS + 2) * ALIGNED_NS
+    packets = traffic.of_mix(mix, int(os.environ["TESTCTL_COUNT"]))
+    start_ns = start_of(packets[0][0], port["timer"])
     last = sent = 0
-    for number, (at, size, flow, ecn) in enumerate(traffic.MIXES[mix](int(os.environ["TESTCTL_COUNT"]))):
+    for number, (at, size, flow, ecn) in enumerate(packets):
         when = [(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=Q", start_ns + at))]
         data = struct.pack("=I", number).ljust(size - HEADERS, b"\0")
         senders[flow, ecn].sendmsg([data], when)
