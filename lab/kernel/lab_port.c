@@ -289,6 +289,7 @@ static int to_child(struct lab_port *port, struct sk_buff *skb, struct sk_buff *
 	testctl_random_of = &port->random;
 	error = qdisc_enqueue(skb, port->child, to_free);
 	testctl_random_of = NULL;
+	port->asks = port->options.word[CHILD_ASKED];
 	if (error == NET_XMIT_SUCCESS) {
 		port->sch->q.qlen++;
 		port->sch->qstats.backlog += bytes;

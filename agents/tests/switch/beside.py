@@ -52,7 +52,11 @@ Beside = Callable[..., dict[str, dict[str, Passed]]]
 
 
 def port(text: str, *, buffer: int = 0, **internal: int) -> Port:
-    """Ours, by what a plan has for `aqm`; `internal`: "w9" is the word 9, "as_linux" the last one."""
+    """Ours, by what a plan has for `aqm`.
+
+    buffer    in packets of the mix's mean size; 0: no limit
+    internal  "w9" is the word 9, "as_linux" the last one
+    """
     found = aqm.parse(text)
     assert found is not None
     words = [*found.words, *[0] * (port_qdisc.WORDS - len(found.words))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DualPI2 in floating point, after the pseudocode of RFC 9332, appendix A, to compare the lab's with.
 
-Of the RFC's own choice are all decisions.  The scheduler, which it leaves open, is lab/kernel/aqm_dualpi2.h's.
+The scheduler, which the RFC leaves open, is that of lab/kernel/aqm_dualpi2.h.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agents.tests.switch.traffic import Packet
 
 L, C = 0, 1
 NOT_ECT, ECT_1 = 0, 1
-MTU = 1514
+MTU, ALL = 1514, 10_000
 _DROPPED, _PASSED, _MARKED = range(3)
 
 
@@ -34,13 +34,13 @@ class DualPi2:
         )
         self.tupdate_ns = found["tupdate"]
         self.alpha, self.beta = found["alpha"] / 1000, found["beta"] / 1000
-        self.k, self.th_len, self.weight = found["k"], found["th_len"], found["weight"] / 10_000
+        self.k, self.th_len, self.weight = found["k"], found["th_len"], found["weight"]
         state = found.seed
         self.counts = [0.0, 0.0]
         for name in (L, C):
             state, number = _split_mix(state)
             self.counts[name] = number / 2**64
-        self.credit = MTU * (2 * self.weight - 1)
+        self.credit = self.first_credit = MTU * (2 * self.weight - ALL)
         self.base = self.previous = 0.0
         self.queues: tuple[deque[int], deque[int]] = (deque(), deque())
 
@@ -81,10 +81,11 @@ class DualPi2:
             if not self._passes(name, number, now):
                 continue
             if both:
-                self.credit += self.weight * size if name == L else (self.weight - 1) * size
+                self.credit += self.weight * size if name == L else (self.weight - ALL) * size
             self.free = now + size * self.ns_per_byte
             self.at_ns[number] = self.free
             return
+        self.credit = self.first_credit
 
     def _passes(self, name: int, number: int, now: int) -> bool:
         """Whether a packet that was taken from its queue is sent; what is not marked below has passed."""

@@ -161,7 +161,7 @@ def test_fq_codel_drops_from_the_longest_queue_of_a_full_buffer(beside: Beside) 
     """Linux drops half of that queue at once, ours as much as it needs: the same flows lose, each about as much."""
     linux = sent.linux(f"fq_codel limit 60 {FQ}")
     ports = {
-        "ours": sent.port(f"fq_codel {CODEL}", buffer=60 * 1000),
+        "ours": sent.port(f"fq_codel {CODEL}", buffer=60),
         "as_linux": sent.port(f"fq_codel {CODEL}", as_linux=1, w10=60),
         "linux": linux,
     }
