@@ -9,7 +9,8 @@
  * With CODEL_COARSE it is Linux's, for comparison: a new queue that is empty is forgotten where there
  * are no old ones, "bytes in the queue" are those of all queues, and the buffer is FQ_CODEL_LIMIT
  * packets.  The packet that exceeds them is queued, and then half the bytes of the longest queue, but
- * at most 64 packets, are dropped at its head; its CoDel counts them as its own drops.
+ * at most 64 packets, are dropped at its head; its CoDel counts them as its own drops.  The hash's key
+ * is the kernel's, which decides between queues of the same length.
  */
 #ifndef TESTCTL_AQM_FQ_CODEL_H
 #define TESTCTL_AQM_FQ_CODEL_H
@@ -106,9 +107,9 @@ static void fq_codel_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_
 {
 	const u64 *word = port_options(port)->word;
 	struct fq_codel *f = port_state(port);
-	struct fq_flow *flow;
+	u32 hash = word[CODEL_COARSE] ? skb_get_hash(skb) : skb_get_hash_perturb(skb, &f->key);
+	struct fq_flow *flow = &f->flows[reciprocal_scale(hash, word[FQ_CODEL_FLOWS])];
 
-	flow = &f->flows[reciprocal_scale(skb_get_hash_perturb(skb, &f->key), word[FQ_CODEL_FLOWS])];
 	queue_put(port, &flow->queue, skb);
 	if (list_empty(&flow->in_round)) {
 		list_add_tail(&flow->in_round, &f->fresh);

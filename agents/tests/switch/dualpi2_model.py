@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DualPI2 in floating point, after the pseudocode of RFC 9332, appendix A, to compare the lab's with.
+"""DualPI2 after the pseudocode of RFC 9332, appendix A, to compare the lab's with; probabilities are whole numbers of
+2^-56, as there.
 
 The scheduler, which the RFC leaves open, is that of lab/kernel/aqm_dualpi2.h.
 """
@@ -17,7 +18,7 @@ from agents.tests.switch.traffic import Packet
 
 L, C = 0, 1
 NOT_ECT, ECT_1 = 0, 1
-MTU, ALL = 1514, 10_000
+MTU, ALL, ONE = 1514, 10_000, 2**56
 _DROPPED, _PASSED, _MARKED = range(3)
 
 
@@ -29,26 +30,24 @@ class DualPi2:
         assert found is not None
         assert 8 * 10**9 % rate == 0
         self.ns_per_byte = 8 * 10**9 // rate
-        self.target, self.tupdate, self.min_th, self.range = (
-            found[name] / 1e9 for name in ("target", "tupdate", "min_th", "range")
+        self.target, self.tupdate, self.min_th, self.range, self.alpha, self.beta = (
+            found[name] for name in ("target", "tupdate", "min_th", "range", "alpha", "beta")
         )
-        self.tupdate_ns = found["tupdate"]
-        self.alpha, self.beta = found["alpha"] / 1000, found["beta"] / 1000
         self.k, self.th_len, self.weight = found["k"], found["th_len"], found["weight"]
         state = found.seed
-        self.counts = [0.0, 0.0]
+        self.counts = [0, 0]
         for name in (L, C):
             state, number = _split_mix(state)
-            self.counts[name] = number / 2**64
+            self.counts[name] = number >> 8
         self.credit = self.first_credit = MTU * (2 * self.weight - ALL)
-        self.base = self.previous = 0.0
+        self.base = self.previous = 0
         self.queues: tuple[deque[int], deque[int]] = (deque(), deque())
 
     def run(self, packets: Sequence[Packet]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
         """What became of each packet, as `Passed` of beside.py, and when its last bit was sent; 0: never."""
         self.packets = packets
         self.what, self.at_ns = np.zeros(len(packets), np.int8), np.zeros(len(packets), np.int64)
-        self.free, self.update = 0, packets[0][0] + self.tupdate_ns
+        self.free, self.update = 0, packets[0][0] + self.tupdate
         for number, (at, _, _, ecn) in enumerate(packets):
             self._advance(at)
             if not any(self.queues):
@@ -63,14 +62,14 @@ class DualPi2:
         while min(self.update, self.free if any(self.queues) else self.update) <= now:
             if self.update <= self.free or not any(self.queues):
                 self._controller(self.update)
-                self.update += self.tupdate_ns
+                self.update += self.tupdate
             else:
                 self._send(self.free)
 
     def _controller(self, now: int) -> None:
-        delay = max((now - self.packets[queue[0]][0] for queue in self.queues if queue), default=0) / 1e9
-        change = self.alpha * (delay - self.target) + self.beta * (delay - self.previous)
-        self.base, self.previous = min(max(self.base + change, 0.0), 1.0), delay
+        delay = max((now - self.packets[queue[0]][0] for queue in self.queues if queue), default=0)
+        change = _term(self.alpha, delay - self.target) + _term(self.beta, delay - self.previous)
+        self.base, self.previous = min(max(self.base + change, 0), ONE), delay
 
     def _send(self, now: int) -> None:
         while any(self.queues):
@@ -91,13 +90,13 @@ class DualPi2:
         """Whether a packet that was taken from its queue is sent; what is not marked below has passed."""
         at, _, _, ecn = self.packets[number]
         self.what[number] = _PASSED
-        of_c, of_l = self.base**2, self.k * self.base
-        if name == L and of_l < 1:
-            native = self._laqm((now - at) / 1e9) if len(self.queues[L]) > self.th_len else 0.0
+        of_c, of_l = self.base**2 // ONE, self.k * self.base
+        if name == L and of_l < ONE:
+            native = self._laqm(now - at) if len(self.queues[L]) > self.th_len else 0
             if self._recur(L, max(native, of_l)):
                 self.what[number] = _MARKED
         elif self._recur(name, of_c):
-            if name == L or ecn == NOT_ECT or of_l >= 1:
+            if name == L or ecn == NOT_ECT or of_l >= ONE:
                 self.what[number] = _DROPPED
                 return False
             self.what[number] = _MARKED
@@ -105,17 +104,22 @@ class DualPi2:
             self.what[number] = _MARKED
         return True
 
-    def _laqm(self, wait: float) -> float:
+    def _laqm(self, wait: int) -> int:
         if wait >= self.min_th + self.range:
-            return 1.0
-        return max(wait - self.min_th, 0.0) / self.range
+            return ONE
+        return max(wait - self.min_th, 0) * ONE // self.range
 
-    def _recur(self, name: int, likelihood: float) -> bool:
-        self.counts[name] += min(likelihood, 1.0)
-        if self.counts[name] < 1:
+    def _recur(self, name: int, likelihood: int) -> bool:
+        self.counts[name] += min(likelihood, ONE)
+        if self.counts[name] < ONE:
             return False
-        self.counts[name] -= 1
+        self.counts[name] -= ONE
         return True
+
+
+def _term(gain: int, delay_ns: int) -> int:
+    """A gain in 1/1000 Hz times a delay, as a probability; rounded to a ns toward 0."""
+    return (abs(delay_ns) * gain // 1000 if delay_ns > 0 else -(abs(delay_ns) * gain // 1000)) * (ONE // 10**9)
 
 
 def _split_mix(state: int) -> tuple[int, int]:
