@@ -41,6 +41,11 @@ class Passed:
         """Every packet treated the same, at the same nanosecond."""
         return self.equal(other) == COUNT and bool((self.at_ns == other.at_ns).all())
 
+    def dropped_of(self, mix: str) -> list[int]:
+        """Packets of each flow."""
+        flows = np.array([packet[2] for packet in traffic.of_mix(mix, COUNT)])
+        return [int((self.what[flows == flow] == 0).sum()) for flow in range(traffic.FLOWS)]
+
     def delay_ms(self, mix: str, flows: Sequence[int] = range(traffic.FLOWS)) -> float:
         sent = traffic.of_mix(mix, COUNT)
         here = (self.what > 0) & np.isin([packet[2] for packet in sent], flows)

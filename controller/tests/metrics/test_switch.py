@@ -93,7 +93,14 @@ def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
         talk.data(100 + 50 * n, 1448 * n)
     got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
     assert got["latency_max_us"] == 19.0
-    telling = ("drops", "queue_marks", "switch_latency_max_us", "switch_queue_max_bytes", "switch_queue_where", "switch_wait_p99_us")
+    telling = (
+        "drops",
+        "queue_marks",
+        "switch_latency_max_us",
+        "switch_queue_max_bytes",
+        "switch_queue_where",
+        "switch_wait_p99_us",
+    )
     assert all(math.isnan(float(got[name])) for name in telling)
 
 
