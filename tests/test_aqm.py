@@ -119,7 +119,7 @@ def test_ect_1_has_a_queue_of_its_own(tmp_path: Path, kernel: Path, family: int)
         sent = (codes == places.index(host)) & (flows == names.index(flow)) & out & (length > 0)
         assert sent.sum() > 500
         assert set(np.unique(ecn[sent])) == fields
-        assert queue_marks.compute(records, flow)["queue_marks"] > 0
+        assert float(queue_marks.compute(records, flow)["queue_marks"]) > 0
     acks = (codes == places.index("receiver1")) & (flags & SYN == 0) & out & (length == 0)
     assert set(np.unique(ecn[acks])) == {ECT_1}, "as DCTCP, whose ACKs are ECN-capable"
     scalable, classic = (switch_wait.compute(records, flow) for flow in ("scalable", "classic"))

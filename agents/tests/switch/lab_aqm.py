@@ -2,9 +2,9 @@
 """Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
 
 TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options, but the buffer in mean packets], "child",
-"filter": words of tc or "", "timer": none, or a function of a child's timer and its period}; TESTCTL_MIXES has names for
-traffic.of_mix(), TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what arrived
-behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", "counters" of its qdiscs}.
+"filter": words of tc or "", "timer": none, or a function of a child's timer and its period}; TESTCTL_MIXES has names
+for traffic.of_mix(), TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what
+arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", "counters" of its qdiscs}.
 """
 
 from __future__ import annotations
