@@ -83,7 +83,10 @@ def sockets() -> dict[tuple[int, int], socket.socket]:
 
 
 def start_of(first_ns: int, timer: tuple[str, int] | None) -> int:
-    """When a run begins; with a timer its first packet, so much later, comes at a time at which that expires."""
+    """When a run begins; with a timer its first packet, so much later, comes 1 ns after a time at which that expires.
+
+    Our updates count from the first packet, and come before what else is due at their instant.
+    """
     start = ((time.monotonic_ns() + QUEUED_NS) // ALIGNED_NS + 1) * ALIGNED_NS
     if timer is None:
         return start
@@ -91,7 +94,7 @@ def start_of(first_ns: int, timer: tuple[str, int] | None) -> int:
     text = Path("/proc/timer_list").read_text(encoding="utf-8")
     found = re.findall(rf"\b{name}\b.*\n # expires at (\d+)-", text)
     assert len(found) == 1, text
-    return start + (int(found[0]) - start - first_ns) % every
+    return start + (int(found[0]) + 1 - start - first_ns) % every
 
 
 def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int], socket.socket]) -> dict[str, Any]:
