@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testctl.metrics import drops
+from testctl.metrics import drops, queue_marks, switch_wait
 from testctl.plan import load_plan
 from testctl.records import Records, digest_of, make_records
 from testctl.records.schema import FATES, codes_of
@@ -35,11 +35,11 @@ tuples:
 """
 
 
-def recorded(where: Path, kernel: Path, aqm: str, ecn: int = 0) -> Records:
+def recorded(where: Path, kernel: Path, plan: str, **values: object) -> Records:
     where.mkdir()
     (where / "raw").mkdir()
     name = kernel.parent.name.rpartition("-")[0]
-    (where / "plan.yaml").write_text(PLAN.format(kernel=name, aqm=aqm, ecn=ecn))
+    (where / "plan.yaml").write_text(plan.format(kernel=name, **values))
     (point,) = load_plan(where / "plan.yaml").points
     asked, outcome = LabTestbed.for_points([point]).run(point, where / "raw")
     assert [outcome.error, outcome.skip] == ["", ""]
@@ -48,7 +48,7 @@ def recorded(where: Path, kernel: Path, aqm: str, ecn: int = 0) -> Records:
 
 def test_fifo_is_the_model_of_the_port(tmp_path: Path, kernel: Path) -> None:
     """Every departure, depth and drop is the same, and so is every packet at the hosts."""
-    model, queue = (recorded(tmp_path / aqm, kernel, aqm) for aqm in ("none", "fifo"))
+    model, queue = (recorded(tmp_path / aqm, kernel, PLAN, aqm=aqm, ecn=0) for aqm in ("none", "fifo"))
     assert model.packets.num_rows > 10**4
     assert drops.compute(model, "one")["drops_by_full_buffer"] > 0
     assert digest_of(model.packets, model.tcp_info) == digest_of(queue.packets, queue.tcp_info)
@@ -62,13 +62,15 @@ def test_fifo_is_the_model_of_the_port(tmp_path: Path, kernel: Path) -> None:
         "red min 6kB max 30kB wq 6",
         "policer rate 15mbit burst 20kB",
         "fq_codel",
+        "dualpi2 target 5ms tupdate 5ms",
     ],
 )
 @pytest.mark.parametrize("ecn", [0, 1])
 def test_the_telemetry_has_what_the_aqm_did(tmp_path: Path, kernel: Path, aqm: str, ecn: int) -> None:
     """Each packet's record says how it left, and their sums are the qdisc's counters."""
     marks = ecn and not aqm.startswith("policer")
-    records = recorded(tmp_path / "run", kernel, f"{aqm} ecn" if marks else aqm, ecn)
+    flag = " ecn" if marks and not aqm.startswith("dualpi2") else ""
+    records = recorded(tmp_path / "run", kernel, PLAN, aqm=aqm + flag, ecn=ecn)
     codes, places = codes_of(records.packets, "where")
     here = (codes == places.index("switch")) & (records.packets["direction"].to_numpy() == 0)
     fate, queue, left = (records.packets[name].to_numpy()[here] for name in ("fate", "queue_bytes", "left_ns"))
@@ -85,3 +87,41 @@ def test_the_telemetry_has_what_the_aqm_did(tmp_path: Path, kernel: Path, aqm: s
     departures = np.sort(left[~dropped])
     assert departures[0] > 0
     assert np.diff(departures).min() >= (66 + 24) * 8 * 50, "one after the other, at 20 Mb/s"
+
+
+ECT_1, SYN = 1, 2
+L4S = """
+about: a congestion control that sends ECT(1), beside one that does not, through the two queues of DualPI2
+topology: {{dumbbell: {{senders: 2, receivers: 2}}}}
+flows: {{scalable: sender1 -> receiver1, classic: sender2 -> receiver2}}
+tuples:
+  - [hosts, kernel, "{kernel}"]
+  - [hosts, tcp_ecn, 1]
+  - [scalable, cc, dctcp_ect1]
+  - [classic, cc, cubic]
+  - [flows, family, {family}]
+  - [left:right, rate, 20mbit]
+  - [left:right, buffer, 200kB]
+  - [left:right, aqm, dualpi2 seed 1]
+  - [switches, delay, 5ms]
+  - [flows, duration, 3s]
+"""
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_ect_1_has_a_queue_of_its_own(tmp_path: Path, kernel: Path, family: int) -> None:
+    """All data of dctcp_ect1 is ECT(1), that of CUBIC ECT(0); the first waits less, and both are marked."""
+    records = recorded(tmp_path / "run", kernel, L4S, family=family)
+    packets, codes, places = records.packets, *codes_of(records.packets, "where")
+    flows, names = codes_of(records.packets, "flow")
+    ecn, out, flags, length = (packets[name].to_numpy() for name in ("ecn", "out", "flags", "length"))
+    for flow, host, fields in (("scalable", "sender1", {ECT_1}), ("classic", "sender2", {2})):
+        sent = (codes == places.index(host)) & (flows == names.index(flow)) & out & (length > 0)
+        assert sent.sum() > 500
+        assert set(np.unique(ecn[sent])) == fields
+        assert float(queue_marks.compute(records, flow)["queue_marks"]) > 0
+    acks = (codes == places.index("receiver1")) & (flags & SYN == 0) & out & (length == 0)
+    assert set(np.unique(ecn[acks])) == {ECT_1}, "as DCTCP, whose ACKs are ECN-capable"
+    scalable, classic = (switch_wait.compute(records, flow) for flow in ("scalable", "classic"))
+    assert scalable["switch_wait_where"] == classic["switch_wait_where"] == "left:right"
+    assert 4 * float(scalable["switch_wait_p50_us"]) < float(classic["switch_wait_p50_us"])

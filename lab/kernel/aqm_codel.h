@@ -6,8 +6,9 @@
  * Times are nanoseconds, and interval / sqrt(count) is rounded down to one.
  *
  * With CODEL_COARSE it is Linux's CoDel, for comparison: times are in units of 1024 ns, 1 / sqrt(count)
- * has 16 bits, of which one step of Newton's method gives the next, and the first drop comes later
- * than one interval, where the RFC has "not sooner".
+ * has 16 bits, of which one step of Newton's method gives the next, the first drop comes later than
+ * one interval, where the RFC has "not sooner", and times have 32 bits, by which a queue that has not
+ * dropped yet may seem to have dropped a moment ago.
  *
  * Beyond the RFC's pseudocode: a packet that can be marked is marked in place of each drop, and
  * then is the packet that leaves.
@@ -35,7 +36,7 @@ struct codel {
 	bool dropping;
 	u32 count;
 	u32 last_count;
-	u32 root;		/* coarse: 2^16 / sqrt(count) */
+	u16 root;		/* coarse: 2^16 / sqrt(count) */
 	u64 first_above;	/* 0: not above */
 	u64 drop_next;
 };
@@ -104,6 +105,14 @@ static bool codel_above(struct codel *c, const struct lab_port *port, const stru
 	return c->coarse ? now > c->first_above : now >= c->first_above;
 }
 
+/* Whether the last drop that was not made any more was due so recently that the count goes on; coarse: of 32 bits. */
+static bool codel_soon(const struct codel *c, u64 now)
+{
+	u64 longest = CODEL_REUSE_INTERVALS * c->interval;
+
+	return c->coarse ? (s32)(now - c->drop_next - longest) < 0 : (s64)(now - c->drop_next) < (s64)longest;
+}
+
 /* The next packet of a queue. */
 static struct sk_buff *codel_next(struct codel *c, struct lab_port *port, struct port_queue *queue, u64 now_ns)
 {
@@ -141,7 +150,7 @@ static struct sk_buff *codel_next(struct codel *c, struct lab_port *port, struct
 	}
 	c->dropping = true;
 	since = c->count - c->last_count;
-	if (since > 1 && (s64)(now - c->drop_next) < (s64)(CODEL_REUSE_INTERVALS * c->interval)) {
+	if (since > 1 && codel_soon(c, now)) {
 		c->count = since;
 		if (c->coarse)
 			codel_next_root(c);

@@ -3,11 +3,14 @@
  * FQ-CoDel (RFC 8290): packets are queued by a hash of their flow, the queues share the line by
  * deficit round robin in bytes, new ones first, and each has its own CoDel.
  *
- * With CODEL_COARSE it is Linux's, for comparison: a new queue that is empty is forgotten where there
- * are no old ones, and "bytes in the queue" are those of all queues.
- *
  * The hash's key is made of the seed.  When the buffer is full, packets at the head of the longest
- * queue make place for the one that arrives.
+ * queue make place for the one that arrives, no more of them than it needs.
+ *
+ * With CODEL_COARSE it is Linux's, for comparison: a new queue that is empty is forgotten where there
+ * are no old ones, "bytes in the queue" are those of all queues, and the buffer is FQ_CODEL_LIMIT
+ * packets.  The packet that exceeds them is queued, and then half the bytes of the longest queue, but
+ * at most 64 packets, are dropped at its head; its CoDel counts them as its own drops.  The hash's key
+ * is the kernel's, which decides between queues of the same length.
  */
 #ifndef TESTCTL_AQM_FQ_CODEL_H
 #define TESTCTL_AQM_FQ_CODEL_H
@@ -20,6 +23,8 @@
 /* After those of CoDel. */
 enum { FQ_CODEL_FLOWS = CODEL_ECN + 1, FQ_CODEL_QUANTUM };
 
+#define FQ_CODEL_LIMIT (PORT_WORDS - 2)	/* with CODEL_COARSE; 0: none.  Not a parameter of any plan */
+#define FQ_CODEL_BATCH 64
 #define FQ_CODEL_MOST_FLOWS 1024
 #define FQ_CODEL_MOST_QUANTUM (1 << 20)
 
@@ -73,18 +78,45 @@ static void fq_codel_end(struct lab_port *port)
 		queue_free(&f->flows[i].queue);
 }
 
+static struct fq_flow *fq_codel_longest(struct fq_codel *f)
+{
+	struct fq_flow *longest = &f->flows[0];
+	u32 i;
+
+	for (i = 1; i < FQ_CODEL_MOST_FLOWS; i++)
+		if (f->flows[i].queue.bytes > longest->queue.bytes)
+			longest = &f->flows[i];
+	return longest;
+}
+
+/* Of a queue that has packets. */
+static void fq_codel_drop_half(struct lab_port *port, struct fq_codel *f)
+{
+	struct fq_flow *longest = fq_codel_longest(f);
+	u64 half = longest->queue.bytes / 2, rest = longest->queue.bytes - half;
+	u32 dropped = 0;
+
+	do {
+		port_drop(port, queue_take(port, &longest->queue));
+		dropped++;
+	} while (dropped < FQ_CODEL_BATCH && longest->queue.bytes > rest);
+	longest->codel.count += dropped;
+}
+
 static void fq_codel_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 {
 	const u64 *word = port_options(port)->word;
 	struct fq_codel *f = port_state(port);
-	struct fq_flow *flow;
+	u32 hash = word[CODEL_COARSE] ? skb_get_hash(skb) : skb_get_hash_perturb(skb, &f->key);
+	struct fq_flow *flow = &f->flows[reciprocal_scale(hash, word[FQ_CODEL_FLOWS])];
 
-	flow = &f->flows[reciprocal_scale(skb_get_hash_perturb(skb, &f->key), word[FQ_CODEL_FLOWS])];
 	queue_put(port, &flow->queue, skb);
 	if (list_empty(&flow->in_round)) {
 		list_add_tail(&flow->in_round, &f->fresh);
 		flow->deficit = word[FQ_CODEL_QUANTUM];
 	}
+	if (word[FQ_CODEL_LIMIT] && port_packets(port) > word[FQ_CODEL_LIMIT])
+		fq_codel_drop_half(port, f);
 }
 
 /* RFC 8290, section 4.2 */
@@ -119,13 +151,8 @@ static struct sk_buff *fq_codel_leave(struct lab_port *port, u64 now_ns)
 
 static bool fq_codel_shorten(struct lab_port *port)
 {
-	struct fq_codel *f = port_state(port);
-	struct fq_flow *longest = &f->flows[0];
-	u32 i;
+	struct fq_flow *longest = fq_codel_longest(port_state(port));
 
-	for (i = 1; i < FQ_CODEL_MOST_FLOWS; i++)
-		if (f->flows[i].queue.bytes > longest->queue.bytes)
-			longest = &f->flows[i];
 	if (!longest->queue.bytes)
 		return false;
 	port_drop(port, queue_take(port, &longest->queue));

@@ -12,7 +12,9 @@
  * first, each at its own time, so that a timer that is late, and packets that come at the instant
  * of a timer, change nothing.
  *
- * The AQM "child" is a qdisc of Linux's own below this one (class 1), for comparison.
+ * The AQM "child" is a qdisc of Linux's own below this one (class 1), for comparison; what it draws at
+ * random comes from the port's seed.  With CHILD_ASKED it is asked for a packet each time the line
+ * becomes free, also when it has none, as a device asks its qdisc.
  *
  * /proc/testctl_port (lab_host_file.h) has no words: a row for each packet of the ports of the
  * writer's network namespace, in the order in which their ends are known.
@@ -28,6 +30,7 @@
 
 #include "lab_host_file.h"
 #include "lab_port.h"
+#include "lab_random.h"
 
 #include "aqm_fifo.h"
 #include "aqm_codel.h"
@@ -35,11 +38,15 @@
 #include "aqm_red.h"
 #include "aqm_policer.h"
 #include "aqm_fq_codel.h"
+#include "aqm_dualpi2.h"
 
 #define MOST_RATE_BPS 10000000000000ULL
 #define MOST_DELAY_NS 1000000000000ULL
 #define MOST_FRAMING_BYTES 1000
 #define CHILD_CLASS 1
+
+/* The words of AQM_CHILD. */
+enum { CHILD_ASKED };
 
 struct lab_port {
 	struct Qdisc *sch;
@@ -47,11 +54,13 @@ struct lab_port {
 	const struct aqm *aqm;
 	void *state;			/* (owned) the AQM's */
 	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
+	bool asks;			/* the child once more when the line is free, whatever it has */
 	u32 numbers;			/* packets that have arrived */
 	u64 packets;			/* that wait in the AQM */
 	u64 bytes;			/* theirs, with framing */
 	u64 free_ns;			/* the line is free then, and */
 	u64 free_nanobits;		/* the time that these take later */
+	u64 idle_from_ns;		/* port_idle_from() */
 	u64 update_ns;			/* the AQM's next update; 0: no packet has come yet */
 	u64 random;
 	struct sk_buff_head line;	/* serialised, or being: until they arrive */
@@ -84,6 +93,7 @@ static const struct aqm *const aqms[AQM_KINDS] = {
 	[AQM_RED] = &aqm_red,
 	[AQM_POLICER] = &aqm_policer,
 	[AQM_FQ_CODEL] = &aqm_fq_codel,
+	[AQM_DUALPI2] = &aqm_dualpi2,
 	[AQM_CHILD] = &aqm_fifo,
 };
 
@@ -95,6 +105,12 @@ static void *port_state(const struct lab_port *port)
 static const struct port_options *port_options(const struct lab_port *port)
 {
 	return &port->options;
+}
+
+/* Packets that wait in the AQM, one that arrives among them. */
+static u64 port_packets(const struct lab_port *port)
+{
+	return port->packets;
 }
 
 /* Bytes that wait in the AQM, with framing; a packet that is being serialised is not among them. */
@@ -109,14 +125,15 @@ static u64 port_largest(const struct lab_port *port)
 	return psched_mtu(qdisc_dev(port->sch)) + port->options.framing_bytes;
 }
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) */
+/* Since when nothing waited and the line was free as the packet that arrived last came; U64_MAX: not so. */
+static u64 port_idle_from(const struct lab_port *port)
+{
+	return port->idle_from_ns;
+}
+
 static u64 port_random(struct lab_port *port)
 {
-	u64 z = (port->random += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	return testctl_random_next(&port->random);
 }
 
 static void write_row(struct lab_port *port, const struct sk_buff *skb, u64 departs_ns, enum port_end end)
@@ -184,7 +201,7 @@ static bool port_mark(struct lab_port *port, struct sk_buff *skb)
 
 static bool is_empty(const struct lab_port *port)
 {
-	return port->child ? !port->child->q.qlen : !port->packets;
+	return port->child ? !port->child->q.qlen && !port->asks : !port->packets;
 }
 
 /* When the line is free, rounded up to a nanosecond. */
@@ -208,8 +225,21 @@ static void serialise(struct lab_port *port, struct sk_buff *skb)
 		write_row(port, skb, free_at(port) + port->options.delay_ns,
 			  port_packet(skb)->marked ? PORT_MARKED : PORT_SENT);
 	}
+	port->asks = port->child && port->options.word[CHILD_ASKED];
 	port_packet(skb)->ns = free_at(port) + port->options.delay_ns;
 	__skb_queue_tail(&port->line, skb);
+}
+
+/* The child's next packet; NULL: none. */
+static struct sk_buff *from_child(struct lab_port *port)
+{
+	struct sk_buff *skb;
+
+	port->asks = false;
+	testctl_random_of = &port->random;
+	skb = port->child->dequeue(port->child);
+	testctl_random_of = NULL;
+	return skb;
 }
 
 static u64 next_update(const struct lab_port *port)
@@ -233,7 +263,7 @@ static void advance(struct lab_port *port, u64 now)
 			port->update_ns += port->options.word[port->aqm->update_word];
 			continue;
 		}
-		skb = port->child ? port->child->dequeue(port->child) : port->aqm->leave(port, begins);
+		skb = port->child ? from_child(port) : port->aqm->leave(port, begins);
 		if (!skb && port->child)
 			return;
 		if (skb)
@@ -254,8 +284,12 @@ static u64 depth_bytes(const struct lab_port *port, u64 now)
 static int to_child(struct lab_port *port, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	u32 bytes = qdisc_pkt_len(skb);
-	int error = qdisc_enqueue(skb, port->child, to_free);
+	int error;
 
+	testctl_random_of = &port->random;
+	error = qdisc_enqueue(skb, port->child, to_free);
+	testctl_random_of = NULL;
+	port->asks = port->options.word[CHILD_ASKED];
 	if (error == NET_XMIT_SUCCESS) {
 		port->sch->q.qlen++;
 		port->sch->qstats.backlog += bytes;
@@ -300,7 +334,9 @@ static int port_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	if (port->aqm->update && !port->update_ns)
 		port->update_ns = now + port->options.word[port->aqm->update_word];
 	depth = depth_bytes(port, now);
+	port->idle_from_ns = U64_MAX;
 	if (is_empty(port) && free_at(port) <= now) {
+		port->idle_from_ns = free_at(port);
 		port->free_ns = now;
 		port->free_nanobits = 0;
 	}
@@ -344,6 +380,7 @@ static void clear(struct lab_port *port)
 		memset(port->state, 0, port->aqm->state_bytes);
 	}
 	__skb_queue_purge(&port->line);
+	port->asks = false;
 	port->packets = 0;
 	port->bytes = 0;
 	port->free_ns = 0;

@@ -30,7 +30,7 @@ struct port_options {
 	u64 word[PORT_WORDS];	/* the AQM's own, by the enum in its header */
 };
 
-enum aqm_kind { AQM_FIFO, AQM_CODEL, AQM_PIE, AQM_RED, AQM_POLICER, AQM_FQ_CODEL, AQM_CHILD, AQM_KINDS };
+enum aqm_kind { AQM_FIFO, AQM_CODEL, AQM_PIE, AQM_RED, AQM_POLICER, AQM_FQ_CODEL, AQM_DUALPI2, AQM_CHILD, AQM_KINDS };
 
 /* What became of a packet; in the rows of /proc/testctl_port. */
 enum port_end { PORT_SENT, PORT_MARKED, PORT_DROPPED, PORT_FULL };
@@ -70,8 +70,10 @@ struct port_queue {
 
 static void *port_state(const struct lab_port *port);
 static const struct port_options *port_options(const struct lab_port *port);
+static u64 port_packets(const struct lab_port *port);
 static u64 port_waiting(const struct lab_port *port);
 static u64 port_largest(const struct lab_port *port);
+static u64 port_idle_from(const struct lab_port *port);
 static void port_drop(struct lab_port *port, struct sk_buff *skb);
 static bool port_mark(struct lab_port *port, struct sk_buff *skb);
 static u64 port_random(struct lab_port *port);

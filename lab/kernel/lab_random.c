@@ -15,6 +15,8 @@
  * Seed: testctl_random.seed=N on the command line, or written at run time to
  * /sys/module/testctl_random/parameters/seed, which restarts the stream.
  *
+ * A qdisc of Linux's below a port of the lab draws from the port's (lab_random.h).
+ *
  * Programs have a stream of their own (getrandom(2), /dev/urandom; its seed is
  * the parameter `user`): what they draw changes nothing in the kernel's.
  */
@@ -25,6 +27,8 @@
 #include <linux/types.h>
 #include <linux/uio.h>
 
+#include "lab_random.h"
+
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "testctl_random."
 
@@ -33,10 +37,12 @@ static u64 host; /* what the kernel's own generator asks for, in its own time */
 
 static u64 user; /* what programs ask for */
 
+u64 *testctl_random_of;
+
 module_param_named(seed, state, ullong, 0600);
 module_param_named(user, user, ullong, 0600);
 
-static u64 next64_of(u64 *stream)
+u64 testctl_random_next(u64 *stream)
 {
 	unsigned long flags;
 	u64 z;
@@ -49,15 +55,20 @@ static u64 next64_of(u64 *stream)
 	return z ^ (z >> 31);
 }
 
+static u64 *stream_of_kernel(void)
+{
+	return testctl_random_of ? testctl_random_of : &state;
+}
+
 static u64 next64(void)
 {
-	return next64_of(&state);
+	return testctl_random_next(stream_of_kernel());
 }
 
 static void fill(u8 *p, size_t len, u64 *stream)
 {
 	while (len) {
-		u64 v = next64_of(stream);
+		u64 v = testctl_random_next(stream);
 		size_t n = min(len, sizeof(v));
 
 		memcpy(p, &v, n);
@@ -76,7 +87,7 @@ ssize_t __wrap_os_getrandom(void *buf, size_t len, unsigned int flags);
 
 void __wrap_get_random_bytes(void *buf, size_t len)
 {
-	fill(buf, len, &state);
+	fill(buf, len, stream_of_kernel());
 }
 
 u8 __wrap_get_random_u8(void)

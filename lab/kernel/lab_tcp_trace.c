@@ -32,6 +32,7 @@
 
 #define tcp_event_get(tp, field) ((tp)->field)
 #define tcp_event_state(tp) (inet_csk((const struct sock *)(tp))->icsk_ca_state)
+#include "lab_ect1.h"
 #include "tcp_event.h"
 
 #define FILE_NAME "testctl_tcp_trace"
@@ -177,16 +178,28 @@ int __real_ip_queue_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl)
 int __wrap_ip_queue_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl);
 int __wrap_ip_queue_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl)
 {
+	u8 field = inet_sk(sk)->tos;
+	int result;
+
 	sends(sk, skb);
-	return __real_ip_queue_xmit(sk, skb, fl);
+	inet_sk(sk)->tos = lab_ect1(sk, field);
+	result = __real_ip_queue_xmit(sk, skb, fl);
+	inet_sk(sk)->tos = field;
+	return result;
 }
 
 int __real_inet6_csk_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl);
 int __wrap_inet6_csk_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl);
 int __wrap_inet6_csk_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl)
 {
+	u8 field = inet6_sk(sk)->tclass;
+	int result;
+
 	sends(sk, skb);
-	return __real_inet6_csk_xmit(sk, skb, fl);
+	inet6_sk(sk)->tclass = lab_ect1(sk, field);
+	result = __real_inet6_csk_xmit(sk, skb, fl);
+	inet6_sk(sk)->tclass = field;
+	return result;
 }
 
 void __real_tcp_enter_loss(struct sock *sk);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
 
-TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options], "child", "filter": words of tc or ""};
-TESTCTL_MIXES has names of traffic.MIXES, TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a
-capture of what arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent",
-"counters" of its qdiscs}.
+TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options, but the buffer in mean packets], "child",
+"filter": words of tc or "", "timer": none, or a function of a child's timer and its period}; TESTCTL_MIXES has names
+for traffic.of_mix(), TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what
+arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", "counters" of its qdiscs}.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -32,8 +33,10 @@ OUT = Path(os.environ["TESTCTL_OUT"])
 CLONE_NEWNET = 0x40000000
 SO_TXTIME, SO_SNDBUFFORCE, CLOCK_MONOTONIC = 61, 32, 1
 HANDLE = 0x10000
-ALIGNED_NS = 1024 * 10**9
-"""Runs begin at multiples of it: a whole number of ticks, and of the units in which Linux's CoDel counts."""
+ALIGNED_NS = 2**32 * 1024
+"""Runs begin at multiples of it, at which the time is 0 in the 32 bits and the units in which Linux's CoDel counts."""
+QUEUED_NS = 60 * 10**9
+"""So long before, packets are given to the source's queue, which takes none that are to be sent much later."""
 HEADERS = 14 + 20 + 8
 
 
@@ -79,9 +82,27 @@ def sockets() -> dict[tuple[int, int], socket.socket]:
     return found
 
 
+def start_of(first_ns: int, timer: tuple[str, int] | None) -> int:
+    """When a run begins; with a timer its first packet, so much later, comes 1 ns after a time at which that expires.
+
+    Our updates count from the first packet, and come before what else is due at their instant.
+    """
+    start = ((time.monotonic_ns() + QUEUED_NS) // ALIGNED_NS + 1) * ALIGNED_NS
+    if timer is None:
+        return start
+    name, every = timer
+    text = Path("/proc/timer_list").read_text(encoding="utf-8")
+    found = re.findall(rf"\b{name}\b.*\n # expires at (\d+)-", text)
+    assert len(found) == 1, text
+    return start + (int(found[0]) + 1 - start - first_ns) % every
+
+
 def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int], socket.socket]) -> dict[str, Any]:
     enter("switch")
-    qdisc.put_qdisc("out", port_qdisc.KIND, HANDLE, qdisc.ROOT, Options(*port["options"]).pack())
+    packets = traffic.of_mix(mix, int(os.environ["TESTCTL_COUNT"]))
+    rate, delay, buffer, *rest = port["options"]
+    buffer = buffer * sum(packet[1] for packet in packets) // len(packets)
+    qdisc.put_qdisc("out", port_qdisc.KIND, HANDLE, qdisc.ROOT, Options(rate, delay, buffer, *rest).pack())
     if port["filter"]:
         sh("tc -n switch qdisc add dev out clsact")
         sh(f"tc -n switch filter add dev out egress matchall action {port['filter']}")
@@ -92,14 +113,16 @@ def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int]
     here.mkdir()
     recorder = capture.task({"device": "eth0", "snap_bytes": 64, "packets": "all"}, here)
     recorder.start()
-    start_ns = (time.monotonic_ns() // ALIGNED_NS + 2) * ALIGNED_NS
+    start_ns = start_of(packets[0][0], port["timer"])
+    time.sleep((start_ns - QUEUED_NS - time.monotonic_ns()) / 1e9)
     last = sent = 0
-    for number, (at, size, flow, ecn) in enumerate(traffic.MIXES[mix](int(os.environ["TESTCTL_COUNT"]))):
+    for number, (at, size, flow, ecn) in enumerate(packets):
         when = [(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=Q", start_ns + at))]
         data = struct.pack("=I", number).ljust(size - HEADERS, b"\0")
         senders[flow, ecn].sendmsg([data], when)
         last, sent = at, number + 1
-    offset = time.time_ns() - time.monotonic_ns()
+    before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+    offset = real - (before + after) // 2
     time.sleep((start_ns + last - time.monotonic_ns()) / 1e9 + 100)
     recorder.stop()
     assert recorder.result()["dropped"] == 0

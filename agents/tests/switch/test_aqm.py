@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 from testctl_agent.network import port_qdisc
 from testctl_agent.network.port_qdisc import Options
 from testctl_agent.spec import aqm
 
+from agents.tests.switch import beside as sent
 from agents.tests.switch import traffic
+from agents.tests.switch.beside import COUNT, Beside
+from agents.tests.switch.dualpi2_model import DualPi2
 
 KERNEL = Path(__file__).parents[3] / "lab" / "kernel"
-COUNT = 34_000
-"""Packets of each of three mixes."""
+MIXES = tuple(traffic.MIXES)
+L4S = tuple(traffic.L4S + mix for mix in MIXES)
 FULL = {
     "codel target 5ms interval 100ms": ("codel", (5_000_000, 100_000_000, 0)),
     "codel interval 50ms ecn target 1ms": ("codel target 1ms interval 50ms ecn", (1_000_000, 50_000_000, 1)),
@@ -38,6 +36,10 @@ FULL = {
     "fq_codel ecn": (
         "fq_codel target 5ms interval 100ms ecn flows 1024 quantum 1.514kB seed 1",
         (5_000_000, 100_000_000, 1, 1024, 1514),
+    ),
+    "dualpi2 weight 12.5% k 1": (
+        "dualpi2 target 15ms tupdate 15ms alpha 0.15 beta 3 k 1 min_th 800us range 400us th_len 1 weight 12.5% seed 1",
+        (15_000_000, 15_000_000, 150, 3000, 1, 800_000, 400_000, 1, 1250),
     ),
     "fifo": ("fifo", ()),
 }
@@ -84,6 +86,14 @@ def test_reads_an_aqm(text: str, canonical: str, words: tuple[int, ...]) -> None
         ("fq_codel flows 0", "fq_codel, flows: want from 1 to 1024"),
         ("pie alpha 1e999999999", "pie, alpha: want"),
         ("pie alpha NaN", "pie, alpha: want a number"),
+        ("dualpi2 ecn", "want dualpi2 with target, tupdate,"),
+        ("dualpi2 k 0", "dualpi2, k: want from 1 to 16; got 0"),
+        ("dualpi2 weight 60%", "dualpi2, weight: want from 0.01% to 50%; got 60%"),
+        ("dualpi2 target 10ms", "want tupdate at most target; got tupdate 15ms, target 10ms"),
+        (
+            "dualpi2 min_th 14ms range 1ms",
+            "want min_th and range together less than target; got min_th 14ms, range 1ms",
+        ),
     ],
 )
 def test_refuses_what_contradicts_itself(text: str, why: str) -> None:
@@ -93,10 +103,10 @@ def test_refuses_what_contradicts_itself(text: str, why: str) -> None:
 
 def _enum(file: str, prefix: str) -> list[str]:
     """The names of a header's first anonymous enum, without their prefix."""
-    match = re.search(r"^enum \{ (.*) \};$", (KERNEL / file).read_text(encoding="utf-8"), re.MULTILINE)
+    match = re.search(r"^enum \{ ([^}]*) \};$", (KERNEL / file).read_text(encoding="utf-8"), re.MULTILINE)
     assert match
     first = match[1].replace(" = CODEL_ECN + 1", "")
-    return [name.removeprefix(prefix).lower() for name in first.split(", ")]
+    return [name.removeprefix(prefix).lower() for name in re.split(r",\s+", first)]
 
 
 def test_the_kernels_words_are_those_of_the_grammar() -> None:
@@ -115,140 +125,134 @@ def test_the_kernels_words_are_those_of_the_grammar() -> None:
     assert len(Options(1, 2, 3, 4, 5, 6, (7,)).pack()) == 8 * (6 + 12)
 
 
-Decisions = npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True)
-class Passed:
-    """Of each packet of a mix: 0 dropped, 1 passed, 2 marked; and when it arrived, in ns after the first was sent."""
-
-    what: Decisions
-    at_ns: npt.NDArray[np.int64]
-
-    def equal(self, other: Passed) -> int:
-        return int((self.what == other.what).sum())
-
-    def delay_ms(self, mix: str) -> float:
-        sent = np.array([packet[0] for packet in traffic.MIXES[mix](COUNT)])
-        here = self.what > 0
-        return float((self.at_ns - sent)[here].mean() / 1e6)
-
-
-def _passed(path: Path, start_ns: int) -> Passed:
-    what, at_ns = np.zeros(COUNT, np.int8), np.zeros(COUNT, np.int64)
-    data, at = path.read_bytes(), 24
-    while at < len(data):
-        seconds, ns, kept, _ = struct.unpack_from("<4I", data, at)
-        frame = data[at + 16 : at + 16 + kept]
-        at += 16 + kept
-        if frame[12:14] == b"\x08\x00" and frame[23] == 17:
-            number = struct.unpack_from("=I", frame, 42)[0]
-            what[number] = 2 if frame[15] & 3 == 3 else 1
-            at_ns[number] = seconds * 10**9 + ns - start_ns
-    return Passed(what, at_ns)
-
-
-def _port(text: str, coarse: bool = False) -> dict[str, Any]:
-    found = aqm.parse(text)
-    assert found is not None
-    words = (*found.words, *[0] * (11 - len(found.words)), int(coarse))
-    return _options(Options(traffic.RATE, kind=found.number, seed=found.seed, words=words))
-
-
-def _options(options: Options, child: str = "", action: str = "") -> dict[str, Any]:
-    fields = [options.rate, options.delay, options.buffer, options.framing, options.kind, options.seed, options.words]
-    return {"options": fields, "child": child, "filter": action}
-
-
-def _linux(words: str) -> dict[str, Any]:
-    return _options(Options(traffic.RATE, kind=port_qdisc.CHILD), words)
-
-
-Beside = Callable[[dict[str, dict[str, Any]]], dict[str, dict[str, Passed]]]
-
-
 @pytest.fixture
 def beside(in_lab: Callable[..., str], tmp_path: Path) -> Beside:
-    """What became of the packets of every mix at ports: mix -> port's name -> Passed."""
-
-    def run(ports: dict[str, dict[str, Any]]) -> dict[str, dict[str, Passed]]:
-        where = tmp_path / "out"
-        where.mkdir()
-        script = Path(__file__).with_name("lab_aqm.py").read_text(encoding="utf-8")
-        text = in_lab(
-            script, timeout_s=600.0, TESTCTL_OUT=str(where), TESTCTL_COUNT=str(COUNT),
-            TESTCTL_MIXES=",".join(traffic.MIXES), TESTCTL_PORTS=json.dumps(ports),
-        )  # fmt: skip
-        found: dict[str, dict[str, Passed]] = {}
-        for mix, named in json.loads(text).items():
-            for name, one in named.items():
-                assert one["sent"] == COUNT
-                passed = _passed(where / f"{mix}-{name}" / "capture.pcap", one["start_ns"])
-                found.setdefault(mix, {})[name] = passed
-                if not ports[name]["child"]:
-                    counts = one["counters"][port_qdisc.KIND]["extra"]
-                    lost = counts["dropped"] + (one["counters"].get("clsact", {}).get("drops", 0))
-                    assert (counts["marked"], lost) == ((passed.what == 2).sum(), (passed.what == 0).sum())
-                print(mix, name, "dropped", (passed.what == 0).sum(), "marked", (passed.what == 2).sum())
-        return found
-
-    return run
+    """What became of the packets of mixes at ports: mix -> port's name -> Passed."""
+    return lambda ports, mixes=MIXES: sent.run(in_lab, tmp_path / "out", ports, mixes)
 
 
-@pytest.mark.lab
-@pytest.mark.parametrize(
-    ("text", "words", "least"),
-    [
-        ("codel target 5ms interval 100ms ecn", "codel limit 100000 target 5ms interval 100ms ecn", 0.80),
-        (
-            "fq_codel target 5ms interval 100ms ecn",
-            "fq_codel limit 100000 memory_limit 1000000000 flows 1024 quantum 1514 target 5ms interval 100ms ecn",
-            0.80,
-        ),
-    ],
-    ids=["codel", "fq_codel"],
-)
-def test_is_linuxs_but_for_what_is_known(beside: Beside, text: str, words: str, least: float) -> None:
-    """With Linux's units, roots and rules every packet is treated the same, at the same nanosecond."""
-    found = beside({"ours": _port(text), "coarse": _port(text, coarse=True), "linux": _linux(words)})
-    for mix, named in found.items():
-        assert named["coarse"].equal(named["linux"]) == COUNT, mix
-        assert (named["coarse"].at_ns == named["linux"].at_ns).all(), mix
-        equal = named["ours"].equal(named["linux"])
-        print(mix, "equal", equal, "of", COUNT)
-        assert equal >= least * COUNT, mix
-        acted, theirs = ((named[name].what != 1).sum() for name in ("ours", "linux"))
-        assert theirs > 500, mix
-        assert acted == pytest.approx(theirs, rel=0.12), mix
-        assert named["ours"].delay_ms(mix) == pytest.approx(named["linux"].delay_ms(mix), rel=0.12), mix
+CODEL = "target 5ms interval 100ms ecn"
+FQ = f"memory_limit 1000000000 flows 1024 quantum 1514 {CODEL}"
 
 
 @pytest.mark.lab
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        ("pie ecn", "pie limit 100000 target 15ms tupdate 15ms ecn"),
-        (
-            "red min 30kB max 90kB max_p 10% wq 9 ecn",
-            "red limit 4000000 min 30000 max 90000 avpkt 1514 burst 120 bandwidth 10mbit probability 0.1 ecn harddrop",
-        ),
-    ],
-    ids=["pie", "red"],
+    [(f"codel {CODEL}", f"codel limit 100000 {CODEL}"), (f"fq_codel {CODEL}", f"fq_codel limit 100000 {FQ}")],
+    ids=["codel", "fq_codel"],
 )
-def test_has_linuxs_distributions(beside: Beside, text: str, words: str) -> None:
-    """What is drawn at random: as many packets are dropped or marked, and the others wait as long."""
+def test_is_linuxs_but_for_what_is_known(beside: Beside, text: str, words: str) -> None:
+    """With Linux's units, roots and rules every packet is treated the same, at the same nanosecond."""
+    ports = {"ours": sent.port(text), "as_linux": sent.port(text, as_linux=1), "linux": sent.linux(words)}
+    for mix, named in beside(ports).items():
+        assert named["as_linux"].same(named["linux"]), mix
+        assert named["ours"].equal(named["linux"]) >= 0.80 * COUNT, mix
+        _alike(mix, named["ours"], named["linux"], 0.12)
+
+
+def _alike(mix: str, ours: sent.Passed, linux: sent.Passed, bound: float) -> None:
+    """As many packets are dropped or marked, and the others wait as long."""
+    acted, theirs = ((one.what != 1).sum() for one in (ours, linux))
+    delays = ours.delay_ms(mix), linux.delay_ms(mix)
+    print(mix, "equal", ours.equal(linux), "dropped or marked", acted, theirs, "delay in ms", *delays)
+    assert theirs > 500, mix
+    assert acted == pytest.approx(theirs, rel=bound), mix
+    assert delays[0] == pytest.approx(delays[1], rel=bound), mix
+
+
+@pytest.mark.lab
+def test_fq_codel_drops_from_the_longest_queue_of_a_full_buffer(beside: Beside) -> None:
+    """Linux drops half of that queue at once, ours no more than needed: so fewer, and of the same flows."""
+    ports = {
+        "ours": sent.port(f"fq_codel {CODEL}", buffer=60),
+        "as_linux": sent.port(f"fq_codel {CODEL}", as_linux=1, w10=60),
+        "linux": sent.linux(f"fq_codel limit 60 {FQ}"),
+    }
+    for mix, named in beside(ports).items():
+        assert named["as_linux"].same(named["linux"]), mix
+        ours, theirs = (named[name].dropped_of(mix) for name in ("ours", "linux"))
+        print(mix, "dropped of each flow", ours, theirs)
+        assert sum(theirs) > 2000, mix
+        assert sum(ours) <= sum(theirs), mix
+        assert [n / sum(ours) for n in ours] == pytest.approx([n / sum(theirs) for n in theirs], abs=0.03), mix
+
+
+def _other_seed(text: str) -> str:
     found = aqm.parse(text)
     assert found is not None
-    other = str(replace(found, values=(*found.values[:-1], 2)))
-    for mix, named in beside({"ours": _port(text), "seed": _port(other), "linux": _linux(words)}).items():
+    return str(replace(found, values=(*found.values[:-1], 2)))
+
+
+@pytest.mark.lab
+def test_pie_has_linuxs_distributions(beside: Beside) -> None:
+    """What is drawn at random: as many packets are dropped or marked, and the others wait as long."""
+    text = "pie ecn"
+    ports = {
+        "ours": sent.port(text),
+        "seed": sent.port(_other_seed(text)),
+        "linux": sent.linux("pie limit 100000 target 15ms tupdate 15ms ecn"),
+    }
+    for mix, named in beside(ports).items():
         assert named["ours"].equal(named["seed"]) < COUNT, mix
-        print(mix, "equal", named["ours"].equal(named["linux"]), "of", COUNT)
         for name in ("ours", "seed"):
-            acted, theirs = ((named[one].what != 1).sum() for one in (name, "linux"))
-            assert acted == pytest.approx(theirs, rel=0.15), mix
-            delays = named[name].delay_ms(mix), named["linux"].delay_ms(mix)
-            print(mix, name, "delay in ms", *delays)
-            assert delays[0] == pytest.approx(delays[1], rel=0.15), mix
+            _alike(mix, named[name], named["linux"], 0.15)
+
+
+RED = "limit 4000000 min 30000 avpkt 1514 burst 120 bandwidth 10mbit ecn harddrop"
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(
+    ("text", "words", "bound"),
+    [
+        ("red min 30kB max 90kB max_p 10% wq 9 ecn", f"red {RED} max 90000 probability 0.1", 0.20),
+        # Both of gentle's lines in one: 40% of 60 kB is as steep as 60% of 90 kB.
+        ("red min 30kB max 90kB max_p 40% wq 9 gentle ecn", f"red {RED} max 180000 probability 0.9999999998", 0.30),
+    ],
+    ids=["red", "gentle"],
+)
+def test_red_is_linuxs_but_for_what_is_known(beside: Beside, text: str, words: str, bound: float) -> None:
+    """With Linux's average, its idle times and its way to draw every packet is treated the same, at the same ns."""
+    ports = {
+        "ours": sent.port(text),
+        "as_linux": sent.port(text, as_linux=1, **sent.red_cells(9, 1514)),
+        "linux": sent.linux(words, asked=True),
+    }
+    for mix, named in beside(ports).items():
+        assert named["as_linux"].same(named["linux"]), mix
+        _alike(mix, named["ours"], named["linux"], bound)
+
+
+TUPDATE = 16_000_000
+
+
+@pytest.mark.lab
+def test_dualpi2_is_linuxs_but_for_what_is_known(beside: Beside, kernel: Path) -> None:
+    """With Linux's numbers, its step and its way to draw every packet is treated the same, at the same nanosecond."""
+    if b"CONFIG_NET_SCH_DUALPI2=y" not in (kernel.parent / "config").read_bytes():
+        pytest.skip("this kernel has no dualpi2: it came with 6.17")
+    text = "dualpi2 tupdate 15ms min_th 1ms range 0s alpha 0.16 beta 3.2"
+    ports = {
+        "ours": sent.port(text, w1=TUPDATE),
+        "as_linux": sent.port(text, as_linux=1, w1=TUPDATE, w2=41, w3=819),
+        "linux": sent.linux("dualpi2", timer=("dualpi2_timer", TUPDATE)),
+    }
+    for mix, named in beside(ports, L4S).items():
+        assert named["as_linux"].same(named["linux"]), mix
+        _alike(mix, named["ours"], named["linux"], 0.25)
+        for flows in (traffic.SCALABLE, traffic.ECT0, traffic.NOT_ECT):
+            delays = [named[name].delay_ms(mix, flows) for name in ("ours", "linux")]
+            print(mix, flows, "delay in ms", *delays)
+            assert delays[0] == pytest.approx(delays[1], rel=0.05), mix
+
+
+@pytest.mark.lab
+def test_dualpi2_is_the_rfcs(beside: Beside) -> None:
+    """Beside the RFC's pseudocode in Python every packet is treated the same, at the same nanosecond."""
+    text = "dualpi2 seed 7"
+    for mix, named in beside({"ours": sent.port(text)}, L4S).items():
+        assert named["ours"].same(sent.Passed(*DualPi2(text, traffic.RATE).run(traffic.of_mix(mix, COUNT)))), mix
+        assert {0, 1, 2} == set(named["ours"].what), mix
 
 
 @pytest.mark.lab
@@ -256,8 +260,8 @@ def test_polices_as_linuxs_action(beside: Beside) -> None:
     """Linux's tokens are times in units of 64 ns: the rest is equal."""
     fifo = Options(traffic.RATE)
     ports = {
-        "ours": _port("policer rate 8mbit burst 30kB"),
-        "linux": _options(fifo, action="police rate 8mbit burst 30000 conform-exceed drop/pipe"),
+        "ours": sent.port("policer rate 8mbit burst 30kB"),
+        "linux": sent.options(fifo, action="police rate 8mbit burst 30000 conform-exceed drop/pipe"),
     }
     for mix, named in beside(ports).items():
         print(mix, "equal", named["ours"].equal(named["linux"]), "of", COUNT)

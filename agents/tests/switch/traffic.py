@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 RATE = 10**7
 FLOWS = 5
@@ -56,3 +57,15 @@ def overload(count: int) -> Iterator[Packet]:
 
 
 MIXES: Mapping[str, Callable[[int], Iterator[Packet]]] = {"poisson": poisson, "bursts": bursts, "overload": overload}
+L4S = "l4s "
+"""Before the name of a mix: the same, with another ECN field for each flow."""
+SCALABLE, ECT0, NOT_ECT = (0, 1), (2, 3), (4,)
+"""The flows of such a mix that are ECT(1), ECT(0) and neither."""
+
+
+@cache
+def of_mix(name: str, count: int) -> list[Packet]:
+    found = list(MIXES[name.removeprefix(L4S)](count))
+    if not name.startswith(L4S):
+        return found
+    return [(at, size, flow, 1 if flow in SCALABLE else 2 if flow in ECT0 else 0) for at, size, flow, _ in found]

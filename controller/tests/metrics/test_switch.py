@@ -75,6 +75,17 @@ def test_queue_and_latency_of_the_port_with_the_longest_queue(tmp_path: Path) ->
     assert {"left:right", "right:receiver"} < set(found["place"].to_pylist())
 
 
+def test_wait_is_what_is_neither_delay_nor_sending(tmp_path: Path) -> None:
+    """A packet of 1514 bytes takes 12.112 us of the left port, the only one with a rate; the right port is not one."""
+    captures = bulk(1000)
+    left, right = (passage(captures["sender"], latency_ns=latency) for latency in (12_112, 90_000))
+    data = np.flatnonzero(left["kind"] == 1)
+    left["departure_ns"][data[:500]] += 7000
+    got = analyse(point(tmp_path, captures, {"left": left, "right": right})).metrics["bulk"]
+    assert (got["switch_wait_p50_us"], got["switch_wait_p99_us"], got["switch_wait_max_us"]) == (0.0, 7.0, 7.0)
+    assert (got["switch_wait_mean_us"], got["switch_wait_where"]) == (3.5, "left:right")
+
+
 def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
     talk = Conversation(delay_us=10)
     for n in range(10):
@@ -82,7 +93,14 @@ def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
         talk.data(100 + 50 * n, 1448 * n)
     got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
     assert got["latency_max_us"] == 19.0
-    telling = ("drops", "queue_marks", "switch_latency_max_us", "switch_queue_max_bytes", "switch_queue_where")
+    telling = (
+        "drops",
+        "queue_marks",
+        "switch_latency_max_us",
+        "switch_queue_max_bytes",
+        "switch_queue_where",
+        "switch_wait_p99_us",
+    )
     assert all(math.isnan(float(got[name])) for name in telling)
 
 

@@ -58,3 +58,5 @@ def test_limits_that_are_never_reached() -> None:
     assert line.endswith("want its rate at most the port's, 10mbit, or it never drops; got 20mbit")
     (line,) = refused(RATE, "[left:right, buffer, 0]", CODEL)
     assert line.startswith("<plan>:5:26: port left:right, buffer: want")
+    (line,) = refused(RATE, "[left:right, buffer, 18kB]", "[left:right, aqm, dualpi2]")
+    assert line.endswith("want a buffer that holds more than its target, 18.75kB at 10mbit; got 18kB")

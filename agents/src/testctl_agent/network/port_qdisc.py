@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KIND = "testctl_port"
-CHILD = 6
+CHILD = 7
 """The AQM that is a qdisc of Linux's own, below class 1."""
 COUNTS = ("marked", "dropped", "full")
-_WORDS = 12
-_OPTIONS = struct.Struct(f"={6 + _WORDS}Q")
+WORDS = 12
+_OPTIONS = struct.Struct(f"={6 + WORDS}Q")
 _COUNTS = struct.Struct(f"={len(COUNTS)}Q")
 
 
@@ -32,7 +32,7 @@ class Options:
     words: Sequence[int] = ()
 
     def pack(self) -> bytes:
-        words = (*self.words, *[0] * (_WORDS - len(self.words)))
+        words = (*self.words, *[0] * (WORDS - len(self.words)))
         return _OPTIONS.pack(self.rate, self.delay, self.buffer, self.framing, self.kind, self.seed, *words)
 
 

@@ -60,15 +60,15 @@ def _shown(value: int, places: int) -> str:
     return f"{Decimal(value).scaleb(-places).normalize():f}"
 
 
-def _percent(name: str, default: int | None, one: int) -> Number:
-    """A probability; `one`: what the kernel has for 100 %."""
+def _percent(name: str, default: int | None, one: int, most: int = 10_000) -> Number:
+    """A share; `one`: what the kernel has for 100 %."""
 
     def read(text: str) -> int:
         if not text.endswith("%"):
             raise ValueError(f"want a share such as 10%; got {text!r}")
         return _decimal(text[:-1], 2)
 
-    return Number(name, default, 1, 10_000, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000))
+    return Number(name, default, 1, most, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000))
 
 
 def _gain(name: str, default: int) -> Number:
@@ -128,12 +128,28 @@ KINDS: dict[str, tuple[int, tuple[Number, ...]]] = {
             _SEED_NUMBER,
         ),
     ),
+    "dualpi2": (
+        6,
+        (
+            _duration("target", 15 * 10**6),
+            _duration("tupdate", 15 * 10**6),
+            _gain("alpha", 150),
+            _gain("beta", 3000),
+            _whole("k", 2, 16, 1),
+            _duration("min_th", 800_000, 0),
+            _duration("range", 400_000, 0),
+            _whole("th_len", 1, 10**6),
+            _percent("weight", 1000, 10_000, most=5000),
+            _SEED_NUMBER,
+        ),
+    ),
 }
 """kind -> (its number in lab/kernel/lab_port.h, its parameters in the order of its enum there)"""
 
 FLAGS = frozenset(("ecn", "gentle"))
 EXAMPLES = (
-    "'codel target 5ms interval 100ms ecn', 'pie ecn seed 1', 'red min 30kB max 90kB', 'policer rate 10mbit burst 15kB'"
+    "'codel target 5ms interval 100ms ecn', 'pie ecn seed 1', 'red min 30kB max 90kB', 'policer rate 10mbit burst "
+    "15kB', 'dualpi2 target 15ms seed 1'"
 )
 WANT = f"an AQM such as {EXAMPLES} or fifo, or none"
 
@@ -222,6 +238,18 @@ def _agree(aqm: Aqm) -> None:
             shown = {one.name: one.show for one in KINDS[kind][1]}
             got = f"{low} {shown[low](aqm[low])}, {high} {shown[high](aqm[high])}"
             raise ValueError(f"{kind}: want {low} less than {high}; got {got}")
+    if aqm.kind == "dualpi2":
+        _agree_dualpi2(aqm["target"], aqm["tupdate"], aqm["min_th"], aqm["range"])
+
+
+def _agree_dualpi2(target: int, tupdate: int, min_th: int, range_: int) -> None:
+    """RFC 9332: the queue of the scalable flows is kept below that of the others, which is looked at often enough."""
+    if tupdate > target:
+        got = f"tupdate {Duration(tupdate)}, target {Duration(target)}"
+        raise ValueError(f"dualpi2: want tupdate at most target; got {got}")
+    if min_th + range_ >= target:
+        got = f"min_th {Duration(min_th)}, range {Duration(range_)}, target {Duration(target)}"
+        raise ValueError(f"dualpi2: want min_th and range together less than target; got {got}")
 
 
 def canonical(text: str) -> str:

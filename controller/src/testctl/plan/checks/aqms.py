@@ -55,6 +55,11 @@ def _reasons(found: Aqm, values: Mapping[str, Value], switch: Mapping[str, Value
         yield f"want max at most the port's buffer, {Bytes(buffer)}; got {Bytes(found['max'])}"
     if found.kind == "policer" and isinstance(rate, int) and found["rate"] > rate:
         yield f"want its rate at most the port's, {Rate(rate)}, or it never drops; got {Rate(found['rate'])}"
+    if found.kind == "dualpi2" and isinstance(buffer, int) and isinstance(rate, int):
+        least = rate * found["target"] // (8 * 10**9)
+        if buffer <= least:
+            at = f"{Bytes(least)} at {Rate(rate)}"
+            yield f"want a buffer that holds more than its target, {at}; got {Bytes(buffer)}"
     held = [rule for rule in fate.parse(str(switch.get("fate", fate.NONE))) if rule.action in _HELD]
     if held:
         yield f"want no packets delayed by the switch's fate; got {fate.show(tuple(held))}"

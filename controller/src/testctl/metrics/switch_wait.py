@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switch wait: for how long a flow's data packets waited at a switch port before the line began to send them.
+
+By telemetry, at the port of the flow's way where it is longest on average: the time in the switch without the port's
+delay and without what sending the packet takes.  Only ports with a rate are looked at, and whose rate, delay and
+jitter change nothing from one packet to the next.  A port with an AQM of several queues has the flow in one of them,
+so this is the wait in that one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from testctl_agent.spec import jitter
+
+from testctl.core.path import port_setting
+from testctl.core.point import Point
+from testctl.metrics.core.passages import Passage, data_passages
+from testctl.metrics.core.percentiles import infos, summarise
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import FlowView, view
+from testctl.records import Records
+from testctl.records.schema import FATES, Ints
+
+_TAILS = ("p50", "p99", "p999")
+_HELD = tuple(FATES.index(name) for name in ("delay", "reorder"))
+
+SPEC = MetricSpec(
+    name="switch_wait",
+    help="time that data packets wait at a switch port, without the port's delay and their own sending",
+    needs="telemetry",
+    values=(
+        *infos("switch_wait", "wait of data packets at the port where it is longest on average", _TAILS),
+        MetricInfo("switch_wait_where", "", 'the port, such as "switch:receiver"', text=True),
+    ),
+)
+
+
+def waits(flow: FlowView) -> tuple[Ints, str]:
+    """(waits in ns of the packets that were sent, where); (none, "") when no port of the way has a constant rate."""
+    found = [(wait, one.port) for one in data_passages(flow) if len(wait := _waits(flow.records.point, one))]
+    return max(found, key=lambda pair: float(pair[0].mean())) if found else (np.empty(0, np.int64), "")
+
+
+def _waits(point: Point, passage: Passage) -> Ints:
+    onward = passage.port.partition(":")[2]
+    rate, delay, framing, shaken = (
+        port_setting(point, passage.switch, onward, name) for name in ("rate", "delay", "framing", "jitter")
+    )
+    sent = passage.sent
+    if not isinstance(rate, int) or isinstance(delay, str) or shaken not in (None, jitter.NONE) or not len(sent):
+        return np.empty(0, np.int64)
+    sent = sent.where(~np.isin(sent["fate"], _HELD))
+    nanobits = (sent["wire_bytes"].astype(np.int64) + int(framing or 0)) * 8 * 10**9
+    spent = sent["left_ns"] - sent["time_ns"] - int(delay or 0)
+    return np.asarray(np.maximum(spent + -nanobits // rate, 0))
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    wait, where = waits(view(records, flow))
+    return {**summarise("switch_wait", wait, _TAILS), "switch_wait_where": where or NAN}
