@@ -35,7 +35,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     if covered(seen):
         passed = data_passages(seen)
-        return _values(len(passed[0].rows), sum(int(passage.dropped.sum()) for passage in passed))
+        return _values(passed[0].came, sum(int(passage.dropped.sum()) for passage in passed))
     sent = int(seen.sent["segs"].sum())
     if not {"sender", "receiver"} <= of_flow(records, flow):
         return {"packets_sent": sent, "packets_lost": NAN, "loss_rate": NAN}
