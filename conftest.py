@@ -184,7 +184,7 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
             encoding="utf-8",
         )
         init.chmod(0o755)
-        argv = [str(kernel), "mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", f"init={init}",
+        argv = [str(kernel), "mem=768M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", f"init={init}",
                 "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={tmp_path}", "time-travel=inf-cpu",
                 "time-travel-start=1700000000000000000"]  # fmt: skip
         env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}

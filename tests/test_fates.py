@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,45 @@ def test_a_late_packet_keeps_no_other_waiting(tmp_path: Path) -> None:
             rows = [row for row in table.to_pylist() if row["direction"] == direction]
             leaving = sorted((row for row in rows if row["where"] == "switch"), key=lambda row: row["left_ns"])
             _arrived(leaving, [row for row in rows if row["where"] == host and not row["out"]])
+
+
+CHOSEN = [(3, 3, "20-22"), (1, 1, "60"), (1, 1, "80"), (1, 1, "100"), (2, 2, "120, 140"), (1, 1, "30")]
+
+
+def test_changed_packets_are_those_asked_for_with_tso_on_and_off_on_both_kernels(tmp_path: Path) -> None:
+    code, one = run(tmp_path, "packet_changes.yaml", "one")
+    assert (code, len(one.points)) == (0, 8), json.dumps(one.summary["expectations"], indent=1)
+    for number, point in enumerate(one.points):
+        done = [(found["asked"], found["happened"], found["which"]) for found in point.fates]
+        if number % 2 == 0:
+            assert done == CHOSEN
+        assert all(happened == wanted > 0 for wanted, happened, _ in done)
+        wrong = [found for found in point.fates if found["rule"].partition(" ")[0] in ("corrupt", "trim")]
+        assert _dropped_by_checksum(point) == sum(found["happened"] for found in wrong)
+        assert _exchanged(point) == (["120, 121", "140, 141"] if number % 2 == 0 else [])
+    code, again = run(tmp_path, "packet_changes.yaml", "again", 'hosts.kernel="6.12"', "sender.tso=on")
+    assert (code, len(again.points)) == (0, 2)
+    digests = {point.id: point.digest for point in one.points}
+    assert {point.id: point.digest for point in again.points}.items() <= digests.items()
+
+
+def _dropped_by_checksum(point: RunPoint) -> int:
+    records = point.records()
+    assert records is not None
+    return int(records.counters["receiver"]["snmp"].get("Tcp.InCsumErrors", 0))
+
+
+def _exchanged(point: RunPoint) -> list[str]:
+    """Which neighbours among the data packets left the switch in the other order, and so arrived."""
+    table = point.packets(["where", "ordinal", "seq", "length", "out", "time_ns", "left_ns", "fate"])
+    assert table is not None
+    rows = [row for row in table.to_pylist() if row["length"]]
+    leaving = sorted((row for row in rows if row["where"] == "switch"), key=lambda row: row["left_ns"])
+    came = [row for row in rows if row["where"] == "receiver" and not row["out"]]
+    trimmed = {row["ordinal"] for row in leaving if row["fate"] == FATES.index("trim")}
+    _arrived([row for row in leaving if row["ordinal"] not in trimmed], came)
+    order = [row["ordinal"] for row in leaving]
+    return [f"{after}, {before}" for before, after in pairwise(order) if after < before]
 
 
 def test_an_ecn_threshold_marks_from_its_byte_on(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ _NUD_PERMANENT = 0x80
 _MS_BIND, _MS_REC, _MS_SHARED = 4096, 0x4000, (1 << 20) | 0x4000
 _OFFLOADS = {"tso": ("tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation",
                      "tx-tcp6-segmentation"),
-             "gso": ("tx-generic-segmentation",), "gro": ("rx-gro",)}  # fmt: skip
+             "gso": ("tx-generic-segmentation",), "gro": ("rx-gro",), "tx": ("tx-checksum-ip-generic",)}  # fmt: skip
 """What ethtool's short names stand for."""
 
 

@@ -123,7 +123,7 @@ def main() -> None:
         return
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
-    network.build(point.topology, point.backend, commands.run)
+    network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
     step_ended("network")
     load_code(point)
     reached, pids = agents(point, Path(spec["workdir"]))

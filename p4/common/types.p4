@@ -42,8 +42,19 @@ const fate_t FATE_ECHO = 4;     // set ECE
 const fate_t FATE_CLEAR = 5;    // CE back to ECT(0)
 const fate_t FATE_LOSE = 6;
 const fate_t FATE_REORDER = 11; // as delay, chosen at random
+const fate_t FATE_DUPLICATE = 13;       // a second copy follows
+const fate_t FATE_CORRUPT = 14;         // a bit of the payload is inverted
+const fate_t FATE_CORRUPT_HEADER = 15;  // a bit of TCP's header is
+const fate_t FATE_TRIM = 16;    // the payload is cut off
+const fate_t FATE_SWAP = 17;    // exchanged with the next data packet of its flow
+
+// What a target is asked to do beyond P4, in Tap.park; the lower bits are the place.
+const bit<8> PARK_KEEP = 0x40;      // put the packet there, and send it behind the one that takes it
+const bit<8> PARK_TAKE = 0x80;      // after this packet send what lies there
 
 const bit<16> RANK_NONE = 0xffff;
+const bit<9>  NOWHERE = 511;        // the port of dropped packets
+const bit<16> TWICE = 512;          // multicast group TWICE + n has port n two times
 const bit<32> BEHIND = 0x80000000;  // a - b at or above it: a is before b in sequence space
 
 const int FLOWS = 4097;         // ids 1 to 4096: two for each of 2048 connections
@@ -51,6 +62,7 @@ const int PORTS = 512;          // all there are of a 9-bit port
 const int STATIONS = 1024;      // MAC addresses
 const int MEMBERS = 256;        // ports of groups of equal ways: searched one by one
 const int WILDCARDS = 256;      // five-tuples that are not complete: searched one by one
+const int PLACES = 64;          // for packets that are kept
 const int RULES = 256;          // ranges of packets with a fate: searched one by one
 
 // What the telemetry says of a packet.  What is not TCP has a flow and ECN at most.
@@ -67,8 +79,9 @@ struct Tap {
     bit<8>  flags;
     ecn_t   ecn_in;
     ecn_t   ecn_out;
-    bit<8>  spare;
-    bit<32> hold_ns;        // how much later than its port would send it; not on all targets
+    bit<8>  park;           // PARK_KEEP or PARK_TAKE, and a place; 0: neither.  Not on all targets, as the two below
+    bit<32> hold_ns;        // how much later than its port would send it
+    bit<16> flip_at;        // the byte of the frame whose lowest bit is inverted; 0: none
 }
 
 struct Metadata {

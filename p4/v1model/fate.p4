@@ -40,6 +40,11 @@ control Fate(inout Metadata meta) {
         meta.hold_ns = hold_ns;
     }
 
+    action change(bit<16> rank, fate_t code) {
+        meta.fate = code;
+        meta.rank = rank;
+    }
+
     table fate {
         key = {
             meta.tap.flow: exact @name("flow");
@@ -48,7 +53,7 @@ control Fate(inout Metadata meta) {
             meta.tap.first_ordinal: range @name("first_ordinal");
             meta.offset: range @name("offset");
         }
-        actions = { drop; mark; echo; clear; delay; @defaultonly NoAction; }
+        actions = { drop; mark; echo; clear; delay; change; @defaultonly NoAction; }
         default_action = NoAction();
         counters = fate_hits;
         size = RULES;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loss, and delay, at a rate: a hash of the data segment's ordinal and of three salts, which stand for
+// Loss, delay and other changes at a rate: a hash of the data segment's ordinal and of three salts, which stand for
 // flow and seed, says whether it is chosen.  A CRC alone is linear; the additions between (with their
 // carries) are not, so that the draws are like independent ones.  Reference: testctl_agent/spec/loss.py.
 
@@ -117,6 +117,41 @@ control Reorder(inout Metadata meta) {
                 meta.fate = FATE_REORDER;
                 meta.rank = rank;
                 meta.hold_ns = hold;
+            }
+        }
+    }
+}
+
+control DrawnChange(inout Metadata meta)(fate_t code) {
+    Draw() drawing;
+    bit<32> draw;
+    bit<32> limit;
+    bit<32> second;
+    bit<32> third;
+    bit<16> rank;
+
+    // Changed with probability (most + 1) / 2^32.
+    action change(bit<32> most, bit<32> salt_a, bit<32> salt_b, bit<32> salt_c, bit<16> drawn_rank) {
+        limit = most;
+        rank = drawn_rank;
+        draw = meta.tap.ordinal + salt_a;
+        second = salt_b;
+        third = salt_c;
+    }
+
+    table drawn {
+        key = { meta.tap.flow: exact @name("flow"); }
+        actions = { change; @defaultonly NoAction; }
+        default_action = NoAction();
+        size = FLOWS;
+    }
+
+    apply {
+        if (drawn.apply().hit) {
+            drawing.apply(draw, second, third);
+            if (draw <= limit && rank < meta.rank) {
+                meta.fate = code;
+                meta.rank = rank;
             }
         }
     }

@@ -28,7 +28,12 @@ control TestbedIngress(inout Headers hdr, inout Metadata meta, inout standard_me
     Fate() fates;
     Loss() losses;
     Reorder() reordering;
+    DrawnChange(FATE_DUPLICATE) duplicating;
+    DrawnChange(FATE_CORRUPT) corrupting;
+    DrawnChange(FATE_CORRUPT_HEADER) corrupting_headers;
+    DrawnChange(FATE_TRIM) trimming;
     Act() acting;
+    Swap() swapping;
 
     apply {
         count_in.apply(standard);
@@ -48,9 +53,16 @@ control TestbedIngress(inout Headers hdr, inout Metadata meta, inout standard_me
                     if (meta.tap.kind == KIND_DATA) {
                         losses.apply(meta);
                         reordering.apply(meta);
+                        duplicating.apply(meta);
+                        corrupting.apply(meta);
+                        corrupting_headers.apply(meta);
+                        trimming.apply(meta);
                     }
                     if (meta.fate != FATE_NONE) {
                         acting.apply(hdr, meta, standard);
+                    }
+                    if (meta.tap.kind == KIND_DATA) {
+                        swapping.apply(meta);
                     }
                 }
             }

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from testctl_agent.switch.bmv2 import UNABLE
 from testctl_agent.switch.drivers import p4info, schema, simple_switch
 from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
 
@@ -65,6 +66,7 @@ class Bmv2Target:
     """
 
     name = "bmv2"
+    unable = UNABLE
 
     def __init__(self, program: Path, info: Path) -> None:
         self._place = tempfile.TemporaryDirectory(prefix="bmv2-")

@@ -10,6 +10,9 @@ from ctypes import POINTER, c_int, c_size_t, c_uint32, c_void_p
 
 from testctl_agent.spec.errors import TestbedError
 
+_MAX_BYTES = 1 << 14
+"""Of the packet afterwards, which may be another one, that was kept before."""
+
 
 class _RunOptions(ctypes.Structure):
     """struct bpf_test_run_opts of bpf.h, libbpf 1.0."""
@@ -43,7 +46,7 @@ def _library() -> ctypes.CDLL:
 def run_packet(program: int, packet: bytes, mark: int = 0, repeat: int = 1) -> tuple[int, bytes, int]:
     """Run a program on a packet: what it returned, the packet afterwards, ns per run."""
     held = ctypes.create_string_buffer(packet, len(packet))
-    out = ctypes.create_string_buffer(len(packet) + 512)
+    out = ctypes.create_string_buffer(_MAX_BYTES)
     context = ctypes.create_string_buffer(192)  # struct __sk_buff
     ctypes.c_uint32.from_buffer(context, 8).value = mark
     options = _RunOptions(sz=ctypes.sizeof(_RunOptions), data_size_in=len(packet), repeat=repeat)

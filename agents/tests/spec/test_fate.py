@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testctl_agent.spec.fate import HOLDING, LAST, MAX_HOLD_NS, MAX_ROWS, RANDOM, Action, Fate, parse, show
+from testctl_agent.spec.fate import CHANGES, HOLDING, LAST, MAX_HOLD_NS, MAX_ROWS, RANDOM, Action, Fate, parse, show
 from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.flows import parse as parse_flows
 from testctl_agent.spec.flows import show as show_flows
@@ -34,6 +34,16 @@ from testctl_agent.switch.testbed_program import SIZES
         ("delay acks every 7 of bulk by 20us", Fate("delay", "bulk", "acks", every=7, by_ns=20_000)),
         ("delay bytes 0 of bulk by 1s, first", Fate("delay", "bulk", "bytes", ((0, 0),), first=True, by_ns=10**9)),
         ("reorder 1% of bulk by 2ms seed 3", Fate("reorder", "bulk", rate=0.01, seed=3, by_ns=2_000_000)),
+        ("duplicate data 5-9 of bulk", Fate("duplicate", "bulk", ranges=((5, 9),))),
+        ("duplicate acks every 2 of bulk", Fate("duplicate", "bulk", "acks", every=2)),
+        ("duplicate 1% of bulk seed 3", Fate("duplicate", "bulk", rate=0.01, seed=3)),
+        ("corrupt data 7 of bulk, first", Fate("corrupt", "bulk", ranges=((7, 7),), first=True)),
+        ("corrupt 0.1% of bulk", Fate("corrupt", "bulk", rate=0.001)),
+        ("corrupt header acks 3 of bulk", Fate("corrupt header", "bulk", "acks", ((3, 3),))),
+        ("corrupt header 0.1% of bulk", Fate("corrupt header", "bulk", rate=0.001)),
+        ("trim bytes 0-64kB of bulk", Fate("trim", "bulk", "bytes", ((0, 64000),))),
+        ("swap data 5,7,9 of bulk", Fate("swap", "bulk", ranges=((5, 5), (7, 7), (9, 9)))),
+        ("swap data every 7 of bulk", Fate("swap", "bulk", every=7)),
     ],
 )
 def test_a_text_is_read(text: str, want: Fate) -> None:
@@ -56,11 +66,14 @@ def test_the_canonical_text() -> None:
     )
 
 
+ALL = "drop, mark, echo, clear, lose, delay, reorder, duplicate, corrupt, trim, swap"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "want one of drop, mark, echo, clear, lose, delay, reorder; got the end at column 1"),
-        ("kill data 1 of b", "want one of drop, mark, echo, clear, lose, delay, reorder; got 'kill' at column 1"),
+        ("", f"want one of {ALL}; got the end at column 1"),
+        ("kill data 1 of b", f"want one of {ALL}; got 'kill' at column 1"),
         ("drop packets 1 of b", "want one of data, acks, bytes; got 'packets' at column 6"),
         ("drop data 1-4", "want of; got the end at column 14"),
         ("drop data 1-4 of", "want the name of a flow; got the end at column 17"),
@@ -97,6 +110,21 @@ def test_the_canonical_text() -> None:
         ),
         ("lose 0.1 of b; lose 0.2 of b", "want one lose for flow b; got lose 0.2 of b seed 0 at column 16"),
         ("drop data every 2 of b; mark data every 3 of b", "want one every for data of flow b; "),
+        ("duplicate 2 of b", "want a rate above 0 (not below 2^-32), at most 1 (100%); got 2 at column 11"),
+        ("corrupt 0 of b", "want a rate above 0 (not below 2^-32), at most 1 (100%); got 0 at column 9"),
+        ("trim half of b", "want data, acks, bytes or a rate above 0, at most 1, such as 1e-5 or 1%; got 'half' at"),
+        ("corrupt header", "want data, acks, bytes or a rate above 0, at most 1, such as 1e-5 or 1%; got the end"),
+        ("corrupt acks 1 of b", "want data or bytes: ACKs have no payload; got acks at column 9"),
+        ("trim acks 1 of b", "want data or bytes: ACKs have no payload; got acks at column 6"),
+        ("duplicate 1% of b; duplicate 2% of b", "want one duplicate for flow b; got duplicate 0.02 of b"),
+        ("swap 1% of b", "want data; got '1' at column 6"),
+        ("swap acks 1 of b", "want data; got 'acks' at column 6"),
+        ("swap data 5-9 of b", "want packets of which none is the next one of another: each is swapped with its"),
+        ("swap data 3,4 of b", "want packets of which none is the next one of another: each is swapped with its"),
+        ("swap data 3- of b", "want packets of which none is the next one of another: each is swapped with its"),
+        ("swap data every 1 of b", "want packets of which none is the next one of another: each is swapped with"),
+        ("swap data 3 of b; swap data 4 of b", "want no packet that is swapped with one of 'swap data 3 of b'; got"),
+        ("duplicate data 5 of b; trim data 5 of b", "want ranges that do not overlap those of 'duplicate data 5 of"),
     ],
 )
 def test_what_is_refused_and_where(text: str, message: str) -> None:
@@ -126,14 +154,14 @@ def fates(draw: st.DrawFn) -> tuple[Fate, ...]:
         flow = draw(st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)) + str(number)
         by_ns = draw(st.integers(1, MAX_HOLD_NS))
         if draw(st.booleans()):
-            action = draw(st.sampled_from(RANDOM))
+            action = draw(st.sampled_from((*RANDOM, *CHANGES)))
             burst = draw(st.sampled_from((0.0, 1.0, 2.5, 1e6))) if action == "lose" else 0.0
             rate = draw(st.floats(2**-32, burst / (burst + 1) if burst else 1, exclude_min=True))
             hold = by_ns if action in HOLDING else 0
             found.append(Fate(action, flow, rate=rate, seed=draw(st.integers(0, LAST)), by_ns=hold, burst=burst))
             continue
-        action = draw(st.sampled_from(("drop", "mark", "echo", "clear", "delay")))
-        what = draw(st.sampled_from(("data", "acks", "bytes")))
+        action = draw(st.sampled_from(("drop", "mark", "echo", "clear", "delay", *CHANGES)))
+        what = draw(st.sampled_from(("data", "bytes") if action in ("corrupt", "trim") else ("data", "acks", "bytes")))
         every = draw(st.integers(0, LAST)) if what != "bytes" else 0
         ranges = () if every else draw(disjoint(0 if what == "bytes" else 1))
         first = draw(st.booleans()) if not every and what != "acks" else False

@@ -28,7 +28,11 @@ def value_at(steps: Steps, now: int | Fraction) -> int:
 @dataclass
 class ChangingLink:
     """A link with a rate and a delay that change, and times at which it is down.  Times are ns after the traffic's
-    start, which the first packet does not come before."""
+    start, which the first packet does not come before.
+
+    answered  whether the sender of a packet that is too large gets a message
+    refused   of the packet that came last: 2 or 3 if it was too large, 3 with a message
+    """
 
     rates: Steps
     delays: Steps = ((0, 0),)
@@ -37,6 +41,8 @@ class ChangingLink:
     framing: int = 0
     jitter: str = "none"
     largest: Steps = ((0, None),)
+    answered: bool = False
+    refused: int = 0
     drawn: int = 0
     last: int = 0
     since: int = 0
@@ -73,7 +79,10 @@ class ChangingLink:
         self._advance(now)
         depth = ceil(self.bits / 8)
         most = value_at(self.largest, now)
-        if any(down <= now < up for down, up in self.downs) or (most and size - 14 > most):
+        down = any(down <= now < up for down, up in self.downs)
+        large = bool(most and size - 14 > most)
+        self.refused = 0 if down or not large else 3 if self.answered else 2
+        if down or large:
             return None, depth, True
         if depth + size + self.framing > min(self.buffer or MAX_BYTES, MAX_BYTES):
             return None, depth, False

@@ -52,7 +52,7 @@ class ProgramSwitch:
     def __init__(self, target: Any) -> None:
         self.target = target
         self.driver = target.driver
-        self.tables = TestbedTables(self.driver, PORTS, STATIONS, holds=getattr(target, "holds", False))
+        self.tables = TestbedTables(self.driver, PORTS, STATIONS, unable=getattr(target, "unable", ()))
 
     def reset(self) -> None:
         for device in PORTS:

@@ -16,8 +16,6 @@ _NANOBITS = 8 * 10**9
 class EbpfProgram(EbpfTarget):
     """`telemetry` is switched on from the start."""
 
-    holds = True
-
     def __init__(self, json: Path) -> None:
         super().__init__(json)
         self.telemetry()

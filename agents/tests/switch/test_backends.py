@@ -122,7 +122,7 @@ def test_bmv2_leaves_nothing_when_it_can_not_be_set_up(monkeypatch: pytest.Monke
     def part(name: str) -> Callable[..., Part]:
         return lambda *_: left.append(name) or Part(name)  # type: ignore[func-returns-value]
 
-    def tables(*_: object) -> None:
+    def tables(*_: object, **__: object) -> None:
         assert left == ["process", "session"]
         raise ProgramError("no such table")
 

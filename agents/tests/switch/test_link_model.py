@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl_agent.spec import jitter, schedule, trace
 from testctl_agent.spec.schedule import Step
-from testctl_agent.spec.units import Bytes, Duration, Rate
+from testctl_agent.spec.units import Duration, Rate
 from testctl_agent.switch.ebpf_links import Link, packed
 
-from agents.tests.switch.changing_link import OPPORTUNITY, ChangingLink, TraceLink
+from agents.tests.switch.changing_link import OPPORTUNITY, ChangingLink, TraceLink, value_at
 from agents.tests.switch.test_port_model import HEADER, Departure, Port
 
 SHIMS = """
@@ -109,6 +109,14 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Native:
     return Native(library)
 
 
+def _sizes(largest: list[tuple[int, int | None]], answered: bool) -> int | str:
+    """The value of the parameter; each size is followed by icmp, or none is."""
+    if len(largest) == 1 and not answered:
+        return largest[0][1] or "none"
+    texts = ["none" if size is None else f"{size}B icmp" if answered else f"{size}B" for _, size in largest]
+    return "; ".join([texts[0], *(f"{at}ns {text}" for (at, _), text in zip(largest[1:], texts[1:], strict=True))])
+
+
 TIMES = st.lists(st.integers(1, 3 * 10**7) | st.integers(1, 10**12), max_size=8, unique=True).map(sorted)
 RATES = st.sampled_from((0, None, 8, 10**6, 10**9, 10**13)) | st.integers(8, 10**13)
 GAPS = st.sampled_from((0, 1, 1200)) | st.integers(0, 10**7) | st.integers(0, 10**12)
@@ -130,6 +138,7 @@ def steps(draw: st.DrawFn, values: st.SearchStrategy[int | None]) -> list[tuple[
     framing=st.sampled_from((0, 24)),
     random=st.sampled_from(("none", "uniform 5ms seed 3", "normal 1ms 2ms seed 4, in order", "exponential 1s seed 5")),
     largest=steps(st.none() | st.integers(68, 2000)),
+    answered=st.booleans(),
     packets=st.lists(st.tuples(GAPS, SIZES), min_size=1, max_size=60),
 )
 def test_is_the_link_of_its_schedule(
@@ -141,6 +150,7 @@ def test_is_the_link_of_its_schedule(
     framing: int,
     random: str,
     largest: list[tuple[int, int | None]],
+    answered: bool,
     packets: list[tuple[int, int]],
 ) -> None:
     link = Link(
@@ -148,9 +158,9 @@ def test_is_the_link_of_its_schedule(
         schedule.show([Step(*one) for one in delays], Duration),
         schedule.show_down(downs),
         random,
-        schedule.show([Step(*one) for one in largest], Bytes) if len(largest) > 1 else largest[0][1] or "none",
+        _sizes(largest, answered),
     )
-    wanted = ChangingLink(rates, delays, downs, buffer, framing, random, largest)
+    wanted = ChangingLink(rates, delays, downs, buffer, framing, random, largest, answered)
     if not schedule.is_schedule(link.rate):
         link = replace(link, rate=rates[0][1] if rates[0][1] is not None else "none")
     if not schedule.is_schedule(link.delay):
@@ -162,7 +172,8 @@ def test_is_the_link_of_its_schedule(
         at, depth, lost = wanted.send(now, size)
         got = native.send(now, size)
         assert (None if got.dropped else got.at - BEGIN, got.depth) == (at, depth), (now, size)
-        assert got.dropped == (0 if at is not None else 2 if lost else 1)
+        assert got.dropped == (0 if at is not None else wanted.refused or 2 if lost else 1)
+        assert got.largest == (value_at(largest, now) if wanted.refused else 0)
 
 
 @settings(max_examples=100, deadline=None)

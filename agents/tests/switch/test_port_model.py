@@ -50,7 +50,13 @@ class Port(ctypes.Structure):
 
 
 class Departure(ctypes.Structure):
-    _fields_ = (("at", ctypes.c_uint64), ("depth", ctypes.c_uint32), ("dropped", ctypes.c_uint32))
+    _fields_ = (
+        ("at", ctypes.c_uint64),
+        ("depth", ctypes.c_uint32),
+        ("dropped", ctypes.c_uint32),
+        ("largest", ctypes.c_uint32),
+        ("spare", ctypes.c_uint32),
+    )
 
 
 @pytest.fixture(scope="session")

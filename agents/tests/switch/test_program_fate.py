@@ -10,9 +10,10 @@ import pytest
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.flows import Connection, show
 from testctl_agent.spec.loss import is_lost, loss, lost
+from testctl_agent.switch.testbed_tables import TestbedTables
 
 from agents.tests.switch.packets import ACK, CE, ECE, ECT0, ECT1, NOT_ECT, SYN, Segment, checksum, with_ecn
-from agents.tests.switch.program import FORWARD, SIX_FORWARD, ProgramSwitch, of, stream, syn
+from agents.tests.switch.program import BULK, FORWARD, PORTS, SIX_FORWARD, STATIONS, ProgramSwitch, of, stream, syn
 
 TEN = 10
 
@@ -206,11 +207,14 @@ def test_losses_in_bursts_are_those_of_the_reference(
         assert [n for n in range(1, 1001) if switch.through(segment) is None] == list(lost(rule, 1000))
 
 
-def test_a_target_that_cannot_wait_refuses_to_delay(switch: ProgramSwitch) -> None:
-    if getattr(switch.target, "holds", False):
-        pytest.skip("this target can")
-    with pytest.raises(ApplyError, match="want no packet sent later, which this target can't; got delay data 1 of"):
-        switch.tables.set_fates("drop data 2 of bulk; delay data 1 of bulk by 1ms")
+def test_a_target_refuses_what_it_can_not_do(switch: ProgramSwitch) -> None:
+    tables = TestbedTables(switch.driver, PORTS, STATIONS, unable=("delay", "swap"))
+    tables.set_flows(BULK)
+    refusal = "want no delay, swap, which this target can't; got delay data 1 of bulk by 1ms; swap data 5 of bulk"
+    with pytest.raises(ApplyError, match=refusal):
+        tables.set_fates("drop data 2 of bulk; delay data 1 of bulk by 1ms; swap data 5 of bulk")
+    tables.set_fates("drop data 2 of bulk; duplicate data 3 of bulk")
+    tables.set_fates("none")
 
 
 def test_losses_of_ordinals_near_the_wrap(switch: ProgramSwitch) -> None:

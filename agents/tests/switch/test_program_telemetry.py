@@ -49,7 +49,7 @@ def test_every_field_of_a_data_segment(told: ProgramSwitch, v6: bool) -> None:
         "queue_bytes": 0, "wire_bytes": len(segment.build()), "ingress_port": 2, "egress_port": 1, "verdict": SENT,
         "flow": SIX_BACKWARD if v6 else BACKWARD, "kind": DATA, "fate": NONE, "ordinal": 1, "first_ordinal": 1,
         "seq": 2**32 - 4, "ack": 77, "payload": 500, "window": 0xFFF0, "flags": ACK | ECE, "ecn_in": ECT1,
-        "ecn_out": ECT1, "spare": 0, "hold_ns": 0,
+        "ecn_out": ECT1, "park": 0, "hold_ns": 0, "flip_at": 0,
     }  # fmt: skip
 
 

@@ -41,6 +41,26 @@ def to(fate: str, *ordinals: int, kind: int = 1, by: str = "ordinal", conn: int 
     return happen
 
 
+def twice(*ordinals: int, kind: int = 1) -> Happen:
+    """Two records of the packets with these ordinals."""
+
+    def happen(told: Told) -> None:
+        to("duplicate", *ordinals, kind=kind)(told)
+        copies(told, to_rows(told, *ordinals, kind=kind))
+
+    return happen
+
+
+def to_rows(told: Told, *ordinals: int, kind: int = 1) -> Array:
+    return np.flatnonzero((told["kind"] == kind) & np.isin(told["ordinal"], ordinals))
+
+
+def copies(told: Told, rows: Array) -> None:
+    """A second record directly behind each of these."""
+    for name, column in told.items():
+        told[name] = np.insert(column, rows + 1, column[rows])
+
+
 def both(*happen: Happen) -> Happen:
     return lambda told: [one(told) for one in happen] and None
 
@@ -82,6 +102,13 @@ def check(
         ("drop bytes 0-1448 of bulk", to("drop", 1, 2, 5), "0, 1448", (3, 3)),
         ("drop bytes 0-1448 of bulk, first", to("drop", 1, 2), "0, 1448", (2, 2)),
         ("delay data 2-3 of bulk by 3ms", to("delay", 2, 3), "2-3", (2, 2)),
+        ("corrupt data 3 of bulk", to("corrupt", 3), "3", (1, 1)),
+        ("corrupt header acks every 11 of bulk", to("corrupt header", 11, kind=2), "11", (1, 1)),
+        ("trim data 9- of bulk", to("trim", 9, 10, 11), "9-11", (3, 3)),
+        ("swap data 2,4 of bulk", to("swap", 2, 4), "2, 4", (2, 2)),
+        ("duplicate data 2-3 of bulk", twice(2, 3), "2-3", (2, 2)),
+        ("duplicate acks 11 of bulk", twice(11, kind=2), "11", (1, 1)),
+        ("duplicate 1 of bulk seed 0", twice(*range(1, 12)), "1-11", (11, 11)),
         ("none", nothing, "", (0, 0)),
     ],
 )
@@ -103,6 +130,31 @@ def test_what_happened_as_asked(tmp_path: Path, asked: str, happen: Happen, whic
             "drop data 20- of bulk",
             nothing,
             "wanted: drop data 20- of bulk; happened: none; not: 20- (the flow had 11 data segments)",
+        ),
+        (
+            "duplicate data 2-3 of bulk",
+            to("duplicate", 2, 3),
+            "wanted: duplicate data 2-3 of bulk; happened: none; not: 2-3 (the switch did not apply it)",
+        ),
+        (
+            "duplicate data 2-3 of bulk",
+            twice(2),
+            "wanted: duplicate data 2-3 of bulk; happened: 2; not: 3 (the switch did not apply it)",
+        ),
+        (
+            "duplicate data 2 of bulk",
+            twice(2, 3),
+            "happened: duplicate data 3 of bulk; not requested",
+        ),
+        (
+            "swap data 2 of bulk",
+            lambda told: copies(told, to_rows(told, 2)) or to("swap", 2)(told),
+            "want a record of every packet in the telemetry; got 12 records for data of bulk, counted up to 11",
+        ),
+        (
+            "corrupt data 5 of bulk",
+            nothing,
+            "wanted: corrupt data 5 of bulk; happened: none; not: 5 (the switch did not apply it)",
         ),
         (
             "drop data 1-4 of bulk",

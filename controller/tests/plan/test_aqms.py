@@ -43,7 +43,7 @@ def test_an_aqm_that_contradicts_itself() -> None:
         (
             (RATE, "[left, fate, delay data 5-9 of bulk by 3ms]", CODEL),
             "6:23",
-            "want no packets delayed by the switch's fate; got delay data 5-9 of bulk by 3ms",
+            "want no packets delayed or swapped by the switch's fate; got delay data 5-9 of bulk by 3ms",
         ),
     ],
 )

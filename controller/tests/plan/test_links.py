@@ -95,6 +95,15 @@ def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, data: bytes, words
         ("rate", "10mbit; 2s 1bit", "want from 8bit to 10000gbit; got '1bit'"),
         ("rate", "10mbit; 2 1mbit", "want a time with its unit"),
         ("delay", "10ms; 2s none", "want a time with its unit, .*; got 'none'"),
+        (
+            "largest",
+            "1400B ICMP",
+            "want .*, or none; or a schedule such as 'none; 2s 1400B icmp'; behind a size may stand icmp",
+        ),
+        ("largest", "none icmp", "want a size before icmp; got 'none icmp', in 'none icmp'"),
+        ("largest", "60B icmp", "want from 68B to 65.535kB; got '60B', in '60B icmp'"),
+        ("largest", "none; 2s 1400B icmp; 1s none", "want steps in the order of their times; got 1s after 2s, in"),
+        ("rate", "10mbit icmp", "want a rate such as .*; got '10mbit icmp'"),
         ("down", "2s", "want pairs of times such as 2s-3s, or none; got '2s'"),
         ("down", "2s-3s; 2500ms-4s", "want times in their order; got '2500ms-4s'"),
     ],
@@ -102,3 +111,19 @@ def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, data: bytes, words
 def test_bad_values_are_refused(tmp_path: Path, param: str, value: str, words: str) -> None:
     with pytest.raises(PlanError, match=rf"p\.yaml:4:\d+: {PORT}{param}: {words}"):
         load_plan(written(tmp_path, f"  - [switch:receiver, {param}, '{value}']\n"), metrics={})
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("1400B", 1400),
+        ("1400B icmp", "1.4kB icmp"),
+        ("none;  2s 1448B   icmp;4s none", "none; 2s 1.448kB icmp; 4s none"),
+        ("1400B; 2s 1400B icmp", "1.4kB; 2s 1.4kB icmp"),
+    ],
+)
+def test_sizes_with_and_without_icmp_are_kept_in_one_way_of_writing(tmp_path: Path, value: str, kept: object) -> None:
+    text = f"  - [switch:receiver, largest, '{value}']\n"
+    (point,) = load_plan(written(tmp_path, text), metrics={}).points
+    assert point.settings["switch:receiver"]["largest"] == kept
+    assert "link_origin" in spec_of(point).collect["switch"]

@@ -37,7 +37,7 @@ TAP = {
     "flags": 1,
     "ecn_in": 1,
     "ecn_out": 1,
-    "spare": 1,
+    "park": 1,
 }
 FIELDS = HEAD | TAP
 

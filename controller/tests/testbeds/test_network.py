@@ -9,7 +9,18 @@ from dataclasses import replace
 import pytest
 from testctl.core.topology import Topology
 from testctl.plan import load_plan
-from testctl.testbeds.network import bare_switch, build, devices_of, forwarding, host, links, mac, ports_by_mac, switch
+from testctl.testbeds.network import (
+    bare_switch,
+    build,
+    devices_of,
+    forwarding,
+    host,
+    links,
+    mac,
+    ports_by_mac,
+    sums_matter,
+    switch,
+)
 from testctl.testbeds.point_spec import spec_of
 
 CHAIN = Topology(
@@ -85,6 +96,27 @@ def test_ipv6_is_off_where_nobody_needs_it(hosts6: dict[str, str]) -> None:
     assert ({("eth0/addr_gen_mode", "1"), ("eth0/accept_ra", "0"), ("eth0/dad_transmits", "0")} <= unasked) == bool(
         hosts6
     )
+
+
+@pytest.mark.parametrize(
+    ("fates", "off"),
+    [
+        ("none", False), ("drop data 3 of bulk", False), ("duplicate data 3 of bulk", False),
+        ("drop data 9 of bulk; corrupt data 3 of bulk", True), ("corrupt header 1% of bulk", True),
+        ("trim data 3 of bulk", True), ("swap data 3 of bulk", True),
+    ],
+)  # fmt: skip
+def test_hosts_compute_checksums_where_a_switch_makes_wrong_ones(fates: str, off: bool) -> None:
+    text = f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: [[switch, fate, {fates}], [bulk, bytes, 1kB]]"
+    (point,) = load_plan(text.encode(), metrics={}).points
+    told: list[str] = []
+
+    def run(argv: Sequence[str], _: str) -> str:
+        told.extend(argv[3:4] if argv[-2:] == ["tx", "off"] else ())
+        return ""
+
+    build(point.topology, "ebpf", run, sums=sums_matter(spec_of(point)))
+    assert sorted(told) == (["receiver", "sender"] if off else [])
 
 
 FAMILIES = b"""

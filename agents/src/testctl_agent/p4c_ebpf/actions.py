@@ -20,7 +20,6 @@ _WHY_NOT = {
     "generate_digest": "digest()",
     "resubmit": "resubmit()",
     "recirculate": "recirculate()",
-    "truncate": "truncate()",
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
     "assign_union": "an assignment of header unions",
 }
@@ -78,6 +77,7 @@ class Statements:
             "execute_meter": (3, self._execute_meter),
             "clone_ingress_pkt_to_egress": (2, self._clone),
             "clone_egress_pkt_to_egress": (2, self._clone),
+            "truncate": (1, self._truncate),
             "assert": (1, self._assert),
             "assume": (1, self._assert),
             "register_read": (3, self._register_read),
@@ -268,6 +268,16 @@ class Statements:
         if number.low != number.high or number.low not in self.program.field_lists:
             which.fail("no such field list")
         self.code.add(f"p->clone = 0x8000 | {self.scope.low(session, 15)};", f"p->clone_list = {number.low};")
+
+    def _truncate(self, length: Node) -> None:
+        """Cut what is sent to so many bytes, or to fewer if it was cut before; `cut` is one more, 0: not cut."""
+        if self.leave != "end_ingress":
+            length.cannot("truncate() anywhere but in ingress")
+        if self.program.clones:
+            length.cannot("truncate() in a program that clones")
+        with self.code.block():
+            self.code.add(f"u32 v = {self.scope.low(length, 31)} + 1;", "")
+            self.code.add("if (!p->cut || v < p->cut)", "\tp->cut = v;")
 
     def _assert(self, test: Node) -> None:
         """A packet for which it is not true is dropped; BMv2 ends itself."""

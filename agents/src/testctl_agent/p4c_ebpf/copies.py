@@ -34,8 +34,8 @@ p->dirty = ~0ULL;"""
 class Copies:
     """Writes flood() and clone(); `setter` writes a field of standard_metadata if the program has a use for it."""
 
-    def __init__(self, program: Program, setter: Callable[[Code, str, str], None]) -> None:
-        self.program, self._set = program, setter
+    def __init__(self, program: Program, setter: Callable[[Code, str, str], None], parks: bool = False) -> None:
+        self.program, self._set, self._parks = program, setter, parks
 
     def maps(self) -> str:
         if not self.program.clones:
@@ -50,8 +50,15 @@ class Copies:
     def words(self) -> list[str]:
         """The u32 of struct packet behind its metadata."""
         cloned = ["clone", "clone_list"] if self.program.clones else []
+        cut = ["cut"] if self.program.truncates else []
         lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
-        return ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", *cloned, *lengths]
+        always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
+        return [*always, *cut, *cloned, *lengths]
+
+    @property
+    def times(self) -> list[str]:
+        """The u64 before its metadata: when it arrived, and when it came to its port."""
+        return ["arrival_ns", *(["now_ns"] if self._parks else [])]
 
     @property
     def packet_bytes(self) -> int:
@@ -59,7 +66,7 @@ class Copies:
         sizes = [fields.c_bits(min(one.width, 64)) // 8 for one in self.program.metadata()]
         meta = sum(sizes) + sum(8 for one in self.program.metadata() if one.width > 64)
         meta = -(-meta // max(sizes)) * max(sizes)
-        return -(-(24 + meta + 4 * len(self.words)) // 8) * 8 + self.program.head_bytes
+        return -(-(16 + 8 * len(self.times) + meta + 4 * len(self.words)) // 8) * 8 + self.program.head_bytes
 
     def chunks(self) -> list[tuple[int, int]]:
         """Pieces of struct packet that clang copies inline: where each begins, and its size."""
@@ -87,10 +94,11 @@ class Copies:
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
             if EGRESS_CLONE in self.program.clones:
                 code.add("if (p->clone)", f"\tclone(skb, p, {EGRESS_CLONE});")
-        code.add("return TC_ACT_SHOT;")
+        code.add("return p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
         return (
             "/* A copy for each port of the group; each has its own egress. */\n"
-            "static __always_inline int flood(struct __sk_buff *skb, struct packet *p, u32 number)\n"
+            f"static {'__noinline' if self._parks else '__always_inline'} int flood(struct __sk_buff *skb, "
+            "struct packet *p, u32 number)\n"
             f"{{\n{code.text()}}}\n\n"
         )
 

@@ -200,6 +200,7 @@ def declare(root: Node) -> Program:
     for action in program.actions.values():
         ops = {one["op"].text() for one in action.primitives}
         program.clones |= {kind for op, kind in _CLONES.items() if op in ops}
+        program.truncates |= "truncate" in ops
     for one in root.section("field_lists") if program.clones else []:
         kept = [program.field(each["value"]) for each in one["elements"] if each.kind() == "field"]
         if len(kept) != len(one["elements"].items()) or not all(program.headers[each.header].metadata for each in kept):

@@ -183,6 +183,7 @@ class Program:
     profiles: dict[str, Profile] = field(default_factory=dict)
     clones: set[int] = field(default_factory=set)
     """The kinds of clone that some action makes."""
+    truncates: bool = False
     field_lists: dict[int, list[Field]] = field(default_factory=dict)
     """The metadata that a clone keeps."""
     value_sets: dict[str, Array] = field(default_factory=dict)

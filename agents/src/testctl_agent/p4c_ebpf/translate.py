@@ -22,6 +22,7 @@ from pathlib import Path
 
 from testctl_agent.p4c_ebpf import document, fields, layout, tables
 from testctl_agent.p4c_ebpf.actions import DROP_PORT, Statements
+from testctl_agent.p4c_ebpf.beyond import HOLD, Beyond
 from testctl_agent.p4c_ebpf.code import Code
 from testctl_agent.p4c_ebpf.copies import MAX_COPIES, Copies
 from testctl_agent.p4c_ebpf.declare import declare
@@ -46,8 +47,6 @@ _TELEMETRY_HEAD = (
     ("verdict", 1, "verdict"),
 )
 """Of a telemetry record: name, bytes and C value."""
-HOLD = "hold_ns"
-"""The field of `tap` by which a packet leaves later than its port would send it."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ class _Writer:
         middle = self.ingress.lay_out(0, 0)
         self.control_bytes = self.egress.lay_out(len(self.ingress.tables), middle)
         self.tables = [*self.ingress.tables.values(), *self.egress.tables.values()]
-        self.copies = Copies(self.program, self._set)
+        self.beyond = Beyond({one.name: value for one, value in self.tap})
+        self.copies = Copies(self.program, self._set, self.beyond.parks)
         self.profiles = [tables.lay_out_profile(self.program, one) for one in self.program.profiles.values()]
         self.name = name
 
@@ -153,7 +153,8 @@ class _Writer:
         return (
             "struct meta {\n" + "\n".join(meta) + "\n};\n\n"
             f"/* Headers as on the wire; where each begins in `head`:\n{heads} */\n"
-            "struct packet {\n\tu64 valid, dirty;\n\tu64 arrival_ns;\n\tstruct meta m __attribute__((aligned(8)));\n"
+            f"struct packet {{\n\tu64 valid, dirty;\n\tu64 {', '.join(self.copies.times)};\n"
+            "\tstruct meta m __attribute__((aligned(8)));\n"
             f"\tu32 {', '.join(self.copies.words)};\n"
             f"\tu8 head[{self.program.head_bytes + _PEEK_BYTES}] __attribute__((aligned(8)));\n"
             f"\tu64 key[{words}], probe[{words + 1}];\n}};\n\n"
@@ -247,29 +248,31 @@ class _Writer:
         return f"p->m.{found.member}"
 
     def _egress(self) -> str:
-        code = Code(1)
+        code, now = Code(1), self.beyond.now
         code.add("struct port *out = bpf_map_lookup_elem(&ports, &port);", "struct departure d;")
         code.add("u32 bytes = skb->len, ifindex;", "")
         with code.block("if (!out || !out->ifindex)"):
             code.add("report(p, port, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
         code.add("ifindex = out->ifindex;", "if (RELAYOUT && p->relayout)")
         code.add("\tbytes = bytes - p->headers + header_bytes(p);")
+        if self.program.truncates:
+            code.add("if (p->cut && bytes >= p->cut)", "\tbytes = p->cut - 1;")
         with code.block("if (out->changes)"):
-            code.add("d = (struct departure){};", "link_enqueue(port, p->arrival_ns, bytes, &d);")
+            code.add("d = (struct departure){};", f"link_enqueue(port, {now}, bytes, &d);")
         with code.block("else"):
-            code.add("d = port_enqueue(out, p->arrival_ns, bytes);")
-        code.add(*(f"d.at_ns += {value};" for one, value in self.tap if one.name == HOLD))
+            code.add(f"d = port_enqueue(out, {now}, bytes);")
+        self.beyond.held(code)
         with code.block("if (d.dropped)"):
-            code.add("report(p, port, d.dropped == PORT_DOWN ? TELEMETRY_LINK : TELEMETRY_FULL, 0, d.depth_bytes);")
-            code.add("return 0;")
+            code.add("report(p, port, d.dropped == PORT_FULL ? TELEMETRY_FULL : TELEMETRY_LINK, 0, d.depth_bytes);")
+            code.add("if (d.dropped == PORT_LARGE)", "\tp->too_large = d.largest;", "return 0;")
         self._set(code, "egress_port", "port")
         self._set(code, "egress_spec", str((DROP_PORT + 1) & DROP_PORT))
         self._set(code, "packet_length", "bytes")
         depth = "(d.depth_bytes < 524287 ? d.depth_bytes : 524287)"
         self._set(code, "enq_qdepth", depth)
         self._set(code, "deq_qdepth", depth)
-        self._set(code, "enq_timestamp", "(p->arrival_ns / 1000)")
-        self._set(code, "deq_timedelta", "((d.at_ns - p->arrival_ns) / 1000)")
+        self._set(code, "enq_timestamp", f"({now} / 1000)")
+        self._set(code, "deq_timedelta", f"((d.at_ns - {now}) / 1000)")
         self._set(code, "egress_global_timestamp", "(d.at_ns / 1000)")
         self.egress.emit(code)
         with code.block(f"if ({self._std('egress_spec')} == {DROP_PORT})"):
@@ -277,11 +280,15 @@ class _Writer:
         self.deparser.checksums(code, update=True)
         with code.block("if (deparse(skb, p))"):
             code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
-        with code.block("if (d.at_ns > p->arrival_ns)"):
+        if self.program.truncates:
+            with code.block("if (p->cut && skb->len >= p->cut && bpf_skb_change_tail(skb, p->cut - 1, 0))"):
+                code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
+        self.beyond.sent(code)
+        with code.block(f"if (d.at_ns > {now})"):
             code.add("if (!frame_is_ip(skb))", "\tframe_pose_as_ip(skb);")
             code.add("bpf_skb_set_tstamp(skb, d.at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);", "p->waits = 1;")
             # fq has a queue for each hash, and in a queue no packet before its head's time
-            held = "".join(f" || {value}" for one, value in self.tap if one.name == HOLD)
+            held = f" || {self.beyond.fields[HOLD]}" if HOLD in self.beyond.fields else ""
             code.add(f"if (out->changes == PORT_REORDERS{held})")
             code.add("\tbpf_set_hash(skb, d.at_ns * 0x9e3779b97f4a7c15ULL >> 32);")
         code.add("report(p, port, TELEMETRY_SENT, d.at_ns, d.depth_bytes);", "return ifindex;")
@@ -309,6 +316,8 @@ class _Writer:
         self._set(code, "ingress_global_timestamp", "(p->arrival_ns / 1000)")
         if self.program.standard("parser_error") is not None and self.program.errors.get("NoError", 0):
             self._set(code, "parser_error", str(self.program.errors["NoError"]))
+        if self.beyond.parks:
+            code.add("p->now_ns = p->arrival_ns;")
         code.add("", self.parser_text.strip("\n").lstrip("\t"))
         code.label("parsed")
         code.add("p->headers = at;")
@@ -320,6 +329,7 @@ class _Writer:
         if INGRESS_CLONE in self.program.clones:
             code.add("", "if (p->clone)", f"\tclone(skb, p, {INGRESS_CLONE});")
         code.add("")
+        self.beyond.parked(code)
         group = self._std("mcast_grp")
         with code.block(f"if ({group})"):
             self._set(code, "instance_type", str(_REPLICATION))
@@ -332,7 +342,7 @@ class _Writer:
             with code.block("if (p->clone)"):
                 code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
                 code.add(f"clone(skb, p, {EGRESS_CLONE});", "return TC_ACT_SHOT;")
-        code.add("if (!ifindex)", "\treturn TC_ACT_SHOT;")
+        code.add("if (!ifindex)", "\treturn p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
         code.add("return send_away(skb, port, ifindex, p->waits);")
         return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
 
@@ -344,7 +354,9 @@ class _Writer:
         report = self._report()
         egress, main = self._egress(), self._main()
         relayout = f"#define RELAYOUT {int(self.program.resizes)}\n\n"
-        bodies = relayout + self.deparser.functions() + egress + self.copies.clone() + self.copies.flood() + main
+        route = self.beyond.route(self._std("mcast_grp"), self._std("egress_spec"), DROP_PORT)
+        copies = self.copies.clone() + self.beyond.answer() + self.copies.flood()
+        bodies = relayout + self.deparser.functions() + egress + copies + route + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
@@ -354,7 +366,9 @@ class _Writer:
             + "\n"
             + self._packet()
             + self._maps()
-            + '#include "frame.h"\n#include "transmit.h"\n\n'
+            + '#include "frame.h"\n#include "transmit.h"\n'
+            + self.beyond.includes()
+            + "\n"
             + self.hashes.definitions()
             + "\n"
             + report

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from testctl_agent.spec import schedule
+from testctl_agent.spec import largest, schedule
 from testctl_agent.spec.types import Amount, Int, Value
 
 
@@ -97,6 +97,23 @@ class Changing(Amount):
         if not (self.least <= value <= self.most or (self.holds and not value)):
             raise ValueError(f"want from {self.of(self.least)} to {self.of(self.most)}; got {text!r}")
         return int(value)
+
+
+@dataclass(frozen=True)
+class Largest(Changing):
+    """Sizes of packets: Changing, and behind each size may stand `icmp` (spec/largest.py)."""
+
+    @property
+    def want(self) -> str:
+        return f"{super().want}; behind a size may stand {largest.ICMP}"
+
+    def parse(self, raw: object) -> Value:
+        if not largest.is_answered(raw):
+            return super().parse(raw)
+        try:
+            return largest.canonical(str(raw), self._step)
+        except ValueError as error:
+            raise ValueError(f"{error}, in {str(raw)[:80]!r}") from error
 
 
 @dataclass(frozen=True)

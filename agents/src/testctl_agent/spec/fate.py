@@ -6,13 +6,18 @@
            | "delay" what "of" FLOW "by" DURATION ["," "first"]
            | "lose" RATE "of" FLOW ["burst" LENGTH] ["seed" NUMBER]
            | "reorder" RATE "of" FLOW "by" DURATION ["seed" NUMBER]
+           | change RATE "of" FLOW ["seed" NUMBER]
+           | change what "of" FLOW ["," "first"]
+           | "swap" "data" (NUMBER {"," NUMBER} | "every" NUMBER) "of" FLOW ["," "first"]
     action = "drop" | "mark" | "echo" | "clear"
+    change = "duplicate" | "corrupt" ["header"] | "trim"
     what   = ("data" | "acks") (ranges | "every" NUMBER) | "bytes" ranges
     ranges = range {"," range}
     range  = FROM | FROM "-" TO | FROM "-"
 
 Both ends of a range belong to it.  Numbers of bytes may have a unit, and a rate may be in percent.  Blanks are free
-between words.
+between words.  ACKs have no payload: of the changes they can be duplicated, and their header corrupted.  A packet and
+the one behind it are not both swapped.
 """
 
 from __future__ import annotations
@@ -46,7 +51,10 @@ MAX_HOLD_NS = 4 * 10**9
 MAX_BURST = 10**6
 """Packets that are lost one after the other on average, at most."""
 
-Action = Literal["drop", "mark", "echo", "clear", "lose", "delay", "reorder"]
+Action = Literal[
+    "drop", "mark", "echo", "clear", "lose", "delay", "reorder",
+    "duplicate", "corrupt", "corrupt header", "trim", "swap",
+]  # fmt: skip
 What = Literal["data", "acks", "bytes"]
 
 
@@ -56,15 +64,18 @@ class Fate:
 
     action  drop; mark: CE if the packet is ECN-capable; echo: set ECE; clear: CE back to ECT(0);
             lose: drop at random; delay: send later than the port would, while those behind it go on;
-            reorder: delay at random
+            reorder: delay at random; duplicate: a second copy follows directly; corrupt: invert a bit of the payload,
+            and leave the checksum as it is; corrupt header: the same with a bit of TCP's window; trim: cut off the
+            payload, IP's length is that of what is left and TCP's checksum stays; swap: exchange it with the flow's
+            next data packet
     what    data: segments with payload, forward, counted from 1 as they reach the switch;
             acks: segments without payload, SYN, FIN or RST, backward, counted likewise;
             bytes: segments with payload whose first byte lies in a range, counted from 0
-    ranges  inclusive; empty for `every`, lose and reorder
+    ranges  inclusive; empty for `every` and at random
     every   each n-th one; 0: not this kind
     first   only first transmissions, and counted among them
-    rate    of lose and reorder: the share, in (0, 1]; each transmission draws anew
-    seed    of lose and reorder
+    rate    at random: the share, in (0, 1]; each transmission draws anew.  0: not at random
+    seed    at random
     by_ns   of delay and reorder: how much later, in ns
     burst   of lose: how many are lost one after the other on average (Gilbert 1960, two states); 0: each by itself
     """
@@ -82,14 +93,19 @@ class Fate:
 
     @property
     def random(self) -> bool:
-        return self.action in RANDOM
+        return self.rate > 0
 
 
 RANDOM: tuple[Action, ...] = ("lose", "reorder")
 """Actions whose packets are drawn."""
+CHANGES: tuple[Action, ...] = ("duplicate", "corrupt", "corrupt header", "trim")
+"""Actions whose packets are chosen or drawn."""
+UNSUMMED: tuple[Action, ...] = ("corrupt", "corrupt header", "trim")
+"""Actions after which TCP's checksum is wrong, so that the receiver's TCP drops the packet."""
 HOLDING: tuple[Action, ...] = ("delay", "reorder")
 """Actions that send a packet later; not every target can."""
 ACTIONS: tuple[Action, ...] = get_args(Action)
+_WORDS = tuple(action for action in ACTIONS if " " not in action)
 WHATS: tuple[What, ...] = get_args(What)
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9][0-9A-Za-z.]*(?:(?<=[eE])[+-]?[0-9]+)?|\S|$)")
@@ -177,16 +193,25 @@ class _Reader:
 
 
 def _fate(reader: _Reader) -> Fate:
-    action: Action = reader.want(*ACTIONS)  # type: ignore[assignment]
-    if action in RANDOM:
+    action: Action = reader.want(*_WORDS)  # type: ignore[assignment]
+    if action == "corrupt" and reader.take("header"):
+        action = "corrupt header"
+    if action in RANDOM or (action in CHANGES and not reader.at(*WHATS)):
         return _random(reader, action)
-    what: What = reader.want(*WHATS)  # type: ignore[assignment]
+    at = reader.begin()
+    what: What = reader.want(*(WHATS if action != "swap" else WHATS[:1]))  # type: ignore[assignment]
+    if what == "acks" and action in ("corrupt", "trim"):
+        reader.refuse("data or bytes: ACKs have no payload", what, at)
+    at = reader.begin()
     every = 0
     ranges: tuple[tuple[int, int], ...] = ()
     if what != "bytes" and reader.take("every"):
         every = _number(reader, 1, "a whole number above 0")
     else:
         ranges = _ranges(reader, what)
+    if action == "swap" and (every == 1 or any(low != high for low, high in ranges)):
+        got = "every 1" if every else _range(next(pair for pair in ranges if pair[0] != pair[1]))
+        reader.refuse("packets of which none is the next one of another: each is swapped with its next", got, at)
     flow = _flow(reader)
     by_ns = _hold(reader) if action in HOLDING else 0
     first = False
@@ -198,7 +223,8 @@ def _fate(reader: _Reader) -> Fate:
 
 
 def _random(reader: _Reader, action: Action) -> Fate:
-    text, at = reader.word(_RATE, "a rate above 0, at most 1, such as 1e-5 or 1%")
+    other = f"{', '.join(WHATS)} or " if action in CHANGES else ""
+    text, at = reader.word(_RATE, f"{other}a rate above 0, at most 1, such as 1e-5 or 1%")
     percent = reader.take("%")
     rate = float(Decimal(text) / 100) if percent else float(text)
     if not MIN_RATE <= rate <= 1:
@@ -300,8 +326,14 @@ def _clash(fate: Fate, other: Fate) -> str:
     """What a second fate would have to be to stand beside the first; "" when it can."""
     if fate.flow != other.flow:
         return ""
-    if fate.random or other.random:
+    if fate.random and other.random:
         return f"one {fate.action} for flow {fate.flow}" if fate.action == other.action else ""
+    if fate.random or other.random:
+        return ""
+    if fate.action == other.action == "swap" and any(
+        abs(low - begin) == 1 for low, _ in fate.ranges for begin, _ in other.ranges
+    ):
+        return f"no packet that is swapped with one of {show((other,))!r}"
     if fate.what != other.what or fate.first != other.first:
         return ""
     if fate.every or other.every:

@@ -16,6 +16,7 @@ from testctl_agent.bpf import load
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.spec.fate import Action
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
 from testctl_agent.switch.backend import UNSET, only_constant
@@ -28,6 +29,8 @@ from testctl_agent.switch.testbed_tables import TestbedTables, built
 
 _FILTER = "testctl_bmv2"
 _NOT_HERE = ("aqm", "down", "jitter", "largest")
+UNABLE: tuple[Action, ...] = ("delay", "reorder", "corrupt", "swap")
+"""It has no timer for a packet, keeps none, and the program parses no payload."""
 _DROP = bytes.fromhex("b700000002000000 9500000000000000")
 """r0 = TC_ACT_SHOT; exit"""
 
@@ -66,7 +69,7 @@ class Bmv2Backend:
             self.driver = P4RuntimeDriver(self._switch.address, program, known)
             undo.callback(self.driver.close)
             self.driver.registers = self._switch.thrift
-            self._tables = TestbedTables(self.driver, self._numbers, forwarding)
+            self._tables = TestbedTables(self.driver, self._numbers, forwarding, unable=UNABLE)
             for device in ports:
                 _take(device)
                 self._give(device, Port())

@@ -53,9 +53,7 @@ class EbpfBackend:
                 index = netlink.index(device)
                 self._map.write(number, Port(index))
                 self._loaded.set_port_of(index, number)
-            self._tables = TestbedTables(
-                self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies, holds=True
-            )
+            self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
             for device, number in self._numbers.items():
                 ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
                 self._counting = self._counting or ebpf_ports.one_after_the_other(device, number)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from testctl_agent.bpf import load
-from testctl_agent.spec import jitter, schedule, trace
+from testctl_agent.spec import jitter, largest, schedule, trace
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.schedule import Step
 from testctl_agent.spec.types import Value
-from testctl_agent.spec.units import Bytes, Duration, Rate
+from testctl_agent.spec.units import Duration, Rate
 
 ORIGIN = "link_origin"
 PARAMETERS = ("rate", "delay", "down", "jitter", "largest")
@@ -68,7 +68,7 @@ def packed(link: Link, times: Sequence[int] = ()) -> bytes:
     random = jitter.parse(str(link.jitter))
     kind = _STEADY if random is None else _IN_ORDER if random.in_order else _REORDERS
     period, seed = times[-1] if times else 0, random.seed if random else 0
-    sizes = schedule.steps_of(link.largest, Bytes)
+    sizes = largest.steps_of(link.largest)
     head = _HEAD.pack(len(rates), len(delays), len(downs), len(sizes), len(times), period, kind, seed)
     table = array("Q", jitter.quantiles(random) if random else [0] * (jitter.PLACES + 1))
     of_rates, level, before = [], 0, rates[0]
@@ -77,7 +77,7 @@ def packed(link: Link, times: Sequence[int] = ()) -> bytes:
         of_rates.append((_led(step.at_ns), _UNLIMITED if step.value is None else step.value, *divmod(level, _WORD)))
         before = step
     of_delays = [(_led(step.at_ns), int(step.value or 0), 0, 0) for step in delays]
-    of_sizes = [(_led(step.at_ns), int(step.value or 0), 0, 0) for step in sizes]
+    of_sizes = [(_led(step.at_ns), step.bytes, 0, int(step.answered)) for step in sizes]
     of_downs = [(low + _LEAD_NS, high + _LEAD_NS, 0, 0) for low, high in downs]
     blank = bytes(_STEP.size)
     return (

@@ -25,18 +25,27 @@ EVERYBODY = 2**48 - 1
 DATA, ACK = 1, 2
 """Kinds of packets (p4/common/types.p4)."""
 
-CODES = {"drop": 1, "mark": 2, "delay": 3, "echo": 4, "clear": 5, "lose": 6, "reorder": 11}
+CODES = {"drop": 1, "mark": 2, "delay": 3, "echo": 4, "clear": 5, "lose": 6, "reorder": 11, "duplicate": 13,
+         "corrupt": 14, "corrupt header": 15, "trim": 16, "swap": 17}  # fmt: skip
 """Fates as the telemetry tells them."""
 
+DRAWN = {"duplicate": "duplicating.drawn", "corrupt": "corrupting.drawn", "corrupt header": "corrupting_headers.drawn",
+         "trim": "trimming.drawn"}  # fmt: skip
+"""Tables of changes at a rate."""
+
 SIZES = {"forward": 1024, "member": 256, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
-         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, "ecn": 512}  # fmt: skip
+         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, **dict.fromkeys(DRAWN.values(), 4097), "swap": 64,
+         "ecn": 512}  # fmt: skip
 """Rows of each table."""
 
 FORWARDING_TABLES = ("forward", "member")
 FLOW_TABLES = ("connection4", "connection6", "classify4", "classify6")
 FATE_TABLES = ("fate", "every", "loss")
-HOLDING_TABLES = ("reorder",)
-"""Of a target that can send a packet later than its port would."""
+TABLES_OF = {"reorder": ("reorder",), "swap": ("swap",), **{action: (table,) for action, table in DRAWN.items()}}
+"""Tables of actions that not every target can do."""
+
+TWICE = 512
+"""Multicast group TWICE + n has port n two times."""
 
 REGISTERS = ("begins", "highest", "data_seen", "first_seen", "acks_seen")
 """What is counted by flow id."""
@@ -108,6 +117,7 @@ def fates(asked: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ..
         direction = 1 if fate.what == "acks" else 0
         for place in places:
             rows.extend(_fate(fate, flow_id(place, direction), rank))
+    rows.extend(_kept(asked, known))
     numbered = [
         Entry(row.table, row.keys, row.action, row.params, len(rows) - n if row.table == "fate" else 0)
         for n, row in enumerate(rows)
@@ -162,7 +172,20 @@ def _fate(fate: Fate, flow: int, rank: int) -> Iterator[Entry]:
             field = "offset" if fate.what == "bytes" else "first_ordinal" if fate.first else "ordinal"
             chosen[field] = Range(low, high)
             hold = {"hold_ns": fate.by_ns} if fate.by_ns else {}
-            yield Entry("fate", chosen, fate.action, {"rank": rank} | hold)
+            if CODES[fate.action] < CODES["duplicate"]:
+                yield Entry("fate", chosen, fate.action, {"rank": rank} | hold)
+            else:
+                yield Entry("fate", chosen, "change", {"rank": rank, "code": CODES[fate.action]})
+
+
+def _kept(asked: Sequence[Fate], known: Sequence[Connection]) -> Iterator[Entry]:
+    """A place for each connection of which packets are swapped."""
+    flows = {fate.flow for fate in asked if fate.action == "swap"}
+    places = [place for place, one in enumerate(known) if one.flow in flows]
+    for at, place in enumerate(places[: SIZES["swap"]]):
+        yield Entry("swap", {"flow": Exact(flow_id(place, 0))}, "keep_at", {"at": at})
+    if len(places) > SIZES["swap"]:
+        raise ApplyError(f"switch, fate: want at most {SIZES['swap']} connections with a swap; got {len(places)}")
 
 
 def _random(fate: Fate, flow: int, rank: int) -> Entry:
@@ -172,6 +195,8 @@ def _random(fate: Fate, flow: int, rank: int) -> Entry:
     if fate.action == "reorder":
         params = {"most": rule.most, **salts, "reorder_rank": rank, "hold_ns": fate.by_ns}
         return Entry("reorder", keys, "hold_back", params)
+    if fate.action in DRAWN:
+        return Entry(DRAWN[fate.action], keys, "change", {"most": rule.most, **salts, "drawn_rank": rank})
     if rule.stay is None:
         return Entry("loss", keys, "lose", {"most": rule.most, **salts, "loss_rank": rank})
     return Entry("loss", keys, "lose_in_bursts", {"most": rule.most, "go_on": rule.stay, **salts, "loss_rank": rank})

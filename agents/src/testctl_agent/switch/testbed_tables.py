@@ -7,12 +7,13 @@ touched, so that a refused value changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from testctl_agent.spec import fate, flows
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
+from testctl_agent.spec.fate import Action
 from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Driver, Entry
 from testctl_agent.system.own_files import agents_file
@@ -36,7 +37,7 @@ class TestbedTables:
     ports        device → P4 port
     stations     MAC → the devices that lead there
     most_copies  ports that a group may have (0: any number); with more, group addresses are discarded
-    holds        whether the target can send a packet later than its port would
+    unable       actions that the target can't do
     Every call raises ApplyError: who, wanted, got.
     """
 
@@ -48,12 +49,13 @@ class TestbedTables:
         ports: Mapping[str, int],
         stations: Stations,
         most_copies: int = 0,
-        holds: bool = False,
+        unable: Collection[Action] = (),
     ) -> None:
         self._driver = driver
         self._ports = ports
-        self._holds = holds
-        self._fate_tables = (*testbed_program.FATE_TABLES, *(testbed_program.HOLDING_TABLES if holds else ()))
+        self._unable = frozenset(unable)
+        able = [table for action, table in testbed_program.TABLES_OF.items() if action not in self._unable]
+        self._fate_tables = (*testbed_program.FATE_TABLES, *(name for names in able for name in names))
         self._known: tuple[flows.Connection, ...] = ()
         self._asked: tuple[fate.Fate, ...] = ()
         self._depths: dict[int, int] = {}
@@ -65,6 +67,8 @@ class TestbedTables:
         try:
             for group, members in groups.items():
                 driver.multicast(group, members)
+            for port in ports.values() if "duplicate" not in self._unable else ():
+                driver.multicast(testbed_program.TWICE + port, (port, port), (0, 1))
         except DriverError as error:
             raise ApplyError(f"switch, forwarding: {error}") from error
         self._replace("forwarding", testbed_program.FORWARDING_TABLES, rows)
@@ -86,7 +90,7 @@ class TestbedTables:
     @property
     def holding(self) -> bool:
         """Whether a packet may be sent later than its port would send it."""
-        return any(one.by_ns for one in self._asked)
+        return any(one.action in fate.HOLDING for one in self._asked)
 
     def fates(self) -> str:
         return fate.show(self._asked)
@@ -119,8 +123,9 @@ class TestbedTables:
             asked = fate.parse(text)
         except ValueError as error:
             raise ApplyError(f"switch, fate: {error}") from error
-        if not self._holds and (late := [one for one in asked if one.by_ns]):
-            raise ApplyError(f"switch, fate: want no packet sent later, which this target can't; got {fate.show(late)}")
+        if cannot := [one for one in asked if one.action in self._unable]:
+            names = ", ".join(dict.fromkeys(one.action for one in cannot))
+            raise ApplyError(f"switch, fate: want no {names}, which this target can't; got {fate.show(cannot)}")
         self._replace("fate", self._fate_tables, testbed_program.fates(asked, self._known))
         self._asked = asked
 

@@ -36,7 +36,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     if covered(seen):
         passed = data_passages(seen)
         return _values(
-            sum(len(passage.rows) for passage in passed if not passage.hop),
+            sum(passage.came for passage in passed if not passage.hop),
             sum(int(passage.dropped.sum()) for passage in passed),
         )
     sent = int(seen.sent["segs"].sum())

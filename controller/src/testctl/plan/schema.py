@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.params.types import Changing
+from testctl_agent.params.types import Changing, Largest
+from testctl_agent.spec.largest import ICMP
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
 
@@ -174,10 +175,11 @@ def _value(spec: ParamSpec) -> Json:
     units = spec.type.of.units
     unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
     number = rf"\s*[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({unit})\s*"
-    forms = [number, *([spec.type.none] if spec.type.none else [])]
+    first = rf"{number}({ICMP}\s*)?" if isinstance(spec.type, Largest) else number
+    forms = [first, *([spec.type.none] if spec.type.none else [])]
     if isinstance(spec.type, Changing):
         forms += [rf"({'|'.join(forms)})(;\s*[0-9][^ ;]* [^;]+)+", *([r"[^/;][^;]*/[^;]*"] if spec.type.file else [])]
-    pattern = f"^({'|'.join(forms)})$" if len(forms) > 1 else f"^{number}$"
+    pattern = f"^({'|'.join(forms)})$" if len(forms) > 1 else f"^{first}$"
     types = ["string", "number"] if "" in units else ["string"]
     return {"type": types, "pattern": pattern, "patternErrorMessage": f"want {spec.type.want}"}
 

@@ -67,8 +67,17 @@ FATES = (
     "link_drop",  # by the port's link: down, or for packets that are smaller
     "reorder",
     "aqm_drop",  # by the port's active queue management
+    "duplicate",  # of both copies
+    "corrupt",
+    "corrupt header",
+    "trim",
+    "swap",
 )
-"""What a switch did to a packet, by the number in `fate`."""
+"""What a switch did to a packet, by the number in `fate`.
+
+A packet that was duplicated has two rows with the same ordinal.  `length` and `wire_bytes` are those on arrival, also
+of what was trimmed; one that was swapped departs after the flow's next data packet.
+"""
 
 DROPPED = tuple(FATES.index(name) for name in ("drop", "lose", "buffer_drop", "other_drop", "link_drop", "aqm_drop"))
 """Fates of packets that went no further."""

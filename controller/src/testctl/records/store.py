@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from testctl_agent.spec import fate
 from testctl_agent.spec.untrusted import loads
 
 from testctl.core.outcome import Outcome
@@ -40,7 +41,7 @@ from testctl.records.schema import (
 )
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
-from testctl.records.telemetry import read_telemetry
+from testctl.records.telemetry import in_order, read_telemetry
 from testctl.records.texts import cleaned
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
@@ -202,6 +203,7 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
     found = _files(entities, "telemetry.bin")
     switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in found.items()}
+    switches = {name: in_order(found) if _swaps(point, name) else found for name, found in switches.items()}
     for name, path in _files(entities, "port_queue.bin").items():
         switches[name] = with_ports(switches[name], path, outcome.result_of(name, "port_queue"))
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
@@ -218,6 +220,10 @@ def load_raw(pointdir: Path) -> Records:
     """make_records() of POINTDIR/point.json, POINTDIR/raw/outcome.json and POINTDIR/raw/."""
     raw = pointdir / "raw"
     return make_records(_point(pointdir / "point.json"), _outcome(raw / "outcome.json"), raw)
+
+
+def _swaps(point: PointSpec, switch: str) -> bool:
+    return any(rule.action == "swap" for rule in fate.parse(str(point.settings.get(switch, {}).get("fate", fate.NONE))))
 
 
 def _point(path: Path, raw: Any = None) -> PointSpec:

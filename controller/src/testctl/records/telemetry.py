@@ -10,7 +10,7 @@ the collector's result, which the outcome keeps under notes as "SWITCH: telemetr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ _UNSIGNED = {1: "u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 @dataclass(frozen=True)
 class Telemetry:
-    """The records of one switch in the order they were written, mapped into memory.
+    """The records of one switch in the order they were written, or in_order(), mapped into memory.
 
     records    as recorded, with at least the fields NEEDED; offset_ns: what makes a record's time one of CLOCK_REALTIME
     lost       records that found the ring full
@@ -72,6 +72,12 @@ def read_telemetry(path: Path, result: Mapping[str, Any]) -> Telemetry:
         got = f"want {written} records of {kind.itemsize} bytes, as reported; got {len(records)}"
         raise RecordsError(path, got)
     return Telemetry(records, int(result.get("clock_offset_ns", 0)), int(result.get("lost", 0)), cut)
+
+
+def in_order(found: Telemetry) -> Telemetry:
+    """The records in order of arrival: one of a packet that was kept is written when that is sent."""
+    order = np.argsort(found.records["arrival_ns"], kind="stable")
+    return replace(found, records=found.records[order])
 
 
 def _record(path: Path, layout: Any) -> np.dtype[Any]:

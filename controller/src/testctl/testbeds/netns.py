@@ -98,7 +98,8 @@ class NetnsTestbed:
     def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> Outcome:
         if missing := _no_network(asked, prefix):
             return Outcome(skip=missing)
-        network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix)
+        network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix,
+                      network.sums_matter(asked))  # fmt: skip
         told = _agents(asked, workdir, home, prefix)
         addresses = {one["config"]["name"]: one["address"] for one in told}
         spec = {"ready": str(home / "ready"), "agents": told}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.spec import fate
 from testctl_agent.spec.ecmp import BROADCAST
 
 from testctl.core.point import PointSpec
@@ -138,10 +139,25 @@ def forwarding(topology: Topology, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def build(topology: Topology, backend: str, run: Callable[[Sequence[str], str], str], prefix: str = "") -> None:
+def sums_matter(point: PointSpec) -> bool:
+    """Whether a switch of the point makes packets whose TCP checksum is wrong, or sends one in place of another.
+
+    A veth leaves checksums to a device that does not exist, and its other end takes them as right.
+    """
+    texts = (str(point.settings.get(name, {}).get("fate", fate.NONE)) for name in point.topology.switches)
+    return any(rule.action in (*fate.UNSUMMED, "swap") for text in texts for rule in fate.parse(text))
+
+
+def build(
+    topology: Topology,
+    backend: str,
+    run: Callable[[Sequence[str], str], str],
+    prefix: str = "",
+    sums: bool = False,
+) -> None:
     """Make the network for switches with this back end; `run` takes a program's words and its standard input.
 
-    prefix: what the names of the namespaces begin with
+    prefix: what the names of the namespaces begin with; sums: hosts compute the checksums of what they send
     """
     run(["ip", "-batch", "-"], links(topology, prefix))
     for name in topology.hosts:
@@ -150,6 +166,8 @@ def build(topology: Topology, backend: str, run: Callable[[Sequence[str], str], 
         run(["ip", "-n", space, "-batch", "-"], host(topology, name))
         # A NIC with TSO: the stack hands over up to 64 KB, the wire sees packets.
         run(["ip", "netns", "exec", space, "ethtool", "-K", HOST_DEVICE, "tso", "off", "gso", "on", "gro", "off"], "")
+        if sums:
+            run(["ip", "netns", "exec", space, "ethtool", "-K", HOST_DEVICE, "tx", "off"], "")
     for name in topology.switches:
         space = prefix + name
         _quiet(space, run)

@@ -14,6 +14,7 @@ from typing import Any
 
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
+from testctl_agent.spec.fate import CHANGES, HOLDING, Action
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import UNSET, only_constant
 from testctl_agent.switch.testbed_tables import TestbedTables
@@ -28,6 +29,8 @@ _QUEUE = 0
 _POOL = "EG_APP_POOL_0"
 _SHAPING, _SHAPED = "tf1.tm.port.sched_shaping", "tf1.tm.port.sched_cfg"
 _BUFFER, _POOL_SIZE, _PORT = "tf1.tm.queue.buffer", "tf1.tm.pool.cfg", "tf1.tm.port.cfg"
+UNABLE: tuple[Action, ...] = (*HOLDING, *CHANGES, "swap")
+"""p4/tna has none of them."""
 _CANNOT = {
     "aqm": "Tofino's program has no queue that manages itself",
     "delay": "Tofino has no delay",
@@ -49,7 +52,7 @@ class TofinoBackend:
     def __init__(self, driver: BfrtDriver, ports: Mapping[str, int], forwarding: Stations) -> None:
         self._driver = driver
         self._ports = ports
-        self._tables = TestbedTables(driver, ports, forwarding)
+        self._tables = TestbedTables(driver, ports, forwarding, unable=UNABLE)
         self._thresholds: dict[str, int] = {}
         self._before: dict[str, Callable[[], None]] = {}
 

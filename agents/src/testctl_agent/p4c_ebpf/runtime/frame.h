@@ -31,6 +31,17 @@ struct {
 	__type(value, struct carry);
 } carry SEC(".maps");
 
+/* Invert the lowest bit of a byte; 0 or negative. */
+static __noinline int frame_flip(struct __sk_buff *skb, u32 at)
+{
+	u8 byte;
+
+	if (bpf_skb_load_bytes(skb, at, &byte, 1))
+		return -1;
+	byte ^= 1;
+	return bpf_skb_store_bytes(skb, at, &byte, 1, 0);
+}
+
 /* Put stripped VLAN tags back; 0 or negative. */
 static __noinline int frame_untag(struct __sk_buff *skb, struct packet *p)
 {

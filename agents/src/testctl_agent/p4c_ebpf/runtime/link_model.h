@@ -16,7 +16,7 @@
  * holds the packets.  A step without a rate (LINK_UNLIMITED) lets V jump by 2^64 at its beginning: whatever waits is
  * sent then.  While the link is down, and at the moment it goes down, packets that wait or arrive are lost; those
  * that are on the link already arrive.  A packet that is larger than what the link takes when it comes is lost, and
- * its sender gets no message.
+ * its sender gets a message (icmp.h) if the step says so.
  *
  * A trace has opportunities, each of LINK_OPPORTUNITY bytes at a whole millisecond, and is repeated after its last one.
  * A packet uses as many as it needs, and shares one with the packet behind it if that arrived before the opportunity;
@@ -58,7 +58,7 @@ struct level {				/* a point of V */
 struct step {
 	__u64 at_ns;
 	__u64 value;			/* bit/s; ns; when it is up again; bytes from the IP header on, 0: any */
-	struct level level;		/* V at its beginning, of LINK_RATE */
+	struct level level;		/* V at its beginning, of LINK_RATE; of LINK_LARGEST, low: whether messages are sent */
 };
 
 struct link {
@@ -270,6 +270,7 @@ __noinline int link_enqueue(__u32 number, __u64 now_ns, __u32 packet_bytes, stru
 	void *trace = bpf_map_lookup_elem(&traces, &number);
 	__u64 now, size, limit, largest, rate, i, by, done, backlog, first = 0;
 	__u64 went_down = 0, down = 0, ends = LINK_NEVER;	/* the last way down so far, and the next one */
+	__u64 large = 0;
 	unsigned __int128 from, tail = 0;
 
 	if (!d || !p || !l || !origin)
@@ -292,7 +293,7 @@ __noinline int link_enqueue(__u32 number, __u64 now_ns, __u32 packet_bytes, stru
 	by = link_steps_by(number, LINK_LARGEST, now);
 	largest = l->steps[LINK_LARGEST][step_index(by - 1)].value;
 	if (largest && packet_bytes > largest + LINK_MAC)
-		down = 1;
+		large = l->steps[LINK_LARGEST][step_index(by - 1)].level.low ? PORT_LARGE : PORT_DOWN;
 	i = link_steps_by(number, LINK_RATE, now) - 1;
 	rate = l->steps[LINK_RATE][step_index(i)].value;
 	from = level(&l->steps[LINK_RATE][step_index(i)].level);
@@ -333,6 +334,9 @@ __noinline int link_enqueue(__u32 number, __u64 now_ns, __u32 packet_bytes, stru
 	}
 	if (down) {
 		d->dropped = PORT_DOWN;
+	} else if (large) {
+		d->dropped = large;
+		d->largest = largest;
 	} else if (d->depth_bytes + size > limit) {
 		d->dropped = PORT_FULL;
 	} else if (trace) {

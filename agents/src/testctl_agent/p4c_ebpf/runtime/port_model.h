@@ -46,7 +46,7 @@ struct port {
 enum port_changes { PORT_STEADY, PORT_CHANGES, PORT_REORDERS };
 
 /* Why the port did not send a packet. */
-enum { PORT_FULL = 1, PORT_DOWN };
+enum { PORT_FULL = 1, PORT_DOWN, PORT_LARGE };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -66,7 +66,9 @@ struct {
 struct departure {
 	__u64 at_ns;			/* when the packet reaches the neighbour; `now` if neither rate nor delay */
 	__u32 depth_bytes;		/* what it found waiting */
-	__u32 dropped;			/* 0, PORT_FULL or PORT_DOWN */
+	__u32 dropped;			/* 0, PORT_FULL, PORT_DOWN, or PORT_LARGE: its sender gets a message */
+	__u32 largest;			/* of PORT_LARGE: bytes from the IP header on that the link takes */
+	__u32 spare;
 };
 
 /*

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from testctl_agent.params.switch_backend import apply, read, unavailable
-from testctl_agent.params.types import Changing, Grammar
+from testctl_agent.params.types import Changing, Grammar, Largest
 from testctl_agent.spec import aqm, jitter, schedule, trace
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
@@ -75,8 +75,9 @@ SPECS = [
     _spec(
         name="largest",
         help="Bytes, from the IP header on, of the largest packet that the link takes; a larger one is lost and its "
-        "sender gets no message: a black hole of path MTU discovery; a schedule changes it at times of the traffic",
-        type=Changing(Bytes, least=68, most=65_535, none="none", example="none; 2s 1400B"),
+        "sender gets no message, which makes a black hole of path MTU discovery, or with 'icmp' the one of a router "
+        "(fragmentation needed, or packet too big); a schedule changes it at times of the traffic",
+        type=Largest(Bytes, least=68, most=65_535, none="none", example="none; 2s 1400B icmp"),
         after=("mtu", "rate", "delay"),
     ),
     _spec(

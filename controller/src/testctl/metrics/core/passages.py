@@ -9,7 +9,9 @@ import numpy as np
 
 from testctl.core import routes
 from testctl.metrics.core.view import FlowView, Rows, rows_of
-from testctl.records.schema import DROPPED, Bools, Ints
+from testctl.records.schema import DROPPED, FATES, Bools, Ints
+
+_DUPLICATE = FATES.index("duplicate")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,16 @@ class Passage:
     @property
     def dropped(self) -> Bools:
         return np.isin(self.rows["fate"], DROPPED)
+
+    @property
+    def came(self) -> int:
+        """How many packets came: one that left twice has two rows."""
+        again = self.rows["fate"] == _DUPLICATE
+        if not again.any():
+            return len(self.rows)
+        twice = self.rows.where(again)
+        kinds = np.stack([twice["conn"], twice["length"] > 0, twice["ordinal"]])
+        return len(self.rows) - len(twice) + int(np.unique(kinds, axis=1).shape[1])
 
     @property
     def sent(self) -> Rows:

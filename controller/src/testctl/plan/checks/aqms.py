@@ -17,7 +17,7 @@ from testctl.plan.model import Assignment
 AQM = "aqm"
 _UNMANAGED = ("down", "jitter", "largest", "ecn_threshold")
 """What a port with an AQM does not have."""
-_HELD = ("delay", "reorder")
+_HELD = ("delay", "reorder", "swap")
 """Actions of a fate after which a packet waits at its port, outside its queue."""
 
 
@@ -62,7 +62,7 @@ def _reasons(found: Aqm, values: Mapping[str, Value], switch: Mapping[str, Value
             yield f"want a buffer that holds more than its target, {at}; got {Bytes(buffer)}"
     held = [rule for rule in fate.parse(str(switch.get("fate", fate.NONE))) if rule.action in _HELD]
     if held:
-        yield f"want no packets delayed by the switch's fate; got {fate.show(tuple(held))}"
+        yield f"want no packets delayed or swapped by the switch's fate; got {fate.show(tuple(held))}"
 
 
 def _place(assignment: Assignment, level: int) -> Place:
