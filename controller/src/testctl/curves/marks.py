@@ -12,7 +12,7 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.records.schema import CE
 
 _PPM = 1_000_000
-_PARTS = 100
+_PARTS = 50
 """Of a flow's time, about."""
 
 
