@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rack of real machines on one machine: each host and the switch is a QEMU with a kernel, GRUB and systemd of its own."""
+"""A rack of machines on one machine: each host and the switch is a QEMU with its own kernel, GRUB and systemd."""

@@ -27,6 +27,8 @@ MODULES = ("biosdisk", "part_msdos", "ext2")
 NOT_GRUBS = "^metadata_csum_seed,^orphan_file,^64bit"
 """Features of ext4 that Debian's GRUB can't read."""
 
+OPTIONS = (str(SIZE_MB), str(START), *MODULES, NOT_GRUBS)
+
 
 def write(tree: Path, to: Path) -> None:
     """The tree as the disk.  Raises TestbedError."""

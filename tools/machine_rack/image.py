@@ -2,7 +2,8 @@
 """The disk that all machines of a rack begin with: Debian, GRUB, two kernels; made once, without loop devices.
 
 Below the cache, machines/KEY/: disk.raw, the SSH key of its root (id, id.pub) and the key of its SSH server (host.pub).
-KEY covers what determines it: the packages with the versions that apt would install, and the files of image/ and this one.
+KEY covers what determines it: the packages with the versions that apt would install, the options of the programs that
+make it, and the files of image/.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ PACKAGES = (
 )  # fmt: skip
 OFFERED = ("iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
 """Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
+OPTIONS = (
+    "--quiet", "--mode=root", "--variant=minbase", "--format=directory", '--aptopt=Acquire::Languages "none"',
+    '--aptopt=APT::Install-Recommends "false"', "--dpkgopt=path-exclude=/usr/share/man/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
+)  # fmt: skip
+"""Of mmdebstrap."""
 PROGRAMS = {
     "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "sfdisk": "fdisk", "grub-mkimage": "grub-common",
     "dpkg-scanpackages": "dpkg-dev", "ssh-keygen": "openssh-client", "qemu-img": "qemu-utils",
@@ -70,8 +77,9 @@ def key() -> str:
     found = dict(re.findall(r"^(\S+):\n.*\n\s+Candidate: (\S+)", policy, re.MULTILINE))
     if missing := [name for name in (*PACKAGES, *OFFERED) if found.get(name, "(none)") == "(none)"]:
         raise TestbedError(f"rack: want the packages {', '.join(missing)}; apt has none of them (apt update)")
-    digest = hashlib.sha256("\n".join(f"{name} {version}" for name, version in sorted(found.items())).encode())
-    for path in sorted([Path(__file__), Path(disk.__file__), *FILES.iterdir()]):
+    words = [*(f"{name} {version}" for name, version in sorted(found.items())), *OPTIONS, *disk.OPTIONS]
+    digest = hashlib.sha256("\n".join(words).encode())
+    for path in sorted(FILES.iterdir()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -106,13 +114,12 @@ def _build(place: Path, say: disk.Say) -> None:
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(fresh / name)])
         say("installing Debian")
         (work / "sources.list").write_text("\n".join(sources()) + "\n", encoding="utf-8")
-        hook = f"{FILES / 'customize'} \"$1\" {fresh} {' '.join(OFFERED)}"
-        run(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--format=directory",
-             f"--include={','.join(PACKAGES)}", "--aptopt=Acquire::Languages \"none\"",
-             "--aptopt=APT::Install-Recommends \"false\"", "--dpkgopt=path-exclude=/usr/share/man/*",
-             "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
-             f"--setup-hook={FILES / 'prepare'} \"$1\"", f"--customize-hook={hook}",
-             SUITE, str(tree), str(work / "sources.list")], timeout_s=BUILD_S)  # fmt: skip
+        hook = f'{FILES / "customize"} "$1" {fresh} {" ".join(OFFERED)}'
+        run(
+            ["mmdebstrap", *OPTIONS, f"--include={','.join(PACKAGES)}", f'--setup-hook={FILES / "prepare"} "$1"',
+             f"--customize-hook={hook}", SUITE, str(tree), str(work / "sources.list")],
+            timeout_s=BUILD_S,
+        )  # fmt: skip
         say("writing the disk")
         disk.write(tree, fresh / disk.NAME)
         shutil.rmtree(tree)

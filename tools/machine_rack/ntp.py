@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time server for the machines, which reads this machine's clock and never sets it: python -m machine_rack.ntp ADDRESS.
+"""A time server for the machines: python -m machine_rack.ntp ADDRESS.  It never sets this machine's clock.
 
 NTP version 4 as of RFC 5905, section 7.3: client packets are answered, nothing else is done.
 """

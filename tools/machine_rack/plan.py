@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 PREFIX = "mrack-"
 """Of each device on the controller's side: what begins so is a rack of machines."""
 BRIDGE = f"{PREFIX}mgmt"
-MANAGEMENT = "203.0.113.0/24"
+MANAGEMENT = "198.19.71.0/24"
 PORT = 7400
 LONGEST_PATH = 100
 """Bytes of the path of a socket, of which Linux takes 107."""
@@ -107,7 +107,11 @@ class MachineRack:
         return self.state / "net" / end
 
     def save(self) -> None:
-        content = asdict(self) | {"state": str(self.state), "management": str(self.management), "image": str(self.image)}
+        content = asdict(self) | {
+            "state": str(self.state),
+            "management": str(self.management),
+            "image": str(self.image),
+        }
         (self.state / DESCRIPTION).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
@@ -139,7 +143,9 @@ def plan(
         raise PlanError(f"rack: --clock: want one of {', '.join((*names, SWITCH))}; got {', '.join(sorted(unknown))}")
 
     def mgmt(number: int) -> Nic:
-        return Nic("mgmt", f"02:00:00:01:00:{number:02x}", "virtio-net-pci", f"{network[10 + number]}/{network.prefixlen}")
+        return Nic(
+            "mgmt", f"02:00:00:01:00:{number:02x}", "virtio-net-pci", f"{network[10 + number]}/{network.prefixlen}"
+        )
 
     machines = [
         Machine(

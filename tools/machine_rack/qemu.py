@@ -19,7 +19,7 @@ from machine_rack.plan import Machine, MachineRack, Nic
 
 PROGRAM = "qemu-system-x86_64"
 CONSOLE = "console.log"
-CPU = {"kvm": "host,arch-capabilities=off", "tcg": "max,la57=off"}
+CPU = {"kvm": "host,arch-capabilities=off", "tcg": "max,la57=off,svm=off"}
 GONE_S = 20.0
 
 
@@ -58,9 +58,7 @@ def _netdev(rack: MachineRack, machine: Machine, nic: Nic) -> str:
     if not nic.peer:
         return f"tap,id={nic.device},ifname={machine.tap},script=no,downscript=no"
     here, there = rack.socket(f"{machine.name}-{nic.device}"), rack.socket(nic.peer)
-    return (
-        f"dgram,id={nic.device},local.type=unix,local.path={here},remote.type=unix,remote.path={there}"
-    )
+    return f"dgram,id={nic.device},local.type=unix,local.path={here},remote.type=unix,remote.path={there}"
 
 
 def on(rack: MachineRack, machine: Machine) -> None:

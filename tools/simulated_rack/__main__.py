@@ -10,11 +10,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from machine_rack import plan as machines_plan
+from machine_rack import rack as machines
 from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
-from machine_rack import plan as machines_plan
-from machine_rack import rack as machines
 from simulated_rack import hosts, inventory, leftovers, network
 from simulated_rack.changes import changes
 from simulated_rack.host_init import OVERLAID
@@ -28,7 +28,9 @@ MADE = {BEFORE, "inventory", "keys", "nodes", "ssh"}
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="tools/rack", description="A rack of namespaces or of machines, on this machine.")
+    words = argparse.ArgumentParser(
+        prog="tools/rack", description="A rack of namespaces or of machines, on this machine."
+    )
     words.add_argument("do", choices=["up", "down", "status", "changes", *POWER])
     words.add_argument("name", nargs="?", default="", help="of a machine: on, off, cycle, console")
     words.add_argument("--state", type=Path, default=Path(".rack"), help="directory of all its files (.rack)")

@@ -51,6 +51,8 @@ CALL = "TESTCTL_CALL_S"
 LOOKED_S = 3.0
 """How long to wait for a lease of another controller, which may hold it only briefly."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
+CLOCK_NS = 20 * 10**6
+"""Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
 DEVICE_OPTIONS = ("device", "devices")
 TELEMETRY = "telemetry"
 """The collector whose result names devices."""
@@ -206,7 +208,7 @@ class RemoteAgents(GrpcAgents):
                 if time.monotonic() - begun > most_s:
                     raise
                 time.sleep(0.1)
-        self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
+        self.clocks_ns[name] = offset(before_ns, lease.time_ns, time.time_ns())
         self._tokens[name] = lease.token
 
     def _renew(self) -> None:
@@ -238,7 +240,7 @@ class RemoteAgents(GrpcAgents):
 
         def end() -> None:
             lease = future.result()
-            offset_ns, error_ns = _offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
+            offset_ns, error_ns = offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
             first_ns, first_error_ns = self.clocks_ns[name]
             moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
             self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
@@ -292,6 +294,6 @@ def seconds(name: str, default: float, least: int, most: int) -> float:
     return found
 
 
-def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
+def offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
     """(how far their clock is ahead, at most how wrong that is), from one exchange."""
     return theirs_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,17 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
+from testctl.testbeds.booted import seen_in
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
-from testctl.testbeds.leased_agents import RemoteAgents
+from testctl.testbeds.kernels import Kernels, in_order, short, wanted
+from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
 from testctl.testbeds.traffic_time import WallTime
-
-CLOCK_NS = 20 * 10**6
-"""Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,15 @@ class InventoryTestbed:
 
     placements  of each topology (as JSON) that the plan has
     described   hash of each machine's description of itself: kernel, agent
+    kernels     of hosts that the plan's points boot; None: they boot none
+    first       what hosts run at the start, as plans name kernels
     """
 
     rack: Rack
     placements: Mapping[str, Placement]
     described: str
+    kernels: Kernels | None = None
+    first: str = ""
 
     @classmethod
     def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
@@ -66,12 +69,33 @@ class InventoryTestbed:
             raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
         description = check(rack, list(used.values()))
-        told = sorted((name, one.version, one.kernel, one.kind) for name, one in description.items())
-        return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
+        seen = {name: seen_in(one) for name, one in description.items()}
+        named: dict[str, set[str]] = {}
+        for point in points:
+            for name, kernel in _kernels(point, placements[_key(point)]).items():
+                named.setdefault(name, set()).add(kernel)
+        kernels = Kernels.for_run(rack, named, seen)
+        releases = {name: one.was or one.release for name, one in seen.items()}
+        first = {short(seen[name].release) for name in named}
+        told = sorted((name, one.version, releases[name], one.kind) for name, one in description.items())
+        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        return cls(rack, placements, digest, kernels, first.pop() if len(first) == 1 else "")
+
+    def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
+        """Kernel by kernel, where points boot hosts."""
+        return points if self.kernels is None else in_order(points, self.first)
+
+    def end(self) -> None:
+        """Hosts have the kernels that they had.  Raises TestbedError with those that have not."""
+        if self.kernels is not None:
+            self.kernels.end()
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point that determines its outcome: machines, kernels and agents."""
-        where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
+        placement = self.placements[_key(point)]
+        where = json.dumps(placement.to_json(), sort_keys=True)
+        if self.kernels is not None:
+            where += json.dumps(sorted(self._releases(point, placement).items()))
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
@@ -80,6 +104,9 @@ class InventoryTestbed:
         if lacking := placement.lacks_ipv6(point):
             return spec_of(point), Outcome(skip=f"{lacking} in {self.rack.path}")
         asked = spec_of(placement.placed(point))
+        if self.kernels is not None:
+            self.kernels.ensure(_kernels(point, placement))
+            asked = with_short_names(asked)
         with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
             if wrong := clocks_apart(agents):
                 raise TestbedError(wrong)
@@ -100,6 +127,24 @@ class InventoryTestbed:
             outcome.clocks = paths.clocks()
             outcome.drift += [*links_that_changed(workdir, agents), *agents.clock_steps(CLOCK_NS)]
         return asked, outcome
+
+    def _releases(self, point: Point, placement: Placement) -> dict[str, str]:
+        assert self.kernels is not None
+        return {name: self.kernels.release(name, kernel) for name, kernel in _kernels(point, placement).items()}
+
+
+def _kernels(point: Point, placement: Placement) -> dict[str, str]:
+    """Machine of each host of a point → the kernel that the point names for it, or ""."""
+    return {placement.machines[host].name: wanted(point, host) for host in point.topology.hosts}
+
+
+def with_short_names(asked: PointSpec) -> PointSpec:
+    """Kernels as agents read them back, 6.12: that the release is the one of the plan is verified already."""
+    state = {
+        entity: {name: short(str(value)) if name == "kernel" else value for name, value in values.items()}
+        for entity, values in asked.state.items()
+    }
+    return replace(asked, state=state)
 
 
 def lacking_generators(point: Point, placement: Placement) -> list[str]:
