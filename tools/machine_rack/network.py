@@ -37,8 +37,8 @@ def refuse(rack: MachineRack) -> None:
             one.bind(("0.0.0.0", NTP))
         except OSError as error:
             raise TestbedError(
-                f"rack: want UDP port {NTP} free for the machines' time server; got: {error.strerror} (a time server of this "
-                " machine has it: ss -ulpn)"
+                f"rack: want UDP port {NTP} free for the time server of the machines; got: {error.strerror} (another "
+                "has it: ss -ulpn)"
             ) from error
 
 

@@ -5,8 +5,8 @@
     once RELEASE WAS PANIC_S  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
     clean                     remove what `once` has written
 Prints JSON; an error is {"error": "want …; got …"}.  `once` writes an entry of its own to GRUB's custom.cfg, a copy of
-the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots it.
-The default entry and grub.cfg stay as they are.
+the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots
+it.  The default entry and grub.cfg stay as they are.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any
 
 import grpc
 from testctl_agent.params import others
-from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 from testctl_agent.system.identity import version
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
@@ -26,7 +26,7 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
-from testctl.testbeds.booted import seen_in
+from testctl.testbeds.booted import Booted, seen_in
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.kernels import Kernels, in_order, short, wanted
@@ -243,9 +243,21 @@ def restore(path: Path, wait_s: float) -> list[str]:
     machines = list(rack.machines.values())
     with ThreadPoolExecutor(len(machines)) as pool:
         ended = list(pool.map(lambda machine: _restored(machine, keys, wait_s), machines))
+    ended += _booted_back(rack, machines)
     if wrong := [words for ok, words in ended if not ok]:
         raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
     return [words for _, words in ended]
+
+
+def _booted_back(rack: Rack, machines: Sequence[Machine]) -> list[tuple[bool, str]]:
+    """Boot machines back that a killed run left in a kernel for one boot."""
+    seen, _ = Booted(rack).reached(machines)
+    left = {name: one.was for name, one in seen.items() if one.was}
+    try:
+        done = back(rack, {name: rack.machines[name] for name in left}, left) if left else []
+    except TestctlError as error:
+        return [(False, str(error))]
+    return [(True, line) for line in done]
 
 
 def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
