@@ -29,7 +29,7 @@ from testctl.records.counters import read_counters
 from testctl.testbeds.booted import Booted, seen_in
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
-from testctl.testbeds.kernels import Kernels, in_order, short, wanted
+from testctl.testbeds.kernels import Kernels, back, in_order, short, wanted
 from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
 from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
