@@ -28,7 +28,7 @@ PACKAGES = (
     "systemd-sysv", "udev", "dbus", "openssh-server", "grub2-common", "initramfs-tools", "busybox", "zstd", "kmod",
     "procps", "iproute2", "iputils-ping", "python3", "python3-venv", "chrony", "linuxptp", *KERNELS,
 )  # fmt: skip
-OFFERED = ("iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
+OFFERED = ("python3-apt", "iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
 """Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
 OPTIONS = (
     "--quiet", "--mode=root", "--variant=minbase", "--format=directory", '--aptopt=Acquire::Languages "none"',
