@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason."""
+"""The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason.
+
+CI runs test_rack_of_machines.py; with TESTCTL_MACHINES=all (`make machines`) the others are collected too, and a table
+of what was shown is printed.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +16,45 @@ import pytest
 from machine_rack import image, network
 from machine_rack import rack as tool
 
-from tests.machines.machines import MANAGEMENT, Machines
+from tests.machines.machines import MANAGEMENT, Machines, changed
 
+ALL = os.environ.get("TESTCTL_MACHINES") == "all"
+CI = "test_rack_of_machines.py"
 OWNER = "owner"
+TEARDOWN = "teardown"
+_took: dict[str, tuple[str, float, str]] = {}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return True if not ALL and collection_path.name.startswith("test_") and collection_path.name != CI else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One rack serves all: its deployment first, its teardown last."""
+    here = Path(__file__).parent
+    mine = [item for item in items if item.path.parent == here]
+    turns = sorted(mine, key=lambda item: (TEARDOWN in item.name, item.path.name != CI))
+    places = [index for index, item in enumerate(items) if item.path.parent == here]
+    for index, item in zip(places, turns, strict=True):
+        items[index] = item
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if "tests/machines/" not in report.nodeid:
+        return
+    outcome, took_s, _ = _took.get(report.nodeid, ("passed", 0.0, ""))
+    outcome = report.outcome if report.outcome != "passed" else outcome
+    _took[report.nodeid] = (outcome, took_s + report.duration, report.nodeid.rpartition("::")[2])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not ALL:
+        return
+    terminalreporter.section("what was shown on machines")
+    for outcome, took_s, name in _took.values():
+        terminalreporter.write_line(f"{outcome:8} {took_s:6.0f} s  {name.removeprefix('test_').replace('_', ' ')}")
+    total_s = sum(took_s for _, took_s, _ in _took.values())
+    terminalreporter.write_line(f"{'':8} {total_s:6.0f} s  in all")
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +81,20 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     assert not Path(found.state).exists()
     assert network.devices() == []
     assert tool.processes(found.state) == []
+
+
+@pytest.fixture(scope="session")
+def before(up: Machines) -> dict[str, list[str]]:
+    """The files of each machine before it is touched."""
+    return {one.name: up.files(one.name) for one in up.rack.machines}
+
+
+@pytest.fixture(scope="session")
+def rack(up: Machines, before: dict[str, list[str]]) -> Machines:
+    """With the agents deployed, twice; the second time nothing changes."""
+    first = up.play("deploy")
+    assert first.code == 0, first.said
+    second = up.play("deploy")
+    assert second.code == 0, second.said
+    assert set(changed(second.said).values()) == {0}, second.said
+    return up

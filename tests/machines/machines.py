@@ -76,9 +76,9 @@ class Machines:
 
     def ssh(self, name: str, *words: str) -> Done:
         """A command on a machine, as Ansible reaches it."""
-        rack = self.rack
+        rack, known = self.rack, self.state / "ssh" / "known_hosts"
         options = ["-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-i",
-                   str(rack.image / "id"), "-o", f"UserKnownHostsFile={self.state / 'ssh' / 'known_hosts'}"]  # fmt: skip
+                   str(rack.image / "id"), "-o", f"UserKnownHostsFile={known}"]  # fmt: skip
         return run(["ssh", "-F", "none", *options, f"root@{rack.of(name).management}", *words], 120.0)
 
     def files(self, name: str) -> list[str]:

@@ -7,12 +7,11 @@ One rack serves all, in this order; its machines are QEMU's.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.machines.machines import ROOT, Machines, changed
+from tests.machines.machines import ROOT, Machines
 
 pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 UNIT = "testctl-agent.service"
@@ -39,23 +38,6 @@ tuples:
   - [bulk, rate, 1mbit]
   - [bulk, duration, 20s]
 """
-
-
-@pytest.fixture(scope="module")
-def before(up: Machines) -> dict[str, list[str]]:
-    """The files of each machine before it is touched."""
-    return {one.name: up.files(one.name) for one in up.rack.machines}
-
-
-@pytest.fixture(scope="module")
-def rack(up: Machines, before: dict[str, list[str]]) -> Machines:
-    """With the agents deployed, twice."""
-    first = up.play("deploy")
-    assert first.code == 0, first.said
-    second = up.play("deploy")
-    assert second.code == 0, second.said
-    assert set(changed(second.said).values()) == {0}, second.said
-    return up
 
 
 def test_the_unit_runs(rack: Machines) -> None:
@@ -103,7 +85,7 @@ def test_a_power_cut_in_the_traffic(rack: Machines) -> None:
     rack.ends(rack.begin(rack.plan(LONG.replace("20s", "1s"))), 0)
 
 
-def test_teardown_leaves_every_machine_as_it_was(rack: Machines, before: dict[str, list[str]], tmp_path: Path) -> None:
+def test_teardown_leaves_every_machine_as_it_was(rack: Machines, before: dict[str, list[str]]) -> None:
     done = rack.play("teardown")
     assert done.code == 0, done.said
     for name, files in before.items():

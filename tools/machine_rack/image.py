@@ -26,9 +26,9 @@ SUITE = "bookworm"
 KERNELS = ("linux-image-amd64", "linux-image-6.12-amd64")
 PACKAGES = (
     "systemd-sysv", "udev", "dbus", "openssh-server", "grub2-common", "initramfs-tools", "busybox", "zstd", "kmod",
-    "procps", "iproute2", "iputils-ping", "python3", "python3-venv", "chrony", "linuxptp", *KERNELS,
+    "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp", *KERNELS,
 )  # fmt: skip
-OFFERED = ("python3-apt", "iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
+OFFERED = ("iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
 """Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
 OPTIONS = (
     "--quiet", "--mode=root", "--variant=minbase", "--format=directory", '--aptopt=Acquire::Languages "none"',
