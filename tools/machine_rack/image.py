@@ -26,9 +26,9 @@ SUITE = "bookworm"
 KERNELS = ("linux-image-amd64", "linux-image-6.12-amd64")
 PACKAGES = (
     "systemd-sysv", "udev", "dbus", "openssh-server", "grub2-common", "initramfs-tools", "busybox", "zstd", "kmod",
-    "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp", *KERNELS,
+    "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp", "ethtool", "tcpdump", "iperf3", "cpio", *KERNELS,
 )  # fmt: skip
-OFFERED = ("iperf3", "tcpdump", "ethtool", "nftables", "influxdb")
+OFFERED = ("iperf3", "nftables", "influxdb")
 """Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
 OPTIONS = (
     "--quiet", "--mode=root", "--variant=minbase", "--format=directory", '--aptopt=Acquire::Languages "none"',
@@ -36,6 +36,8 @@ OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/locale/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
 )  # fmt: skip
 """Of mmdebstrap."""
+ALONE = ("unshare", "--mount", "--propagation", "private")
+"""Before mmdebstrap: what it mounts in the tree goes with it, also when it is killed."""
 PROGRAMS = {
     "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "sfdisk": "fdisk", "grub-mkimage": "grub-common",
     "dpkg-scanpackages": "dpkg-dev", "ssh-keygen": "openssh-client", "qemu-img": "qemu-utils",
@@ -106,6 +108,8 @@ def _build(place: Path, say: disk.Say) -> None:
             f"rack: want {NEEDS_BYTES >> 20} MB free in {place.parent} for an image; got {free >> 20} MB "
             "(TESTCTL_CACHE names another directory)"
         )
+    for killed in place.parent.glob(".build-*"):
+        shutil.rmtree(killed)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=place.parent) as folder:
         work, tree = Path(folder), Path(folder, "tree")
         fresh = work / "image"
@@ -116,7 +120,7 @@ def _build(place: Path, say: disk.Say) -> None:
         (work / "sources.list").write_text("\n".join(sources()) + "\n", encoding="utf-8")
         hook = f'{FILES / "customize"} "$1" {fresh} {" ".join(OFFERED)}'
         run(
-            ["mmdebstrap", *OPTIONS, f"--include={','.join(PACKAGES)}", f'--setup-hook={FILES / "prepare"} "$1"',
+            [*ALONE, "mmdebstrap", *OPTIONS, f"--include={','.join(PACKAGES)}", f'--setup-hook={FILES / "prepare"} "$1"',
              f"--customize-hook={hook}", SUITE, str(tree), str(work / "sources.list")],
             timeout_s=BUILD_S,
         )  # fmt: skip
