@@ -116,7 +116,8 @@ def test_a_kernel_that_hangs_is_switched_off(rack: Machines) -> None:
     """Its initrd does nothing for ever; the inventory's power cycle brings the host back."""
     name = "6.98.0-hangs"
     init = "mkdir -p /run/i && cd /run/i && printf '#!/bin/sh\\nsleep 100000\\n' >init && chmod 755 init && "
-    init += f"truncate -s %4 /boot/initrd.img-{name} && echo init | cpio --quiet -o -H newc >>/boot/initrd.img-{name} && cd /boot"
+    initrd = f"/boot/initrd.img-{name}"
+    init += f"truncate -s %4 {initrd} && echo init | cpio --quiet -o -H newc >>{initrd} && cd /boot"
     with unchanged(rack), kernels(rack, name, init):
         process = rack.begin(rack.plan(KERNEL.replace("NAME", name)), TESTCTL_BOOT_S="200")
         rack.ends(process, 3)

@@ -26,7 +26,8 @@ SUITE = "bookworm"
 KERNELS = ("linux-image-amd64", "linux-image-6.12-amd64")
 PACKAGES = (
     "systemd-sysv", "udev", "dbus", "openssh-server", "grub2-common", "initramfs-tools", "busybox", "zstd", "kmod",
-    "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp", "ethtool", "tcpdump", "iperf3", "cpio", *KERNELS,
+    "cpio", "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp",
+    "ethtool", "tcpdump", "iperf3", *KERNELS,
 )  # fmt: skip
 OFFERED = ("iperf3", "nftables", "influxdb")
 """Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
@@ -120,8 +121,9 @@ def _build(place: Path, say: disk.Say) -> None:
         (work / "sources.list").write_text("\n".join(sources()) + "\n", encoding="utf-8")
         hook = f'{FILES / "customize"} "$1" {fresh} {" ".join(OFFERED)}'
         run(
-            [*ALONE, "mmdebstrap", *OPTIONS, f"--include={','.join(PACKAGES)}", f'--setup-hook={FILES / "prepare"} "$1"',
-             f"--customize-hook={hook}", SUITE, str(tree), str(work / "sources.list")],
+            [*ALONE, "mmdebstrap", *OPTIONS, f"--include={','.join(PACKAGES)}",
+             f'--setup-hook={FILES / "prepare"} "$1"', f"--customize-hook={hook}", SUITE, str(tree),
+             str(work / "sources.list")],
             timeout_s=BUILD_S,
         )  # fmt: skip
         say("writing the disk")
