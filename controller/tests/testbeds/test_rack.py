@@ -252,8 +252,8 @@ def test_what_is_no_command(command: object) -> None:
 
 
 def test_a_host_out_of_service_is_not_used() -> None:
-    spare = VARS["beta"] | {"testctl_keys": "keys", "testctl_listen": "192.0.2.13:7411", "testctl_address": "10.20.0.13",
-                            "testctl_mac": "02:00:00:00:00:0d"}  # fmt: skip
+    others = {"testctl_listen": "192.0.2.13:7411", "testctl_address": "10.20.0.13", "testctl_mac": "02:00:00:00:00:0d"}
+    spare = VARS["beta"] | others | {"testctl_keys": "keys"}
     ports = {"testctl_ports": {"alpha": "p1", "beta": "p2", "gamma": "p3"}}
     found = rack(gamma=spare, s1=ports, alpha={"testctl_out_of_service": "its fan"})
     assert sorted(place(load_topology("pair"), found).to_json().values()) == ["beta", "gamma", "s1"]

@@ -48,8 +48,9 @@ def seconds_to_boot() -> float:
 class Booted:
     """Asks agents which boot they are in."""
 
-    def __init__(self, rack: Rack) -> None:
+    def __init__(self, rack: Rack, ticket: str = "") -> None:
         self._keys = read_keys(rack.keys)
+        self._ticket = ticket
 
     def all(self, machines: Iterable[Machine]) -> dict[str, Seen]:
         """Raises TestbedError with all that do not answer."""
@@ -95,7 +96,7 @@ class Booted:
 
     def _clock_is_right(self, machine: Machine) -> bool:
         try:
-            offset_ns, error_ns = self._ask(machine, _clock)
+            offset_ns, error_ns = self._ask(machine, lambda stub: _clock(stub, self._ticket))
         except grpc.RpcError:
             return False
         return bool(abs(offset_ns) - error_ns <= CLOCK_NS / 2)
@@ -107,11 +108,10 @@ def _describe(stub: Any) -> pb.Description:
     return found
 
 
-def _clock(stub: Any) -> tuple[int, int]:
+def _clock(stub: Any, ticket: str) -> tuple[int, int]:
     before_ns = time.time_ns()
-    lease = stub.Acquire(
-        pb.AcquireRequest(holder="comparing clocks after a boot", lifetime_ns=10**9), timeout=CONNECT_S
-    )
+    request = pb.AcquireRequest(holder="comparing clocks after a boot", lifetime_ns=10**9, ticket=ticket)
+    lease = stub.Acquire(request, timeout=CONNECT_S)
     found = offset(before_ns, lease.time_ns, time.time_ns())
     stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, lease.token)])
     return found

@@ -54,6 +54,7 @@ class Kernels:
     were       machine → the release that it has outside of the run
     installed  machine → releases in GRUB's menu, newest first
     notes      the directory of what is learnt
+    ticket     of the run (reservation.py)
     """
 
     rack: Rack
@@ -61,9 +62,12 @@ class Kernels:
     were: Mapping[str, str]
     installed: Mapping[str, Sequence[str]]
     notes: Path
+    ticket: str = ""
 
     @classmethod
-    def for_run(cls, rack: Rack, named: Mapping[str, set[str]], seen: Mapping[str, Seen]) -> Kernels | None:
+    def for_run(
+        cls, rack: Rack, named: Mapping[str, set[str]], seen: Mapping[str, Seen], ticket: str = ""
+    ) -> Kernels | None:
         """named: machine → the kernels that points want of it ("": its own).  None when nothing is to be booted.
 
         Raises PlanError for a kernel that a host has not, TestbedError for a host that can't be booted.
@@ -87,7 +91,7 @@ class Kernels:
         ]
         if wrong:
             raise PlanError("\n".join(wrong))
-        return cls(rack, machines, were, installed, Path(tempfile.mkdtemp(prefix="testctl-kernels-")))
+        return cls(rack, machines, were, installed, Path(tempfile.mkdtemp(prefix="testctl-kernels-")), ticket)
 
     def release(self, machine: str, kernel: str) -> str:
         """What a machine is to run for a kernel that a plan names; "" for what it has outside of the run."""
@@ -100,7 +104,7 @@ class Kernels:
         """
         releases = {name: self.release(name, kernel) for name, kernel in kernels.items()}
         self._refuse_failed(releases)
-        booted = Booted(self.rack)
+        booted = Booted(self.rack, self.ticket)
         seen = booted.all(self.machines[name] for name in releases)
         to_boot = {name: release for name, release in releases.items() if seen[name].release != release}
         if not to_boot:

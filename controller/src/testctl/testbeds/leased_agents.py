@@ -67,10 +67,11 @@ class RemoteAgents(GrpcAgents):
     had, with who has it.
     """
 
-    def __init__(self, rack: Rack, placement: Placement, holder: str) -> None:
+    def __init__(self, rack: Rack, placement: Placement, holder: str, ticket: str = "") -> None:
         keys = read_keys(rack.keys)
         self._placement = placement
         self._holder = holder
+        self._ticket = ticket
         self._tokens: dict[str, str] = {}
         self._lost: dict[str, str] = {}
         self.clocks_ns: dict[str, tuple[int, int]] = {}
@@ -193,7 +194,8 @@ class RemoteAgents(GrpcAgents):
 
     def _acquire(self, name: str) -> None:
         """Acquire the lease; waits up to a lease's lifetime for an agent that is being restarted."""
-        request = messages.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
+        lifetime_ns = int(self._lease_s * 1e9)
+        request = messages.AcquireRequest(holder=self._holder, lifetime_ns=lifetime_ns, ticket=self._ticket)
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
         ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
         begun = time.monotonic()

@@ -36,6 +36,7 @@ from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.reservation import Reservation
 from testctl.testbeds.traffic_time import WallTime
 
 
@@ -46,6 +47,7 @@ class InventoryTestbed:
     placements  of each topology (as JSON) that the plan has
     described   hash of each machine's description of itself: kernel, agent
     kernels     of hosts that the plan's points boot; None: they boot none
+    reservation  the run's places in the queues of its machines
     first       what hosts run at the start, as plans name kernels
     """
 
@@ -54,10 +56,13 @@ class InventoryTestbed:
     described: str
     kernels: Kernels | None = None
     first: str = ""
+    reservation: Reservation | None = None
 
     @classmethod
-    def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
-        """Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
+    def for_points(cls, points: Iterable[Point], path: Path, wait_s: float = 0.0) -> InventoryTestbed:
+        """wait_s: how long to wait for the turn of this run on its machines.
+
+        Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
 
         can't be reached, is leased to somebody else or has an agent of another version.
         """
@@ -68,27 +73,51 @@ class InventoryTestbed:
         if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
             raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
-        description = check(rack, list(used.values()))
+        reservation = Reservation(rack, used.values(), holder(f"a run of {len(points)} points"))
+        reservation.take(wait_s)
+        try:
+            return cls._checked(rack, placements, list(used.values()), points, reservation)
+        except BaseException:
+            reservation.close()
+            raise
+
+    @classmethod
+    def _checked(
+        cls,
+        rack: Rack,
+        placements: Mapping[str, Placement],
+        machines: Sequence[Machine],
+        points: Sequence[Point],
+        reservation: Reservation,
+    ) -> InventoryTestbed:
+        description = check(rack, machines, reservation.ticket)
         seen = {name: seen_in(one) for name, one in description.items()}
         named: dict[str, set[str]] = {}
         for point in points:
             for name, kernel in _kernels(point, placements[_key(point)]).items():
                 named.setdefault(name, set()).add(kernel)
-        kernels = Kernels.for_run(rack, named, seen)
+        kernels = Kernels.for_run(rack, named, seen, reservation.ticket)
         releases = {name: one.was or one.release for name, one in seen.items()}
         first = {short(seen[name].release) for name in named}
         told = sorted((name, one.version, releases[name], one.kind) for name, one in description.items())
         digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-        return cls(rack, placements, digest, kernels, first.pop() if len(first) == 1 else "")
+        return cls(rack, placements, digest, kernels, first.pop() if len(first) == 1 else "", reservation)
 
     def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
         """Kernel by kernel, where points boot hosts."""
         return points if self.kernels is None else in_order(points, self.first)
 
     def end(self) -> None:
-        """Hosts have the kernels that they had.  Raises TestbedError with those that have not."""
-        if self.kernels is not None:
-            self.kernels.end()
+        """Hosts have the kernels that they had, and the next run its turn.
+
+        Raises TestbedError with those that have not.
+        """
+        try:
+            if self.kernels is not None:
+                self.kernels.end()
+        finally:
+            if self.reservation is not None:
+                self.reservation.close()
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point that determines its outcome: machines, kernels and agents."""
@@ -107,7 +136,8 @@ class InventoryTestbed:
         if self.kernels is not None:
             self.kernels.ensure(_kernels(point, placement))
             asked = with_short_names(asked)
-        with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
+        ticket = self.reservation.ticket if self.reservation is not None else ""
+        with RemoteAgents(self.rack, placement, holder(point.id), ticket) as agents:
             if wrong := clocks_apart(agents):
                 raise TestbedError(wrong)
 
@@ -188,25 +218,26 @@ def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
     ]
 
 
-def check(rack: Rack, machines: Sequence[Machine]) -> dict[str, pb.Description]:
+def check(rack: Rack, machines: Sequence[Machine], ticket: str = "") -> dict[str, pb.Description]:
     """Every machine's description of itself.  Raises TestbedError with the problems of all of them."""
     keys = read_keys(rack.keys)
     with ThreadPoolExecutor(max(len(machines), 1)) as pool:
-        answers = list(pool.map(lambda machine: _described(machine, keys), machines))
+        answers = list(pool.map(lambda machine: _described(machine, keys, ticket), machines))
     wrong = [answer for answer in answers if isinstance(answer, str)]
     if wrong:
         raise TestbedError("\n".join(wrong))
     return {s.name: a for s, a in zip(machines, answers, strict=True) if isinstance(a, pb.Description)}
 
 
-def _described(machine: Machine, keys: Keys) -> pb.Description | str:
+def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | str:
     """Its description, or the error: unreachable, another version, another name, missing device, leased."""
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
             description: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
             facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
-            request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
+            who = holder("looking whether it is free")
+            request = pb.AcquireRequest(holder=who, lifetime_ns=10**9, ticket=ticket)
             token = stub.Acquire(request, timeout=CONNECT_S).token
             stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
         except grpc.RpcError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's places in the queues of its machines: nobody else leases them between its points, and who waits has them in turn.
+"""A run's places in the queues of its machines: nobody has them between its points, and those who wait have them in turn.
 
 Machines are asked in the order of their names, by every run, so that two runs never wait for each other.
 """
@@ -20,10 +20,10 @@ from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack
-from testctl.testbeds.mtls import CONNECT_S, explain, open_channel, read_keys
+from testctl.testbeds.mtls import CONNECT_S, open_channel, read_keys
 
-AGAIN_S = 4.0
-"""How often a place is asked about: an agent takes one for left after 20 s (engine/queue.py)."""
+AGAIN_S = 2.5
+"""How often a place is asked about: an agent takes one for left after 12 s (engine/queue.py)."""
 LOOK_S = 1.0
 
 
@@ -63,7 +63,8 @@ class Reservation:
     def take(self, wait_s: float, say: Callable[[str], None] = lambda text: print(text, file=sys.stderr)) -> None:
         """Wait until it is this run's turn on every machine, at most so long.
 
-        Raises TestbedError, and leaves every queue, with who has the machines then; for machines that do not answer too.
+        Raises TestbedError, and leaves every queue, with who has the machine then.  A machine that does not answer is
+        left to the check of all machines, which reports it.
         """
         self._thread = threading.Thread(target=self._again, daemon=True)
         self._thread.start()
@@ -80,8 +81,8 @@ class Reservation:
         while True:
             try:
                 reply = self._ask(machine)
-            except grpc.RpcError as error:
-                raise TestbedError(explain(str(machine), error)) from error
+            except grpc.RpcError:
+                return
             if machine not in self._asked:
                 self._asked.append(machine)
             if reply.before == 0:
@@ -115,12 +116,3 @@ class Reservation:
             with suppress(grpc.RpcError):
                 self._ask(machine, leave=True)
         self._asked.clear()
-
-
-def looked(machine: Machine, keys: Any) -> str:
-    """What a machine's agent says of its lease, or why it does not answer."""
-    with open_channel(machine, keys) as channel:
-        try:
-            return described(new_stub(channel).Queue(pb.QueueRequest(), timeout=CONNECT_S))
-        except grpc.RpcError as error:
-            return explain(str(machine), error).removeprefix(f"{machine}: ")
