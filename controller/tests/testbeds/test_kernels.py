@@ -98,7 +98,7 @@ class Hosts:
 def kernels(monkeypatch: pytest.MonkeyPatch, hosts: Hosts, *wanted: str) -> Kernels:
     machines = {name: Machine(name, "host", f"192.0.2.1:{7400 + n}") for n, name in enumerate(hosts.releases)}
     monkeypatch.setattr(module, "on_hosts", hosts.on_hosts)
-    monkeypatch.setattr(module, "Booted", lambda rack: hosts)
+    monkeypatch.setattr(module, "Booted", lambda rack, ticket="": hosts)
     monkeypatch.setattr(module.power, "cycle", hosts.power)
     monkeypatch.setattr(module.power, "last_words", lambda machine: "its console: Kernel panic")
     seen = hosts.all(machines.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's places in the queues of its machines: nobody has them between its points, and those who wait have them in turn.
+"""A run's places in the queues of its machines: nobody has them between its points, and who waits has them in turn.
 
 Machines are asked in the order of their names, by every run, so that two runs never wait for each other.
 """
