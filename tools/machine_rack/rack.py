@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from machine_rack import image, inventory, network, qemu
 from machine_rack.plan import DESCRIPTION, Machine, MachineRack, load, plan
 
-READY_S = {"kvm": 60.0, "tcg": 600.0}
+READY_S = {"kvm": 300.0, "tcg": 1200.0}
 MADE = {DESCRIPTION, "inventory", "keys", "machines", "net", "ssh", "ntp.pid", "ntp.log"}
 """What the directory of a rack has."""
 ACCELS = ("auto", "kvm", "tcg")
@@ -34,10 +34,16 @@ def accel(wanted: str) -> str:
     """How QEMU runs a machine here: "kvm" or "tcg".  Raises PlanError."""
     if wanted not in ACCELS:
         raise PlanError(f"rack: --accel: want one of {', '.join(ACCELS)}; got {wanted!r}")
-    there = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    there = _kvm()
     if wanted == "kvm" and not there:
-        raise PlanError("rack: --accel kvm: want /dev/kvm; got none that can be opened")
+        raise PlanError("rack: --accel kvm: want /dev/kvm and a processor with vmx or svm; got none")
     return "kvm" if there and wanted != "tcg" else "tcg"
+
+
+def _kvm() -> bool:
+    """Whether KVM runs a machine here.  Some hosts have a /dev/kvm that only runs kernels made for it."""
+    flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    return os.access("/dev/kvm", os.R_OK | os.W_OK) and not flags.isdisjoint({"vmx", "svm"})
 
 
 def up(state: Path, hosts: int, management: str, how: str, clocks: dict[str, float]) -> None:
