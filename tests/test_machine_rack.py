@@ -112,7 +112,7 @@ def test_a_time_server_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(network, "devices", lambda: [])
         monkeypatch.setattr(network, "_routes", lambda net: [])
         monkeypatch.setattr(network.os, "access", lambda path, mode: True)
-        with pytest.raises(TestbedError, match="want UDP port .* free .*Address already in use"):
+        with pytest.raises(TestbedError, match=r"want UDP port .* free .*Address already in use"):
             network.refuse(planned())
 
 
@@ -124,7 +124,7 @@ def test_a_machine_that_does_not_come_up(tmp_path: Path, monkeypatch: pytest.Mon
     (folder / qemu.CONSOLE).write_bytes(b"Loading Linux\r\n\x1b[2JKernel panic - not syncing: VFS\r\n")
     monkeypatch.setattr(qemu, "pid", lambda folder: 1)
     monkeypatch.setattr(rack.socket, "create_connection", lambda *words: _refused())
-    with pytest.raises(TestbedError, match="within 0.1 s; got none; the last lines of its console:\nLoading Linux\n"):
+    with pytest.raises(TestbedError, match=r"within 0\.1 s; got none; the last lines of its console:\nLoading Linux\n"):
         rack.await_ssh(found, found.of("alpha"), 0.1)
     assert "\x1b" not in qemu.console(found, found.of("alpha"))
 

@@ -2,7 +2,7 @@
 """The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason.
 
 CI runs test_rack_of_machines.py; with TESTCTL_MACHINES=all (`make machines`) the others are collected too, and a table
-of what was shown is printed.
+of what was shown is printed.  TESTCTL_MACHINES_STATE=DIR: on a rack that is up and deployed, for those who write a test.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.machines.machines import MANAGEMENT, Machines, changed
 
 ALL = os.environ.get("TESTCTL_MACHINES") == "all"
 CI = "test_rack_of_machines.py"
+STATE = os.environ.get("TESTCTL_MACHINES_STATE", "")
 OWNER = "owner"
 TEARDOWN = "teardown"
 _took: dict[str, tuple[str, float, str]] = {}
@@ -60,6 +61,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two hosts and a switch that answer SSH, with nothing deployed; afterwards nothing of it is left."""
+    if STATE:
+        yield Machines(Path(STATE), tmp_path_factory.mktemp("m"))
+        return
     if why := image.lacking():
         pytest.skip(f"no machines: {why}")
     if (state := network.belongs_to()) is not None and (state.parent / OWNER).exists():
@@ -92,6 +96,8 @@ def before(up: Machines) -> dict[str, list[str]]:
 @pytest.fixture(scope="session")
 def rack(up: Machines, before: dict[str, list[str]]) -> Machines:
     """With the agents deployed, twice; the second time nothing changes."""
+    if STATE:
+        return up
     first = up.play("deploy")
     assert first.code == 0, first.said
     second = up.play("deploy")
