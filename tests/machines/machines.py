@@ -21,6 +21,7 @@ from machine_rack.plan import MachineRack, load
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import read_rack
 from testctl.testbeds.mtls import open_channel, read_keys
+from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +101,22 @@ class Machines:
         found = read_rack(self.inventory)
         with open_channel(found.machines[name], read_keys(found.keys)) as channel:
             return dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
+
+    def clock_state(self, name: str) -> dict[str, Any]:
+        """What keeps a machine's clock, as its agent reports it."""
+        found = read_rack(self.inventory)
+        with open_channel(found.machines[name], read_keys(found.keys)) as channel:
+            stub = new_stub(channel)
+            lease = stub.Acquire(pb.AcquireRequest(holder="a test", lifetime_ns=60 * 10**9), timeout=60)
+            sent = {"metadata": [(LEASE_KEY, lease.token)], "timeout": 60}
+            request = pb.StartRequest(task="clock", kind="collector", name="clock")
+            request.options["side"].text = "state"
+            stub.Start(request, **sent)
+            status = stub.Wait(pb.WaitRequest(task="clock", timeout_ns=30 * 10**9), **sent)
+            stub.Release(pb.ReleaseRequest(), **sent)
+        assert status.ok, status.error
+        state: dict[str, Any] = json.loads(status.result)["state"]
+        return state
 
     def answers(self, *names: str) -> None:
         """Wait until agents answer."""
