@@ -17,7 +17,7 @@ from testctl_agent.wire.boot import BOOT, WAS
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.leased_agents import CLOCK_NS, offset, seconds
-from testctl.testbeds.mtls import CONNECT_S, explain, open_channel, read_keys
+from testctl.testbeds.mtls import ANSWER_S, explain, open_channel, read_keys
 
 BOOT_LIMIT = "TESTCTL_BOOT_S"
 """Environment variable: the seconds that a machine has from its reboot until its agent answers."""
@@ -104,14 +104,14 @@ class Booted:
 
 def _describe(stub: Any) -> pb.Description:
     # One parameter: whether all others can be had is of no interest.
-    found: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=CONNECT_S)
+    found: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
     return found
 
 
 def _clock(stub: Any, ticket: str) -> tuple[int, int]:
     before_ns = time.time_ns()
     request = pb.AcquireRequest(holder="comparing clocks after a boot", lifetime_ns=10**9, ticket=ticket)
-    lease = stub.Acquire(request, timeout=CONNECT_S)
+    lease = stub.Acquire(request, timeout=ANSWER_S)
     found = offset(before_ns, lease.time_ns, time.time_ns())
-    stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, lease.token)])
+    stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, lease.token)])
     return found

@@ -32,7 +32,7 @@ from testctl.testbeds.agents import CALL_S
 from testctl.testbeds.grpc_agents import GrpcAgents, said_by
 from testctl.testbeds.inventory_file import Rack
 from testctl.testbeds.mtls import (
-    CONNECT_S,
+    ANSWER_S,
     HELD,
     below,
     can_not,
@@ -202,7 +202,7 @@ class RemoteAgents(GrpcAgents):
         while True:
             before_ns = time.time_ns()
             try:
-                lease = self.call(name, "Acquire", request, CONNECT_S)
+                lease = self.call(name, "Acquire", request, ANSWER_S)
                 break
             except TestbedError as error:
                 code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None

@@ -31,7 +31,7 @@ from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.kernels import Kernels, back, in_order, short, wanted
 from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
-from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
+from testctl.testbeds.mtls import ANSWER_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
@@ -234,12 +234,12 @@ def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | st
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
-            description: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
-            facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
+            description = _short_description(stub)
+            facts = stub.Attest(pb.AttestRequest(), timeout=ANSWER_S).facts
             who = holder("looking whether it is free")
             request = pb.AcquireRequest(holder=who, lifetime_ns=10**9, ticket=ticket)
-            token = stub.Acquire(request, timeout=CONNECT_S).token
-            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
+            token = stub.Acquire(request, timeout=ANSWER_S).token
+            stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, token)])
         except grpc.RpcError as error:
             return explain(str(machine), error)
     for what, want, got in (
@@ -250,6 +250,13 @@ def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | st
         if want != got:
             return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
     return lacking_device(machine, facts) or description
+
+
+def _short_description(stub: Any) -> pb.Description:
+    """Without what it could have of all parameters, which takes a slow host seconds."""
+    request = pb.DescribeRequest(parameters=["kernel"])
+    found: pb.Description = stub.Describe(request, timeout=ANSWER_S, wait_for_ready=False)
+    return found
 
 
 def lacking_device(machine: Machine, facts: Mapping[str, str]) -> str:
@@ -310,7 +317,7 @@ def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
 def _restored_alone(stub: Any) -> pb.RestoreReply:
     """Restore with a lease, which is released in any case."""
     request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
-    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=CONNECT_S).token)]
+    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=ANSWER_S).token)]
     try:
         reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
     except grpc.RpcError:

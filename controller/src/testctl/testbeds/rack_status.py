@@ -12,7 +12,7 @@ from testctl_agent.wire.boot import WAS
 
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, read_rack
-from testctl.testbeds.mtls import CONNECT_S, Keys, explain, open_channel, read_keys
+from testctl.testbeds.mtls import ANSWER_S, Keys, explain, open_channel, read_keys
 from testctl.testbeds.reservation import described
 
 
@@ -32,8 +32,8 @@ def _line(machine: Machine, keys: Keys) -> tuple[str, bool]:
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
-            queue = stub.Queue(pb.QueueRequest(), timeout=CONNECT_S)
-            about = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=CONNECT_S)
+            queue = stub.Queue(pb.QueueRequest(), timeout=ANSWER_S)
+            about = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
         except grpc.RpcError as error:
             return explain(str(machine), error), False
     once = f", for this boot; else {about.notes[WAS]}" if WAS in about.notes else ""

@@ -20,7 +20,7 @@ from testctl_agent.wire import agent_pb2 as pb
 
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack
-from testctl.testbeds.mtls import CONNECT_S, open_channel, read_keys
+from testctl.testbeds.mtls import ANSWER_S, open_channel, read_keys
 
 AGAIN_S = 2.5
 """How often a place is asked about: an agent takes one for left after 12 s (engine/queue.py)."""
@@ -98,7 +98,7 @@ class Reservation:
     def _ask(self, machine: Machine, leave: bool = False) -> pb.QueueReply:
         with open_channel(machine, self._keys) as channel:
             request = pb.QueueRequest(ticket=self.ticket, holder=self._holder, leave=leave)
-            reply: pb.QueueReply = new_stub(channel).Queue(request, timeout=CONNECT_S)
+            reply: pb.QueueReply = new_stub(channel).Queue(request, timeout=ANSWER_S)
             return reply
 
     def _again(self) -> None:
