@@ -82,6 +82,14 @@ def test_nothing_of_it_is_left(host: Host, capsys: pytest.CaptureFixture[str]) -
     assert "error" not in said(capsys, "clean")
 
 
+def test_the_default_is_booted_without_an_entry(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "once", OLD, NEW, "10")
+    host.asked.clear()
+    assert said(capsys, "reboot")["next"] == ""
+    assert host.rebooted()
+    assert {path.name for path in host.grub.iterdir()} == {"grub.cfg"}
+
+
 def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     own = "menuentry 'memtest' {\n\tlinux16 /boot/memtest\n}\n"
     (host.grub / "custom.cfg").write_text(own, encoding="utf-8")
@@ -105,7 +113,7 @@ def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[st
             "where GRUB can write, so that it boots a kernel only once; got lvm",
         ),
         (("once", OLD, NEW, "10"), {"next": "memtest"}, "want no other entry for the next boot; got memtest"),
-        (("jump",), {}, "want list, once RELEASE WAS PANIC_S or clean; got jump"),
+        (("jump",), {}, "want list, once RELEASE WAS PANIC_S, reboot or clean; got jump"),
     ],
 )
 def test_refused_before_anything_changes(

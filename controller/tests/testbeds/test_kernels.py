@@ -65,6 +65,9 @@ class Hosts:
 
     def on_hosts(self, inventory: Path, hosts: Iterable[str], script: Path, words: list[str]) -> dict[str, Any]:
         self.calls.append((words[0], *hosts))
+        for host in hosts if words[0] == "reboot" else ():
+            self.boots[host] += 1
+            self.releases[host] = self.default[host]
         for host in hosts if words[0] == "once" else ():
             self.boots[host] += 1
             if words[1] in self.dead:
@@ -121,6 +124,17 @@ def test_hosts_are_booted_together_and_back(monkeypatch: pytest.MonkeyPatch) -> 
     assert hosts.releases == {"alpha": NEW, "beta": NEW}
     assert hosts.calls[-1] == ("clean", "alpha", "beta")
     assert not found.notes.exists()
+
+
+def test_a_host_whose_default_is_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was booted into its kernel by hand, and is again."""
+    hosts = Hosts({"alpha": NEW})
+    hosts.default["alpha"] = "6.5.0"
+    found = kernels(monkeypatch, hosts, "6.1")
+    found.ensure({"alpha": "6.1"})
+    found.end()
+    assert hosts.releases == {"alpha": NEW}
+    assert [call[0] for call in hosts.calls] == ["list", "once", "reboot", "once", "clean"]
 
 
 def test_a_point_without_a_kernel_has_that_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 
     list                      what runs, what could
     once RELEASE WAS PANIC_S  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
+    reboot                    the default entry; removes what `once` has written
     clean                     remove what `once` has written
 Prints JSON; an error is {"error": "want …; got …"}.  `once` writes an entry of its own to GRUB's custom.cfg, a copy of
 the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots
@@ -80,8 +81,12 @@ def listed() -> dict[str, object]:
 
 
 def _next_entry() -> str:
-    found = re.search(r"^next_entry=(.+)$", _output("grub-editenv", str(GRUB / "grubenv"), "list"), re.MULTILINE)
-    return found[1] if found else ""
+    found = [line.partition("=")[2] for line in _environment() if line.startswith("next_entry=")]
+    return found[0] if found else ""
+
+
+def _environment() -> list[str]:
+    return _output("grub-editenv", str(GRUB / "grubenv"), "list").splitlines()
 
 
 def once(release: str, was: str, panic_s: str) -> dict[str, object]:
@@ -102,15 +107,20 @@ def once(release: str, was: str, panic_s: str) -> dict[str, object]:
     block = entry(kernels[release], f"panic={panic_s} testctl.was={was}")
     _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
     _output("grub-reboot", ENTRY)
-    _output(
-        "systemd-run",
-        "--quiet",
-        f"--on-active={REBOOT_S}s",
-        "--timer-property=AccuracySec=100ms",
-        "systemctl",
-        "reboot",
-    )
+    _reboot()
     return listed()
+
+
+def reboot() -> dict[str, object]:
+    """Boot what the host boots by itself."""
+    clean()
+    _reboot()
+    return listed()
+
+
+def _reboot() -> None:
+    when = [f"--on-active={REBOOT_S}s", "--timer-property=AccuracySec=100ms"]
+    _output("systemd-run", "--quiet", *when, "systemctl", "reboot")
 
 
 def _writable() -> None:
@@ -131,7 +141,7 @@ def clean() -> dict[str, object]:
             custom.unlink()
         elif after != before:
             _write(custom, after)
-    if _next_entry() == ENTRY:
+    if _next_entry() == ENTRY or "next_entry=" in _environment():  # GRUB leaves the name when it has booted the entry
         _output("grub-editenv", str(GRUB / "grubenv"), "unset", "next_entry")
     os.sync()
     return listed()
@@ -154,10 +164,12 @@ def main(words: list[str]) -> None:
                 said = listed()
             case ["once", release, was, panic_s]:
                 said = once(release, was, panic_s)
+            case ["reboot"]:
+                said = reboot()
             case ["clean"]:
                 said = clean()
             case _:
-                said = {"error": f"want list, once RELEASE WAS PANIC_S or clean; got {' '.join(words)}"}
+                said = {"error": f"want list, once RELEASE WAS PANIC_S, reboot or clean; got {' '.join(words)}"}
     except (Wrong, OSError) as error:
         said = {"error": str(error)}
     print(json.dumps(said))
