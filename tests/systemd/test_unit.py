@@ -118,7 +118,7 @@ def test_an_agent_that_was_taken_over_stays_in_its_sandbox(machine: Machine) -> 
     text = rendered("unit.service.j2").replace("Type=notify", "Type=oneshot").replace("Restart=on-failure\n", "")
     start = f"ExecStart=/usr/bin/python3 /opt/testctl-agent/taken_over.py {STATE}/taken.json"
     text = re.sub("ExecStart=.*", start, text).replace(
-        "RuntimeDirectory=testctl/cc testctl/ports", "RuntimeDirectory=testctl-taken"
+        "RuntimeDirectory=testctl/cc testctl/ports testctl/ptp", "RuntimeDirectory=testctl-taken"
     )
     machine.write("/etc/systemd/system/taken.service", text)
     machine.run("systemctl", "daemon-reload")
