@@ -14,7 +14,12 @@ import yaml
 from tests.machines.conftest import ALL, ONE
 from tests.machines.machines import ROOT, Machines
 
-pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+pytestmark = [
+    pytest.mark.root(beside=True),
+    pytest.mark.machines,
+    pytest.mark.timeout(1800),
+    pytest.mark.flaky(reruns=0),
+]
 UNIT = "testctl-agent.service"
 SWEEP = """
 about: a flow on two kernels, over the eBPF switch
