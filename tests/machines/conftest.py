@@ -2,8 +2,8 @@
 """The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason.
 
 CI runs test_rack_of_machines.py.  TESTCTL_MACHINES=all (`make machines`): the others are collected too, and a table of
-what was shown is printed; TESTCTL_MACHINES=none: none is run.  TESTCTL_MACHINES_STATE=DIR: on a rack that is up and deployed,
-for those who write a test.
+what was shown is printed; TESTCTL_MACHINES=none: none is run.  TESTCTL_MACHINES_STATE=DIR: on a rack that is up and
+deployed, for those who write a test.
 """
 
 from __future__ import annotations
