@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 BIN := .venv/bin
 
 
-.PHONY: help setup run papers rack test check bench fuzz audit docs gen p4 format clean
+.PHONY: help setup run papers rack machines test check bench fuzz audit docs gen p4 format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -28,6 +28,10 @@ papers: ## Run the papers' experiments and print the scorecard: published, ours,
 rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove everything (root)
 	@tools/setup --rack
 	@tools/rack-trial
+
+machines: ## Deploy to a rack of QEMU machines, boot its kernels, meet it with faults, and print what was shown (root)
+	@tools/setup --rack --machines
+	@TESTCTL_MACHINES=all $(BIN)/python -m pytest -p no:cacheprovider -s tests/machines
 
 test: ## All tests: unit, lab and, as root, namespace tests; DURATIONS=1 lists the slowest
 	@tools/setup --test 6.12 6.1

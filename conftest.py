@@ -23,6 +23,7 @@ from testctl.lab.cpu_pinning import own_processor
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)
 LONGEST = [
+    "tests/machines/test_rack_of_machines.py",
     "agents/tests/switch/test_aqm.py",
     "tests/test_one_line.py",
     "tests/serve/test_browser.py",

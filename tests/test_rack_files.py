@@ -21,7 +21,9 @@ from simulated_rack.plan import plan
 from testctl.testbeds import wheelhouse
 from testctl.testbeds.inventory_file import ansible
 from testctl_agent.cc import shared
+from testctl_agent.collect import _clock_state
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.switch import physical_ports
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "agent"
@@ -178,7 +180,8 @@ def test_the_unit_filters_no_call_that_the_agent_makes() -> None:
     set_to = dict(reversed(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)))
     assert "ProtectClock" not in set_to
     assert {"bpf", "adjtimex"} <= set(set_to["SystemCallFilter"].split())
-    assert str(shared.STATE) == f"/run/{set_to['RuntimeDirectory']}"
+    folders = [shared.STATE, physical_ports.RUN, _clock_state.RUN]
+    assert [Path(f"/run/{one}") for one in set_to["RuntimeDirectory"].split()] == folders
 
 
 def test_the_unit_is_exposed_less_than_most(tmp_path: Path) -> None:

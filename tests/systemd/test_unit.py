@@ -117,7 +117,9 @@ def test_an_agent_that_was_taken_over_stays_in_its_sandbox(machine: Machine) -> 
     machine.write("/opt/testctl-agent/taken_over.py", program)
     text = rendered("unit.service.j2").replace("Type=notify", "Type=oneshot").replace("Restart=on-failure\n", "")
     start = f"ExecStart=/usr/bin/python3 /opt/testctl-agent/taken_over.py {STATE}/taken.json"
-    text = re.sub("ExecStart=.*", start, text).replace("RuntimeDirectory=testctl/cc", "RuntimeDirectory=testctl-taken")
+    text = re.sub("ExecStart=.*", start, text).replace(
+        "RuntimeDirectory=testctl/cc testctl/ports testctl/ptp", "RuntimeDirectory=testctl-taken"
+    )
     machine.write("/etc/systemd/system/taken.service", text)
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "start", "taken.service")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/rack up, down, status, changes."""
+"""tools/rack up, down, status, changes; with machines also on, off, cycle, console."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from machine_rack import plan as machines_plan
+from machine_rack import rack as machines
 from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
@@ -18,34 +20,65 @@ from simulated_rack.changes import changes
 from simulated_rack.host_init import OVERLAID
 from simulated_rack.plan import MANAGEMENT, SimulatedRack, plan
 
+POWER = ("on", "off", "cycle", "console")
+"""What is done to one machine."""
 BEFORE = "before.json"
 MADE = {BEFORE, "inventory", "keys", "nodes", "ssh"}
 """What a rack's directory has, once it is whole."""
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="tools/rack", description="A rack of network namespaces on this machine.")
-    words.add_argument("do", choices=["up", "down", "status", "changes"])
+    words = argparse.ArgumentParser(
+        prog="tools/rack", description="A rack of namespaces or of machines, on this machine."
+    )
+    words.add_argument("do", choices=["up", "down", "status", "changes", *POWER])
+    words.add_argument("name", nargs="?", default="", help="of a machine: on, off, cycle, console")
     words.add_argument("--state", type=Path, default=Path(".rack"), help="directory of all its files (.rack)")
     words.add_argument("--hosts", type=int, default=2, help="how many hosts (2); there is one switch")
-    words.add_argument("--management", default=MANAGEMENT, help=f"network of the SSH servers ({MANAGEMENT})")
+    words.add_argument(
+        "--management", help=f"network of the SSH servers ({MANAGEMENT}; of machines {machines_plan.MANAGEMENT})"
+    )
+    words.add_argument("--machines", action="store_true", help="machines with kernels of their own, in QEMU")
+    words.add_argument("--accel", default="auto", help="how QEMU runs machines: kvm, tcg, auto (kvm where it is)")
+    words.add_argument(
+        "--clock", action="append", default=[], metavar="NAME=SECONDS", help="a machine's clock when it is switched on"
+    )
     given = words.parse_args()
     state = given.state.resolve()
     try:
         if os.geteuid() != 0:
             raise PlanError("rack: want root, to make namespaces and devices; got another user")
         match given.do:
+            case "up" if given.machines:
+                management = given.management or machines_plan.MANAGEMENT
+                machines.up(state, given.hosts, management, given.accel, _clocks(given.clock))
             case "up":
-                up(plan(state, given.hosts, given.management))
+                up(plan(state, given.hosts, given.management or MANAGEMENT))
+            case "down" if machines.is_machines(state):
+                machines.down(state)
             case "down":
                 down(state)
             case "changes":
                 print("\n".join(changes(state)))
             case "status":
-                sys.exit(status(state))
+                sys.exit(machines.status(state) if machines.is_machines(state) else status(state))
+            case power:
+                machines.power(state, power, given.name)
     except TestctlError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _clocks(given: list[str]) -> dict[str, float]:
+    """NAME=SECONDS of the command line.  Raises PlanError."""
+    found = {}
+    for word in given:
+        name, _, seconds = word.partition("=")
+        try:
+            found[name] = float(seconds)
+        except ValueError as error:
+            raise PlanError(f"rack: --clock: want NAME=SECONDS such as alpha=3.5; got {word!r}") from error
+    return found
 
 
 def up(rack: SimulatedRack) -> None:

@@ -21,13 +21,13 @@ def write(rack: SimulatedRack) -> Path:
     """inventory/ and keys/ of the state directory; returns the inventory."""
     folder = rack.state / "inventory"
     (folder / "group_vars").mkdir(parents=True)
-    _yaml(folder / "hosts.yaml", _hosts(rack))
-    _yaml(folder / "group_vars" / "all.yaml", _all(rack))
+    write_yaml(folder / "hosts.yaml", _hosts(rack))
+    write_yaml(folder / "group_vars" / "all.yaml", _all(rack))
     pki.make(rack.state / "keys", [node.name for node in rack.nodes])
     return folder
 
 
-def _yaml(path: Path, content: Mapping[str, object]) -> None:
+def write_yaml(path: Path, content: Mapping[str, object]) -> None:
     path.write_text(HEAD + yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl.testbeds.inventory_file import Machine
-from testctl.testbeds.leased_agents import LEASE, LEASE_S, _offset, seconds
+from testctl.testbeds.leased_agents import LEASE, LEASE_S, offset, seconds
 from testctl.testbeds.mtls import CONNECT_S, can_not, explain, read_keys, write_checked
 from testctl.testbeds.rack import lacking_device
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -94,7 +94,7 @@ def test_a_file_that_can_not_be_written(tmp_path: Path) -> None:
 def test_an_offset_is_wrong_by_its_error_at_most(ahead_ns: int, there_ns: int, back_ns: int) -> None:
     before_ns = 10**18
     after_ns = before_ns + there_ns + back_ns
-    offset_ns, error_ns = _offset(before_ns, before_ns + there_ns + ahead_ns, after_ns)
+    offset_ns, error_ns = offset(before_ns, before_ns + there_ns + ahead_ns, after_ns)
     assert abs(offset_ns - ahead_ns) <= error_ns + 1
     assert error_ns <= (there_ns + back_ns) / 2
 

@@ -20,6 +20,7 @@ from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.engine.server import serve
 from testctl_agent.params.host import tcp_events
 from testctl_agent.spec.errors import Unavailable
+from testctl_agent.wire import messages
 
 
 @pytest.fixture
@@ -66,3 +67,26 @@ def test_where_time_is_real_all_collectors_start_ahead_of_t0(agents: Agents) -> 
     outcome = PointRun(asked, agents, WallTime()).run()
     assert begun_ns + LEAD_NS < outcome.t0_ns <= outcome.end_ns + LEAD_NS
     assert outcome.collected["sender"].keys() == {"counters", "tcp_info"}
+
+
+class Described:
+    """Agents that answer Describe alone: a host's kernel and a switch's, in either order."""
+
+    def __init__(self, **kernels: tuple[str, str]) -> None:
+        self.kernels = kernels
+        self.names = tuple(kernels)
+
+    def all(self, method: str, requests: dict[str, Any]) -> dict[str, messages.Description]:
+        assert method == "Describe"
+        return {name: messages.Description(name=name, kind=kind, kernel=release) for name, (kind, release) in
+                self.kernels.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("last", ["host", "switch"])
+def test_a_points_kernel_is_that_of_its_hosts(last: str) -> None:
+    """On a rack the switch may run another one."""
+    there = {"sender": ("host", "6.1.0"), "s1": ("switch", "6.12.0")}
+    agents = Described(**(there if last == "switch" else dict(reversed(there.items()))))
+    run = PointRun(point(), agents, WallTime())  # type: ignore[arg-type]
+    run._describe()
+    assert run.outcome.kernel == "6.1.0"

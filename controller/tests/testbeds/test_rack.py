@@ -232,3 +232,34 @@ def test_a_host_makes_room_for_one_that_fits_nowhere_else() -> None:
     named = {**machines, "h1": replace(machines["h1"], entity="y")}
     found = place(topology(x="a", y="a"), Rack(Path("inventory/wide"), named, Path("keys")))
     assert found.to_json() == {"x": "h2", "y": "h1", "a": "s1", "b": "s2"}
+
+
+def test_commands_of_a_machines_power_and_console() -> None:
+    found = rack(alpha={"testctl_power_cycle": "ipmi --host 'a b' cycle", "testctl_console": "tail log"})
+    assert found.machines["alpha"].commands == {
+        "power_cycle": ("ipmi", "--host", "a b", "cycle"), "console": ("tail", "log"),
+    }  # fmt: skip
+    assert found.machines["beta"].commands == {}
+
+
+@pytest.mark.parametrize("command", ["no 'end", "", " ", 7, ["ipmi"]])
+def test_what_is_no_command(command: object) -> None:
+    if command == "":
+        assert rack(alpha={"testctl_power_on": command}).machines["alpha"].commands == {}
+        return
+    with pytest.raises(PlanError, match="alpha: testctl_power_on: want the words of a command; got"):
+        rack(alpha={"testctl_power_on": command})
+
+
+def test_a_host_out_of_service_is_not_used() -> None:
+    others = {"testctl_listen": "192.0.2.13:7411", "testctl_address": "10.20.0.13", "testctl_mac": "02:00:00:00:00:0d"}
+    spare = VARS["beta"] | others | {"testctl_keys": "keys"}
+    ports = {"testctl_ports": {"alpha": "p1", "beta": "p2", "gamma": "p3"}}
+    found = rack(gamma=spare, s1=ports, alpha={"testctl_out_of_service": "its fan"})
+    assert sorted(place(load_topology("pair"), found).to_json().values()) == ["beta", "gamma", "s1"]
+
+
+def test_a_plan_that_needs_a_host_out_of_service() -> None:
+    found = rack(beta={"testctl_out_of_service": "its NIC is at Ann's"})
+    with pytest.raises(PlanError, match=r"does not fit: .*; host beta \(.*\) is out of service: its NIC is at Ann's"):
+        place(load_topology("pair"), found)

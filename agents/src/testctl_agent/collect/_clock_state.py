@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system.subprocesses import run
 
+RUN = Path("/run/testctl/ptp")
+"""Where ptp4l finds pmc's socket: the agent can write there, and both see it.  pmc's own choice is /run itself."""
 _TIMEOUT_S = 5.0
 _TRACKING_FIELDS = 14
 _STA_UNSYNC, _TIME_ERROR = 0x40, 5
@@ -91,9 +96,12 @@ def kernel() -> ClockState:
 def clock_state() -> ClockState:
     """The state from the first available source; the kernel is always available."""
     tried: list[str] = []
+    own = RUN / f"pmc.{os.getpid()}"
+    with suppress(OSError):  # pmc then says why it can't be there
+        RUN.mkdir(parents=True, exist_ok=True)
     sources: tuple[tuple[tuple[str, ...], Callable[[str], ClockState]], ...] = (
         (("chronyc", "-c", "tracking"), chrony),
-        (("pmc", "-u", "-b", "0", "GET CURRENT_DATA_SET"), ptp),
+        (("pmc", "-u", "-i", str(own), "-b", "0", "GET CURRENT_DATA_SET"), ptp),
     )
     for argv, read in sources:
         if shutil.which(argv[0]) is None:

@@ -28,6 +28,7 @@ from testctl_agent.engine.server import serve
 from testctl_agent.engine.service import Service
 from testctl_agent.engine.state import AgentState
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError
+from testctl_agent.wire import boot
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ def run(config: DaemonConfig) -> None:
         workdir.own(agent.workdir)
         leftovers.end(agent.workdir)
         state = prepare(agent, this_boot())
+        state.notes = {**state.notes, **boot.notes()}
         try:
             unrestored = _restored(state, config.lease)
             _swept(state.who)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Setting
+from testctl_agent.engine.queue import Queue
 from testctl_agent.engine.refusals import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.sd_notify import Watchdog
 from testctl_agent.spec.errors import TestctlError
@@ -47,6 +48,17 @@ class Grant:
 
     def __repr__(self) -> str:
         return f"Grant(holder={self.holder!r}, lifetime_s={self.lifetime_s})"
+
+
+@dataclass(frozen=True)
+class State:
+    """before: places before the ticket's; leased_to: "" when nobody has the lease; places: (holder, seconds ago)."""
+
+    before: int
+    leased_to: str
+    leased_s: float
+    left_s: float
+    places: Sequence[tuple[str, float]]
 
 
 def holder_name(who: str, holder: str) -> str:
@@ -76,6 +88,9 @@ class Leases:
         self._change = threading.Condition()
         self._held: Grant | None = None
         self._until = 0.0
+        self._since = 0.0
+        self._queue = Queue(who, clock)
+        self._ticket = ""  # of the run that has the lease
         self._ending = False  # a lease, or the try to restore what one left
         self._last = ""  # who had the lease before
         self._retry_s = RETRY_S
@@ -84,25 +99,47 @@ class Leases:
         self._closed = False
         self._watchdog = Watchdog()
 
-    def acquire(self, holder: str, wanted_s: float) -> Grant:
-        """A lease of at most MAX_S seconds (wanted 0 or less: of as much)."""
+    def acquire(self, holder: str, wanted_s: float, ticket: str = "") -> Grant:
+        """A lease of at most MAX_S seconds (wanted 0 or less: of as much); for a ticket, if it is its turn."""
         holder_name(self._who, holder)
         with self._change:
             self._refuse_if_held()
+            self._refuse_before_its_turn(ticket)
             if not self._unrestored:
-                return self._grant(holder, wanted_s)
+                return self._grant(holder, wanted_s, ticket)
             self._ending = True
         self._clean_up()
         with self._change:
             self._refuse_if_held()
             if self._unrestored:
                 raise Refusal(f"{self._who}: no lease before all is restored: {self._unrestored}")
-            return self._grant(holder, wanted_s)
+            return self._grant(holder, wanted_s, ticket)
 
-    def _grant(self, holder: str, wanted_s: float) -> Grant:
+    def _refuse_before_its_turn(self, ticket: str) -> None:
+        if why := self._queue.refusal(ticket):
+            raise HeldByOther(f"{self._who}: {why}")
+
+    def queue(self, ticket: str, holder: str, leave: bool = False) -> State:
+        """A ticket's place, which it gets, keeps or leaves; without a ticket only who has the lease and who waits."""
+        with self._change:
+            before = 0
+            if ticket and leave:
+                self._queue.leave(ticket)
+            elif ticket:
+                before = self._queue.ask(ticket, holder_name(self._who, holder))
+            now = self._clock()
+            places = [(place.holder, now - place.since) for place in self._queue.places()]
+            held = self._held
+            leased = (held.holder, now - self._since, max(self._left_s(), 0.0)) if held else ("", 0.0, 0.0)
+            return State(before, *leased, places)
+
+    def _grant(self, holder: str, wanted_s: float, ticket: str) -> Grant:
         lifetime_s = min(max(wanted_s, MIN_S), MAX_S) if wanted_s > 0 else MAX_S
         self._held = Grant(secrets.token_hex(_TOKEN_BYTES), holder, lifetime_s)
-        self._until = self._clock() + lifetime_s
+        self._since = self._clock()
+        self._until = self._since + lifetime_s
+        self._ticket = ticket
+        self._queue.seen(ticket)
         self._change.notify_all()
         _log.info("%s: leased to %s for %g s", self._who, holder, lifetime_s)
         return self._held
@@ -153,6 +190,7 @@ class Leases:
         with self._change:
             held = self._mine(token, "Renew")
             self._until = self._clock() + held.lifetime_s
+            self._queue.seen(self._ticket)
             self._change.notify_all()
             return held
 

@@ -15,7 +15,7 @@ from testctl_agent.wire import messages
 from testctl_agent.wire.messages import plain
 
 if TYPE_CHECKING:
-    from testctl_agent.engine.lease import Grant
+    from testctl_agent.engine.lease import Grant, State
 
 CHUNK_BYTES = 1 << 20
 
@@ -39,6 +39,17 @@ def lease(grant: Grant) -> messages.Lease:
     """A lease, for its holder: with the token, and this host's clock."""
     lifetime_ns = int(grant.lifetime_s * 1e9)
     return messages.Lease(token=grant.token, holder=grant.holder, lifetime_ns=lifetime_ns, time_ns=time.time_ns())
+
+
+def queue(state: State) -> messages.QueueReply:
+    """Who has the lease, who waits, and how many are before the one that asks."""
+    return messages.QueueReply(
+        before=state.before,
+        leased_to=state.leased_to,
+        leased_ns=int(state.leased_s * 1e9),
+        left_ns=int(state.left_s * 1e9),
+        places=tuple(messages.QueuePlace(holder=holder, since_ns=int(s * 1e9)) for holder, s in state.places),
+    )
 
 
 def chunks(path: Path) -> Iterator[messages.Chunk]:

@@ -172,7 +172,11 @@ class Service:
         return self.leases
 
     def Acquire(self, request: messages.AcquireRequest, context: Any = None) -> messages.Lease:
-        return replies.lease(self._leases_given().acquire(request.holder, request.lifetime_ns / 1e9))
+        grant = self._leases_given().acquire(request.holder, request.lifetime_ns / 1e9, request.ticket)
+        return replies.lease(grant)
+
+    def Queue(self, request: messages.QueueRequest, context: Any = None) -> messages.QueueReply:
+        return replies.queue(self._leases_given().queue(request.ticket, request.holder, request.leave))
 
     def Renew(self, request: messages.RenewRequest, context: Any = None) -> messages.Lease:
         return replies.lease(self._leases_given().renew(token_of(context)))

@@ -25,6 +25,7 @@ from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNS
 from testctl_agent.switch.ebpf_aqm import Managed
 from testctl_agent.switch.ebpf_links import Link, LinkMaps
 from testctl_agent.switch.ebpf_ports import MAX_BYTES, Port, PortMap
+from testctl_agent.switch.physical_ports import PhysicalPorts
 from testctl_agent.switch.testbed_program import MAX_DEPTH
 from testctl_agent.switch.testbed_tables import TestbedTables
 
@@ -45,7 +46,12 @@ class EbpfBackend:
         self._counting = ""
         for device in ports:
             ebpf_ports.detach(device)
-        self._loaded = testbed_object.load()
+        self._physical = PhysicalPorts(ports)
+        try:
+            self._loaded = testbed_object.load()
+        except BaseException:
+            self._physical.close()
+            raise
         try:
             self._map = PortMap(self._loaded.map_fd("ports"))
             self._links = LinkMaps(*map(self._loaded.map_fd, ("links", "traces", ebpf_links.ORIGIN)))
@@ -70,6 +76,7 @@ class EbpfBackend:
         for device in self.ports:
             with suppress(TestbedError):  # the device is gone, and with it what was on it
                 ebpf_ports.detach(device)
+        self._physical.close()
         self._loaded.close()
 
     def unavailable(self, what: str) -> str:

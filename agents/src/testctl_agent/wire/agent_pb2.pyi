@@ -181,12 +181,46 @@ class Attestation(_message.Message):
     def __init__(self, facts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class AcquireRequest(_message.Message):
-    __slots__ = ("holder", "lifetime_ns")
+    __slots__ = ("holder", "lifetime_ns", "ticket")
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     LIFETIME_NS_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
     holder: str
     lifetime_ns: int
-    def __init__(self, holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ...) -> None: ...
+    ticket: str
+    def __init__(self, holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ..., ticket: _Optional[str] = ...) -> None: ...
+
+class QueueRequest(_message.Message):
+    __slots__ = ("ticket", "holder", "leave")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    LEAVE_FIELD_NUMBER: _ClassVar[int]
+    ticket: str
+    holder: str
+    leave: bool
+    def __init__(self, ticket: _Optional[str] = ..., holder: _Optional[str] = ..., leave: _Optional[bool] = ...) -> None: ...
+
+class QueuePlace(_message.Message):
+    __slots__ = ("holder", "since_ns")
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_NS_FIELD_NUMBER: _ClassVar[int]
+    holder: str
+    since_ns: int
+    def __init__(self, holder: _Optional[str] = ..., since_ns: _Optional[int] = ...) -> None: ...
+
+class QueueReply(_message.Message):
+    __slots__ = ("before", "leased_to", "leased_ns", "left_ns", "places")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    LEASED_TO_FIELD_NUMBER: _ClassVar[int]
+    LEASED_NS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_NS_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    before: int
+    leased_to: str
+    leased_ns: int
+    left_ns: int
+    places: _containers.RepeatedCompositeFieldContainer[QueuePlace]
+    def __init__(self, before: _Optional[int] = ..., leased_to: _Optional[str] = ..., leased_ns: _Optional[int] = ..., left_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[QueuePlace, _Mapping]]] = ...) -> None: ...
 
 class RenewRequest(_message.Message):
     __slots__ = ()

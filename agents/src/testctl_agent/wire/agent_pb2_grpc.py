@@ -90,6 +90,11 @@ class AgentStub:
                 request_serializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.SerializeToString,
                 response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.FromString,
                 _registered_method=True)
+        self.Queue = channel.unary_unary(
+                '/testctl.v1.Agent/Queue',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.QueueReply.FromString,
+                _registered_method=True)
 
 
 class AgentServicer:
@@ -174,6 +179,15 @@ class AgentServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Queue(self, request, context):
+        """A run's place in the queue for leases, which it asks about again and again until its end; a
+        place that is not asked about for 12 s is given up.  While there are places, only the first
+        one's ticket gets a lease.  Without a ticket: only who has it, and who waits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -231,6 +245,11 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.Release,
                     request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.FromString,
                     response_serializer=testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.SerializeToString,
+            ),
+            'Queue': grpc.unary_unary_rpc_method_handler(
+                    servicer.Queue,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.QueueReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -530,6 +549,33 @@ class Agent:
             '/testctl.v1.Agent/Release',
             testctl__agent_dot_wire_dot_agent__pb2.ReleaseRequest.SerializeToString,
             testctl__agent_dot_wire_dot_agent__pb2.ReleaseReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Queue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Queue',
+            testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.QueueReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -133,6 +133,26 @@ class Attestation(Message):
 class AcquireRequest(Message):
     holder: str = ""
     lifetime_ns: int = 0
+    ticket: str = ""
+
+
+class QueueRequest(Message):
+    ticket: str = ""
+    holder: str = ""
+    leave: bool = False
+
+
+class QueuePlace(Message):
+    holder: str = ""
+    since_ns: int = 0
+
+
+class QueueReply(Message):
+    before: int = 0
+    leased_to: str = ""
+    leased_ns: int = 0
+    left_ns: int = 0
+    places: Sequence[QueuePlace] = ()
 
 
 class RenewRequest(Message):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl restore: restores every host and switch of a rack, also after a crash of the controller."""
+"""testctl restore, testctl status: every host and switch of a rack."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from testctl_agent.spec.errors import TestbedError
 
 from testctl.cli import panels
 
@@ -22,5 +24,19 @@ def restore(
         print(line)
 
 
+def status(
+    testbed: Annotated[Path, typer.Option("--testbed", metavar="INVENTORY", help="the rack's Ansible inventory")],
+) -> None:
+    """Who has which machine of a rack, since when, and who waits; exit 3 when a machine does not answer."""
+    from testctl.testbeds.rack_status import rack_status
+
+    lines, all_answer = rack_status(testbed)
+    for line in lines:
+        print(line)
+    if not all_answer:
+        sys.exit(TestbedError.exit_code)
+
+
 def add_to(app: typer.Typer) -> None:
     app.command(rich_help_panel=panels.SET_UP)(restore)
+    app.command(rich_help_panel=panels.SET_UP)(status)

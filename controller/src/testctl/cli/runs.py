@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -140,6 +141,10 @@ def run(
     wall_limit: Annotated[
         float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
     ] = None,
+    wait: Annotated[
+        str,
+        typer.Option("--wait", metavar="TIME", help="wait so long, such as 2h, for the rack's machines, in turn"),
+    ] = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
@@ -153,6 +158,7 @@ def run(
 
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
+    wait_s = waiting_s(wait)
     own = _own_kernel(source, testbed, kernel, cluster) if source is not None else None
     chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
@@ -173,7 +179,11 @@ def run(
     with interruptible():
         if not cluster and (why := _no_room(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
-        bed = on_kernel(chosen.points, own, wall_limit) if own else choose(testbed, chosen.points, wall_limit, jobs)
+        bed = (
+            on_kernel(chosen.points, own, wall_limit)
+            if own
+            else choose(testbed, chosen.points, wall_limit, jobs, wait_s)
+        )
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:
             # On a rack points come one by one, and this machine has nothing else to do when they are done.
@@ -196,6 +206,14 @@ def run(
         if code == SKIPPED:
             print(_nothing_measured(chosen, done), file=sys.stderr)
         sys.exit(code)
+
+
+def waiting_s(text: str) -> float:
+    """Of --wait.  Raises PlanError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|min|h)", text)
+    if match is None:
+        raise PlanError(f"--wait: want a time such as 30min or 2h; got {text!r}")
+    return float(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]]
 
 
 def _warn(chosen: Plan) -> None:

@@ -25,7 +25,7 @@ from testctl.report.prepared import begin_drawing
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.reader import load_point
 from testctl.results.work import STOPPED, WORK, begin_work, clear_work, set_aside
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.bed import Bed, Booting
 
 SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
 """Estimated size of captures and records per second of a 1 Gb/s flow, for the check of free space."""
@@ -102,8 +102,12 @@ def run_plan(
             Resume(_earlier(options), writer.path, progress.note, options.keep_captures) if options.resume else None
         )
         going = _Going(plan, testbed, writer.path, progress, policy, resume)
-        with progress:
-            going.all(pool or LocalPool(options.jobs), options.keep_captures)
+        try:
+            with progress:
+                going.all(pool or LocalPool(options.jobs), options.keep_captures)
+        finally:
+            if isinstance(testbed, Booting):
+                testbed.end()
         wall_s = time.monotonic() - clock
         more = resume.summary() if resume else {}
         if policy is not None:
@@ -149,7 +153,8 @@ class _Going:
                 self._ended(point, load_point(layout.point_dir(self.run, point.id), point), wall_s)
 
     def _waiting(self) -> Iterator[Point]:
-        for point in in_turns(self.plan):
+        points = in_turns(self.plan)
+        for point in self.testbed.in_order(points) if isinstance(self.testbed, Booting) else points:
             if self.resume is not None and (found := self.resume.take(point, self.testbed.code_key(point))):
                 self._ended(point, found)
             elif self.policy is None or self.policy.admits(point):

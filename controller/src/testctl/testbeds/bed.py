@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
@@ -16,3 +17,16 @@ class Bed(Protocol):
     def code_key(self, point: Point) -> str: ...
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]: ...
+
+
+@runtime_checkable
+class Booting(Protocol):
+    """A testbed whose points change something that lasts longer than a point."""
+
+    def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
+        """The points, such that it changes as rarely as possible."""
+        ...
+
+    def end(self) -> None:
+        """Undo it, also after an error.  Raises TestbedError."""
+        ...

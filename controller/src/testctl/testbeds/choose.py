@@ -116,9 +116,13 @@ def places(testbed: str, plan: Plan) -> dict[str, str]:
     return place(plan.topology, read_rack(Path(testbed))).to_json()
 
 
-def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1) -> Bed:
-    """The testbed, ready for these points.  Raises PlanError, TestbedError."""
+def choose(
+    testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1, wait_s: float = 0.0
+) -> Bed:
+    """The testbed, ready for these points.  wait_s: for a rack that others use.  Raises PlanError, TestbedError."""
     kind = kind_of(testbed)
+    if wait_s and kind.local:
+        raise PlanError(f"--wait: want an inventory, whose machines may be leased to others; got --testbed {testbed}")
     if kind.max_jobs is not None and jobs > kind.max_jobs:
         raise PlanError(f"--testbed {testbed}: a rack runs one point at once; want --jobs {kind.max_jobs}, got {jobs}")
     if kind.boots_kernels:
@@ -131,7 +135,7 @@ def choose(testbed: str, points: Sequence[Point], wall_limit_s: float | None = N
         return NetnsTestbed.for_points(points, wall_limit_s)
     from testctl.testbeds.rack import InventoryTestbed
 
-    return InventoryTestbed.for_points(points, Path(testbed))
+    return InventoryTestbed.for_points(points, Path(testbed), wait_s)
 
 
 def on_kernel(points: Sequence[Point], kernel: Kernel, wall_limit_s: float | None = None) -> Bed:

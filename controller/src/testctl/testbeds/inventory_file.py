@@ -16,6 +16,9 @@ variables these count:
     testctl_generators   a host's generators that are not the agent's own (optional)
     testctl_keys      directory with ca.crt, controller.crt and controller.key
     testctl_entity    the plan's name for it, when names alone do not say (optional)
+    testctl_power_on, testctl_power_off, testctl_power_cycle, testctl_console
+                      commands of the controller that switch its power and print its console's last lines (optional)
+    testctl_out_of_service   why nobody is to use it (optional)
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ import difflib
 import ipaddress
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +45,9 @@ GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
 VARIABLES = frozenset({
     "testctl_listen", "testctl_device", "testctl_address", "testctl_address6", "testctl_mac", "testctl_ports",
     "testctl_backend", "testctl_bfrt", "testctl_sde", "testctl_generators", "testctl_keys", "testctl_entity",
+    "testctl_power_on", "testctl_power_off", "testctl_power_cycle", "testctl_console", "testctl_out_of_service",
 })  # fmt: skip
+COMMANDS = ("power_on", "power_off", "power_cycle", "console")
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 _PORT = re.compile(r".+:([0-9]{1,5})")
@@ -56,6 +62,8 @@ class Machine:
     ports                 of a switch: who is at the other end → device
     entity                the plan's name for it, if the inventory gives one
     backend, generators   of a switch, of a host: what its agent's configuration names
+    commands              "power_on", "power_off", "power_cycle", "console" → the words of a command of the controller
+    out_of_service        the reason why nobody is to use it; "" when everybody may
     """
 
     name: str
@@ -69,6 +77,8 @@ class Machine:
     backend: str = ""
     generators: tuple[str, ...] = ()
     address6: str = ""
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    out_of_service: str = ""
 
     def __str__(self) -> str:
         """As errors name it: "host alpha (192.0.2.11:7400)"."""
@@ -129,7 +139,11 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
         for name in _members(listed, group):
             if name in machines:
                 problems.append(f"{name}: want it in one of {', '.join(GROUPS)}; got both")
-            machines[name] = _machine(name, kind, variables.get(name, {}), problems)
+            values = variables.get(name, {})
+            machines[name] = replace(
+                _machine(name, kind, values, problems), commands=_commands(name, values, problems),
+                out_of_service=str(values.get("testctl_out_of_service") or ""),
+            )  # fmt: skip
     if not machines:
         problems.append(f"want hosts in the groups {' and '.join(GROUPS)}; got none")
     problems += _cables(machines)
@@ -192,6 +206,22 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         name, kind, listen, text("device"), address, mac, entity=entity, generators=generators,
         address6=_address6(name, values, problems),
     )  # fmt: skip
+
+
+def _commands(name: str, values: Mapping[str, Any], problems: list[str]) -> dict[str, tuple[str, ...]]:
+    """The words of each command of a machine's variables; they are started without a shell."""
+    found = {}
+    for what in COMMANDS:
+        given = values.get(f"testctl_{what}", "")
+        try:
+            words_ = tuple(shlex.split(given)) if isinstance(given, str) else ()
+        except ValueError:
+            words_ = ()
+        if words_:
+            found[what] = words_
+        elif given != "":
+            problems.append(f"{name}: testctl_{what}: want the words of a command; got {given!r}")
+    return found
 
 
 def _address6(name: str, values: Mapping[str, Any], problems: list[str]) -> str:

@@ -32,7 +32,7 @@ from testctl.testbeds.agents import CALL_S
 from testctl.testbeds.grpc_agents import GrpcAgents, said_by
 from testctl.testbeds.inventory_file import Rack
 from testctl.testbeds.mtls import (
-    CONNECT_S,
+    ANSWER_S,
     HELD,
     below,
     can_not,
@@ -51,6 +51,8 @@ CALL = "TESTCTL_CALL_S"
 LOOKED_S = 3.0
 """How long to wait for a lease of another controller, which may hold it only briefly."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
+CLOCK_NS = 20 * 10**6
+"""Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
 DEVICE_OPTIONS = ("device", "devices")
 TELEMETRY = "telemetry"
 """The collector whose result names devices."""
@@ -65,10 +67,11 @@ class RemoteAgents(GrpcAgents):
     had, with who has it.
     """
 
-    def __init__(self, rack: Rack, placement: Placement, holder: str) -> None:
+    def __init__(self, rack: Rack, placement: Placement, holder: str, ticket: str = "") -> None:
         keys = read_keys(rack.keys)
         self._placement = placement
         self._holder = holder
+        self._ticket = ticket
         self._tokens: dict[str, str] = {}
         self._lost: dict[str, str] = {}
         self.clocks_ns: dict[str, tuple[int, int]] = {}
@@ -191,14 +194,15 @@ class RemoteAgents(GrpcAgents):
 
     def _acquire(self, name: str) -> None:
         """Acquire the lease; waits up to a lease's lifetime for an agent that is being restarted."""
-        request = messages.AcquireRequest(holder=self._holder, lifetime_ns=int(self._lease_s * 1e9))
+        lifetime_ns = int(self._lease_s * 1e9)
+        request = messages.AcquireRequest(holder=self._holder, lifetime_ns=lifetime_ns, ticket=self._ticket)
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
         ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
         begun = time.monotonic()
         while True:
             before_ns = time.time_ns()
             try:
-                lease = self.call(name, "Acquire", request, CONNECT_S)
+                lease = self.call(name, "Acquire", request, ANSWER_S)
                 break
             except TestbedError as error:
                 code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None
@@ -206,7 +210,7 @@ class RemoteAgents(GrpcAgents):
                 if time.monotonic() - begun > most_s:
                     raise
                 time.sleep(0.1)
-        self.clocks_ns[name] = _offset(before_ns, lease.time_ns, time.time_ns())
+        self.clocks_ns[name] = offset(before_ns, lease.time_ns, time.time_ns())
         self._tokens[name] = lease.token
 
     def _renew(self) -> None:
@@ -238,7 +242,7 @@ class RemoteAgents(GrpcAgents):
 
         def end() -> None:
             lease = future.result()
-            offset_ns, error_ns = _offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
+            offset_ns, error_ns = offset(before_ns, lease.time_ns, ended_ns[0] if ended_ns else time.time_ns())
             first_ns, first_error_ns = self.clocks_ns[name]
             moved_ns = abs(offset_ns - first_ns) - error_ns - first_error_ns
             self._moved_ns[name] = max(moved_ns, self._moved_ns.get(name, 0))
@@ -292,6 +296,6 @@ def seconds(name: str, default: float, least: int, most: int) -> float:
     return found
 
 
-def _offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
+def offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:
     """(how far their clock is ahead, at most how wrong that is), from one exchange."""
     return theirs_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2

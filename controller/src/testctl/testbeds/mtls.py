@@ -17,6 +17,9 @@ from testctl.testbeds.grpc_agents import MESSAGE_BYTES, said_by
 from testctl.testbeds.inventory_file import KEY_FILES, Machine
 
 CONNECT_S = 5.0
+"""How long an attempt to connect may take."""
+ANSWER_S = 20.0
+"""How long an agent has for a short call; its machine may be slow, or the network that leads to it."""
 HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")

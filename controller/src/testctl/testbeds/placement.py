@@ -88,6 +88,7 @@ def place(topology: Topology, rack: Rack) -> Placement:
             f"{rack.path}: the plan's topology does not fit: it needs {_count(list(kinds.values()))} joined as "
             f"{', '.join(f'{a}-{b}' for a, b in topology.links)}; the rack has "
             f"{_count([s.kind for s in rack.machines.values()])} joined as {_joints(rack)}"
+            f"{_out_of_service(rack)}"
         )
     return Placement({name: found[name] for name in topology.entities})
 
@@ -142,14 +143,25 @@ def _seat(
 
 
 def _candidates(entity: str, kinds: Mapping[str, str], rack: Rack) -> list[Machine]:
-    """Machines of the entity's kind: only those that name the entity, if any; never those that name another one."""
+    """Machines of the entity's kind: only those that name the entity, if any; never those that name another one.
+
+    None that is out of service, also where it is the one that names the entity: the plan then does not fit.
+    """
     same = rack.of_kind(kinds[entity])
     meant = [machine for machine in same if entity in (machine.entity, machine.name)]
-    return meant or [s for s in same if s.entity not in kinds and s.name not in kinds]
+    found = meant or [s for s in same if s.entity not in kinds and s.name not in kinds]
+    return [machine for machine in found if not machine.out_of_service]
 
 
 def _count(kinds: Sequence[str]) -> str:
     return f"{kinds.count('host')} host(s) and {kinds.count('switch')} switch(es)"
+
+
+def _out_of_service(rack: Rack) -> str:
+    """Which machines nobody is to use, and why, for an error; "" when there are none."""
+    found = [f"{machine} is out of service: {machine.out_of_service}" for machine in rack.machines.values()
+             if machine.out_of_service]  # fmt: skip
+    return "".join(f"; {text}" for text in found)
 
 
 def _joints(rack: Rack) -> str:

@@ -162,7 +162,8 @@ class PointRun:
         for name, actual in self._agents.all("Describe", requests).items():
             missing = {(c.entity, c.parameter): c.missing for c in actual.capabilities if c.missing}
             self.outcome.entities[name] = Entity(actual.kind)
-            self.outcome.kernel = actual.kernel
+            if actual.kind == "host" or not self.outcome.kernel:
+                self.outcome.kernel = actual.kernel
             self.outcome.notes |= {f"{name}: {key}": text for key, text in actual.notes.items()}
             for what in wanted[name]:
                 if what in missing:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 from testctl_agent.params import others
-from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 from testctl_agent.system.identity import version
 from testctl_agent.wire import LEASE_KEY
 from testctl_agent.wire import agent_pb2 as pb
@@ -26,18 +26,18 @@ from testctl_agent.wire import agent_pb2 as pb
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
 from testctl.records.counters import read_counters
+from testctl.testbeds.booted import Booted, seen_in
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
-from testctl.testbeds.leased_agents import RemoteAgents
-from testctl.testbeds.mtls import CONNECT_S, HELD, Keys, explain, open_channel, read_keys
+from testctl.testbeds.kernels import Kernels, back, in_order, short, wanted
+from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
+from testctl.testbeds.mtls import ANSWER_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.reservation import Reservation
 from testctl.testbeds.traffic_time import WallTime
-
-CLOCK_NS = 20 * 10**6
-"""Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,23 @@ class InventoryTestbed:
 
     placements  of each topology (as JSON) that the plan has
     described   hash of each machine's description of itself: kernel, agent
+    kernels     of hosts that the plan's points boot; None: they boot none
+    reservation  the run's places in the queues of its machines
+    first       what hosts run at the start, as plans name kernels
     """
 
     rack: Rack
     placements: Mapping[str, Placement]
     described: str
+    kernels: Kernels | None = None
+    first: str = ""
+    reservation: Reservation | None = None
 
     @classmethod
-    def for_points(cls, points: Iterable[Point], path: Path) -> InventoryTestbed:
-        """Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
+    def for_points(cls, points: Iterable[Point], path: Path, wait_s: float = 0.0) -> InventoryTestbed:
+        """wait_s: how long to wait for the turn of this run on its machines.
+
+        Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
 
         can't be reached, is leased to somebody else or has an agent of another version.
         """
@@ -65,13 +73,58 @@ class InventoryTestbed:
         if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
             raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
-        description = check(rack, list(used.values()))
-        told = sorted((name, one.version, one.kernel, one.kind) for name, one in description.items())
-        return cls(rack, placements, hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16])
+        reservation = Reservation(rack, used.values(), holder(f"a run of {len(points)} points"))
+        reservation.take(wait_s)
+        try:
+            return cls._checked(rack, placements, list(used.values()), points, reservation)
+        except BaseException:
+            reservation.close()
+            raise
+
+    @classmethod
+    def _checked(
+        cls,
+        rack: Rack,
+        placements: Mapping[str, Placement],
+        machines: Sequence[Machine],
+        points: Sequence[Point],
+        reservation: Reservation,
+    ) -> InventoryTestbed:
+        description = check(rack, machines, reservation.ticket)
+        seen = {name: seen_in(one) for name, one in description.items()}
+        named: dict[str, set[str]] = {}
+        for point in points:
+            for name, kernel in _kernels(point, placements[_key(point)]).items():
+                named.setdefault(name, set()).add(kernel)
+        kernels = Kernels.for_run(rack, named, seen, reservation.ticket)
+        releases = {name: one.was or one.release for name, one in seen.items()}
+        first = {short(seen[name].release) for name in named}
+        told = sorted((name, one.version, releases[name], one.kind) for name, one in description.items())
+        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        return cls(rack, placements, digest, kernels, first.pop() if len(first) == 1 else "", reservation)
+
+    def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
+        """Kernel by kernel, where points boot hosts."""
+        return points if self.kernels is None else in_order(points, self.first)
+
+    def end(self) -> None:
+        """Hosts have the kernels that they had, and the next run its turn.
+
+        Raises TestbedError with those that have not.
+        """
+        try:
+            if self.kernels is not None:
+                self.kernels.end()
+        finally:
+            if self.reservation is not None:
+                self.reservation.close()
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point that determines its outcome: machines, kernels and agents."""
-        where = json.dumps(self.placements[_key(point)].to_json(), sort_keys=True)
+        placement = self.placements[_key(point)]
+        where = json.dumps(placement.to_json(), sort_keys=True)
+        if self.kernels is not None:
+            where += json.dumps(sorted(self._releases(point, placement).items()))
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
@@ -80,7 +133,11 @@ class InventoryTestbed:
         if lacking := placement.lacks_ipv6(point):
             return spec_of(point), Outcome(skip=f"{lacking} in {self.rack.path}")
         asked = spec_of(placement.placed(point))
-        with RemoteAgents(self.rack, placement, holder(point.id)) as agents:
+        if self.kernels is not None:
+            self.kernels.ensure(_kernels(point, placement))
+            asked = with_short_names(asked)
+        ticket = self.reservation.ticket if self.reservation is not None else ""
+        with RemoteAgents(self.rack, placement, holder(point.id), ticket) as agents:
             if wrong := clocks_apart(agents):
                 raise TestbedError(wrong)
 
@@ -100,6 +157,24 @@ class InventoryTestbed:
             outcome.clocks = paths.clocks()
             outcome.drift += [*links_that_changed(workdir, agents), *agents.clock_steps(CLOCK_NS)]
         return asked, outcome
+
+    def _releases(self, point: Point, placement: Placement) -> dict[str, str]:
+        assert self.kernels is not None
+        return {name: self.kernels.release(name, kernel) for name, kernel in _kernels(point, placement).items()}
+
+
+def _kernels(point: Point, placement: Placement) -> dict[str, str]:
+    """Machine of each host of a point → the kernel that the point names for it, or ""."""
+    return {placement.machines[host].name: wanted(point, host) for host in point.topology.hosts}
+
+
+def with_short_names(asked: PointSpec) -> PointSpec:
+    """Kernels as agents read them back, 6.12: that the release is the one of the plan is verified already."""
+    state = {
+        entity: {name: short(str(value)) if name == "kernel" else value for name, value in values.items()}
+        for entity, values in asked.state.items()
+    }
+    return replace(asked, state=state)
 
 
 def lacking_generators(point: Point, placement: Placement) -> list[str]:
@@ -143,27 +218,28 @@ def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
     ]
 
 
-def check(rack: Rack, machines: Sequence[Machine]) -> dict[str, pb.Description]:
+def check(rack: Rack, machines: Sequence[Machine], ticket: str = "") -> dict[str, pb.Description]:
     """Every machine's description of itself.  Raises TestbedError with the problems of all of them."""
     keys = read_keys(rack.keys)
     with ThreadPoolExecutor(max(len(machines), 1)) as pool:
-        answers = list(pool.map(lambda machine: _described(machine, keys), machines))
+        answers = list(pool.map(lambda machine: _described(machine, keys, ticket), machines))
     wrong = [answer for answer in answers if isinstance(answer, str)]
     if wrong:
         raise TestbedError("\n".join(wrong))
     return {s.name: a for s, a in zip(machines, answers, strict=True) if isinstance(a, pb.Description)}
 
 
-def _described(machine: Machine, keys: Keys) -> pb.Description | str:
+def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | str:
     """Its description, or the error: unreachable, another version, another name, missing device, leased."""
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
-            description: pb.Description = stub.Describe(pb.DescribeRequest(), timeout=CONNECT_S, wait_for_ready=False)
-            facts = stub.Attest(pb.AttestRequest(), timeout=CONNECT_S).facts
-            request = pb.AcquireRequest(holder=holder("looking whether it is free"), lifetime_ns=10**9)
-            token = stub.Acquire(request, timeout=CONNECT_S).token
-            stub.Release(pb.ReleaseRequest(), timeout=CONNECT_S, metadata=[(LEASE_KEY, token)])
+            description = _short_description(stub)
+            facts = stub.Attest(pb.AttestRequest(), timeout=ANSWER_S).facts
+            who = holder("looking whether it is free")
+            request = pb.AcquireRequest(holder=who, lifetime_ns=10**9, ticket=ticket)
+            token = stub.Acquire(request, timeout=ANSWER_S).token
+            stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, token)])
         except grpc.RpcError as error:
             return explain(str(machine), error)
     for what, want, got in (
@@ -174,6 +250,13 @@ def _described(machine: Machine, keys: Keys) -> pb.Description | str:
         if want != got:
             return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
     return lacking_device(machine, facts) or description
+
+
+def _short_description(stub: Any) -> pb.Description:
+    """Without what it could have of all parameters, which takes a slow host seconds."""
+    request = pb.DescribeRequest(parameters=["kernel"])
+    found: pb.Description = stub.Describe(request, timeout=ANSWER_S, wait_for_ready=False)
+    return found
 
 
 def lacking_device(machine: Machine, facts: Mapping[str, str]) -> str:
@@ -198,9 +281,21 @@ def restore(path: Path, wait_s: float) -> list[str]:
     machines = list(rack.machines.values())
     with ThreadPoolExecutor(len(machines)) as pool:
         ended = list(pool.map(lambda machine: _restored(machine, keys, wait_s), machines))
+    ended += _booted_back(rack, machines)
     if wrong := [words for ok, words in ended if not ok]:
         raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
     return [words for _, words in ended]
+
+
+def _booted_back(rack: Rack, machines: Sequence[Machine]) -> list[tuple[bool, str]]:
+    """Boot machines back that a killed run left in a kernel for one boot."""
+    seen, _ = Booted(rack).reached(machines)
+    left = {name: one.was for name, one in seen.items() if one.was}
+    try:
+        done = back(rack, {name: rack.machines[name] for name in left}, left) if left else []
+    except TestctlError as error:
+        return [(False, str(error))]
+    return [(True, line) for line in done]
 
 
 def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
@@ -222,7 +317,7 @@ def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
 def _restored_alone(stub: Any) -> pb.RestoreReply:
     """Restore with a lease, which is released in any case."""
     request = pb.AcquireRequest(holder=holder("restore"), lifetime_ns=60 * 10**9)
-    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=CONNECT_S).token)]
+    metadata = [(LEASE_KEY, stub.Acquire(request, timeout=ANSWER_S).token)]
     try:
         reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
     except grpc.RpcError:

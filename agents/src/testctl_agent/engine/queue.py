@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queue for an entity's lease: who asked first has it next, for a whole run and not only for a point.
+
+A run asks with a ticket of its own, again and again, before its first lease and until its end.  A ticket that has not
+been asked about for SEEN_S has left, so that a dead controller keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from testctl_agent.engine import limits
+from testctl_agent.engine.refusals import BadRequest, LimitReached
+
+SEEN_S = 12.0
+MOST = 64
+TICKET_CHARS = 64
+
+
+@dataclass
+class Place:
+    """since, seen: when it came and when it was last asked about, on the queue's clock."""
+
+    ticket: str
+    holder: str
+    since: float
+    seen: float
+
+
+class Queue:
+    """Not safe for threads: its owner has a lock.  Methods raise Refusal with the message for the peer."""
+
+    def __init__(self, who: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._who = who
+        self._clock = clock
+        self._places: list[Place] = []
+
+    def places(self) -> list[Place]:
+        """Those that have not left, in their order."""
+        now = self._clock()
+        self._places = [place for place in self._places if now - place.seen <= SEEN_S]
+        return list(self._places)
+
+    def ask(self, ticket: str, holder: str) -> int:
+        """How many are before a ticket, which comes last if it is new; 0: it is its turn."""
+        if not ticket or len(ticket) > TICKET_CHARS or not ticket.isprintable():
+            got = limits.shown(ticket)
+            raise BadRequest(f"{self._who}: want a ticket of at most {TICKET_CHARS} characters; got {got}")
+        places, now = self.places(), self._clock()
+        for index, place in enumerate(places):
+            if place.ticket == ticket:
+                place.seen = now
+                return index
+        if len(places) >= MOST:
+            raise LimitReached(f"{self._who}: want at most {MOST} in the queue for its lease")
+        self._places.append(Place(ticket, holder, now, now))
+        return len(places)
+
+    def leave(self, ticket: str) -> None:
+        self._places = [place for place in self._places if place.ticket != ticket]
+
+    def seen(self, ticket: str) -> None:
+        """A call that shows that a ticket's run goes on."""
+        for place in self._places:
+            if place.ticket == ticket:
+                place.seen = self._clock()
+
+    def refusal(self, ticket: str) -> str:
+        """Why a ticket, or "" for a caller without one, has to wait; "" when it may lease."""
+        places = self.places()
+        if not places or places[0].ticket == ticket:
+            return ""
+        first = places[0]
+        more = f", and {len(places) - 1} more wait" if len(places) > 1 else ""
+        return f"leased to {first.holder}, whose run began {self._clock() - first.since:.0f} s ago{more}"

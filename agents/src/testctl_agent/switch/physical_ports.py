@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of the eBPF switch that are NICs, which unlike veths filter by address and merge packets.
+
+Promiscuous mode is held by a socket, so that it ends with this process.  Without GRO and LRO the program sees the
+packets of the wire: merged ones would be counted, dropped and delayed as one.  What was on is written to RUN before it
+is switched off, for the next process if this one is killed; a reboot undoes both.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from testctl_agent.network import ethtool, ethtool_netlink, netlink
+from testctl_agent.spec.errors import TestbedError
+
+RUN = Path("/run/testctl/ports")
+_SOL_PACKET, _ADD_MEMBERSHIP, _PROMISC = 263, 1, 1
+_MERGE = {"gro": ethtool.GRO, "lro": ethtool.LRO}
+
+
+def is_nic(device: str, root: Path = Path("/")) -> bool:
+    """Whether a bus has the device behind it."""
+    return (root / "sys/class/net" / device / "device").exists()
+
+
+class PhysicalPorts:
+    """Holds the NICs among the ports until close().  Raises TestbedError."""
+
+    def __init__(self, ports: Sequence[str], run: Path = RUN, root: Path = Path("/")) -> None:
+        self._run = run
+        self._sockets: list[socket.socket] = []
+        self._nics = [device for device in ports if is_nic(device, root)]
+        try:
+            for device in self._nics:
+                self._sockets.append(_promiscuous(device))
+                self._do_not_merge(device)
+        except BaseException:
+            self.close()
+            raise
+
+    def _do_not_merge(self, device: str) -> None:
+        note = self._run / device
+        if note.exists():  # a killed process has left it
+            return
+        on = [
+            name
+            for name, feature in _MERGE.items()
+            if _can_change(device, feature) and ethtool.feature(device, feature)
+        ]
+        try:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(" ".join(on), encoding="ascii")
+        except OSError as error:
+            raise TestbedError(f"port {device}: {note}: {error.strerror}") from error
+        for name in on:
+            ethtool.set_feature(device, _MERGE[name], False)
+
+    def close(self) -> None:
+        for device in self._nics:
+            note = self._run / device
+            with suppress(OSError, TestbedError):  # not there yet, or the device is gone
+                for name in note.read_text(encoding="ascii").split():
+                    ethtool.set_feature(device, _MERGE[name], True)
+                note.unlink()
+        for one in self._sockets:
+            one.close()
+        self._sockets.clear()
+
+
+def _can_change(device: str, feature: str) -> bool:
+    if feature == ethtool.GRO:
+        return True
+    found = ethtool_netlink.features(device).get(feature)
+    return bool(found and found.can_change)
+
+
+def _promiscuous(device: str) -> socket.socket:
+    """A socket that receives nothing and keeps a device promiscuous (packet(7), PACKET_MR_PROMISC)."""
+    try:
+        one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        one.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, struct.pack("IHH8s", netlink.index(device), _PROMISC, 0, b""))
+    except OSError as error:
+        raise TestbedError(f"port {device}: can't be made promiscuous: {error.strerror}") from error
+    return one

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel as a parameter on a rack: hosts are booted into it for one boot, verified, and booted back at the end.
+
+A host is booted by an entry that GRUB removes as it boots it, with panic=, so that a kernel that panics or hangs is
+followed by the default one (boot_once.py).  Kernels is picklable: a run's workers get copies, and what they learn of
+kernels that failed lies in a directory that all know.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.core.point import Point
+from testctl.testbeds import boot_once, power
+from testctl.testbeds.booted import Booted, Seen, seconds_to_boot
+from testctl.testbeds.inventory_file import Machine, Rack
+from testctl.testbeds.on_hosts import all_of, on_hosts
+
+SCRIPT = Path(boot_once.__file__)
+PANIC_S = 10
+"""From a panic to the reboot."""
+_FAILED = "failed.json"
+
+
+def wanted(point: Point, host: str) -> str:
+    """The kernel that a point names for a host; "" for the one that the host has."""
+    return str(point.settings.get(host, {}).get("kernel") or "")
+
+
+def short(release: str) -> str:
+    """6.12 of 6.12.117+deb12-amd64."""
+    return ".".join(release.split("-")[0].split(".")[:2])
+
+
+def matching(name: str, releases: Iterable[str]) -> str:
+    """The release that a plan's name means: itself, or the first of its major.minor; "" when there is none."""
+    there = list(releases)
+    return name if name in there else next((release for release in there if short(release) == name), "")
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What hosts had at the start of a run, and what each could boot.
+
+    machines   those that plans' points may boot, by name
+    were       machine → the release that it has outside of the run
+    installed  machine → releases in GRUB's menu, newest first
+    notes      the directory of what is learnt
+    ticket     of the run (reservation.py)
+    """
+
+    rack: Rack
+    machines: Mapping[str, Machine]
+    were: Mapping[str, str]
+    installed: Mapping[str, Sequence[str]]
+    notes: Path
+    ticket: str = ""
+
+    @classmethod
+    def for_run(
+        cls, rack: Rack, named: Mapping[str, set[str]], seen: Mapping[str, Seen], ticket: str = ""
+    ) -> Kernels | None:
+        """named: machine → the kernels that points want of it ("": its own).  None when nothing is to be booted.
+
+        Raises PlanError for a kernel that a host has not, TestbedError for a host that can't be booted.
+        """
+        were = {name: seen[name].was or seen[name].release for name in named}
+        to_boot = {
+            name for name, kernels in named.items()
+            if seen[name].was or any(one and not matching(one, [were[name]]) for one in kernels)
+        }  # fmt: skip
+        if not to_boot:
+            return None
+        machines = {name: rack.machines[name] for name in sorted(named)}
+        results = on_hosts(rack.path, sorted(machines), SCRIPT, ["list"])
+        all_of(results, machines)
+        installed = {name: [str(one) for one in results[name]["kernels"]] for name in machines}
+        wrong = [
+            f"{rack.path}: {machines[name]}: kernel: want {kernel}; installed are {', '.join(installed[name])}"
+            for name, kernels in sorted(named.items())
+            for kernel in sorted(kernels)
+            if kernel and not matching(kernel, (were[name], *installed[name]))
+        ]
+        if wrong:
+            raise PlanError("\n".join(wrong))
+        return cls(rack, machines, were, installed, Path(tempfile.mkdtemp(prefix="testctl-kernels-")), ticket)
+
+    def release(self, machine: str, kernel: str) -> str:
+        """What a machine is to run for a kernel that a plan names; "" for what it has outside of the run."""
+        return matching(kernel, (self.were[machine], *self.installed[machine])) if kernel else self.were[machine]
+
+    def ensure(self, kernels: Mapping[str, str]) -> None:
+        """Boot the machines that do not run what they are to run: machine → the kernel that a point names.
+
+        Raises TestbedError when one does not run it afterwards; it is not tried again in this run.
+        """
+        releases = {name: self.release(name, kernel) for name, kernel in kernels.items()}
+        self._refuse_failed(releases)
+        booted = Booted(self.rack, self.ticket)
+        seen = booted.all(self.machines[name] for name in releases)
+        to_boot = {name: release for name, release in releases.items() if seen[name].release != release}
+        if not to_boot:
+            return
+        _note(f"boots {', '.join(f'{name} into {release}' for name, release in sorted(to_boot.items()))}")
+        self._boot(booted, to_boot, seen)
+        booted.await_clocks([self.machines[name] for name in to_boot])
+
+    def _refuse_failed(self, releases: Mapping[str, str]) -> None:
+        failed = self._failed()
+        if wrong := [failed[name][release] for name, release in releases.items() if release in failed.get(name, {})]:
+            raise TestbedError("\n".join(wrong))
+
+    def _boot(
+        self, booted: Booted, releases: Mapping[str, str], seen: Mapping[str, Seen], *, by_entry: bool = False
+    ) -> None:
+        """Boot machines at the same time, and wait for all.  Raises TestbedError with the errors of all.
+
+        by_entry: also those that are to have what they had, because their default entry is another one
+        """
+        wrong: dict[str, str] = {}
+        again: dict[str, Seen] = {}
+        by_release: dict[tuple[str, str], list[str]] = {}
+        for name, release in releases.items():
+            by_release.setdefault((release, self.were[name]), []).append(name)
+        for (release, was), names in sorted(by_release.items()):
+            plain = release == was and not by_entry
+            words = ["reboot"] if plain else ["once", release, was, str(PANIC_S)]
+            results = on_hosts(self.rack.path, names, SCRIPT, words)
+            wrong |= {name: f"{self.machines[name]}: {r['error']}" for name, r in results.items() if "error" in r}
+        limit_s = seconds_to_boot()
+        going = {name: self.machines[name] for name in releases.keys() - wrong.keys()}
+        now = booted.await_boots(going, {name: seen[name].boot for name in going}, limit_s)
+        for name, machine in sorted(going.items()):
+            if name not in now:
+                wrong[name] = self._brought_back(booted, machine, releases[name], seen[name], limit_s)
+            elif now[name].release == releases[name]:
+                continue
+            elif releases[name] == self.were[name] and not by_entry:
+                again[name] = now[name]
+            else:
+                wrong[name] = (
+                    f"{machine}: kernel: want {releases[name]}; got {now[name].release}, which GRUB booted after it; "
+                    f"{power.last_words(machine)}"
+                )
+        if again:
+            try:
+                self._boot(booted, {name: releases[name] for name in again}, again, by_entry=True)
+            except TestbedError as error:
+                wrong["again"] = str(error)
+        if wrong:
+            self._remember(wrong, releases)
+            raise TestbedError("\n".join(wrong[name] for name in sorted(wrong)))
+
+    def _brought_back(self, booted: Booted, machine: Machine, release: str, seen: Seen, limit_s: float) -> str:
+        """Switch a machine off and on that a kernel has not brought back; returns the error for the points."""
+        lost = f"{machine}: kernel: want {release}; got no agent within {limit_s:g} s of the reboot"
+        lost += f"; {power.last_words(machine)}"
+        try:
+            power.cycle(machine)
+        except TestbedError as error:
+            return f"{lost}; {error}"
+        now = booted.await_boots({machine.name: machine}, {machine.name: seen.boot}, limit_s)
+        if machine.name in now:
+            return f"{lost}; after a power cycle it runs {now[machine.name].release}"
+        return f"{lost}; a power cycle has not brought it back within {limit_s:g} s"
+
+    def _failed(self) -> dict[str, dict[str, str]]:
+        try:
+            found: dict[str, dict[str, str]] = json.loads((self.notes / _FAILED).read_text(encoding="utf-8"))
+        except OSError:
+            return {}
+        return found
+
+    def _remember(self, wrong: Mapping[str, str], releases: Mapping[str, str]) -> None:
+        failed = self._failed()
+        for name, reason in wrong.items():
+            if name in releases and releases[name] != self.were[name]:
+                failed.setdefault(name, {})[releases[name]] = reason
+        (self.notes / _FAILED).write_text(json.dumps(failed), encoding="utf-8")
+
+    def end(self) -> None:
+        """Every machine on the kernel that it had.  Raises TestbedError with those that are not."""
+        try:
+            back(self.rack, self.machines, self.were)
+        finally:
+            shutil.rmtree(self.notes, ignore_errors=True)
+
+
+def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str]) -> list[str]:
+    """Boot machines into the kernels that they had, and remove the entry; returns what was done, one line each.
+
+    Raises TestbedError after all others were booted, with those that were not.
+    """
+    booted = Booted(rack)
+    seen, wrong = booted.reached(machines.values())
+    others = {name: were[name] for name in machines if name in seen and seen[name].release != were[name]}
+    if others:
+        _note(f"boots back {', '.join(f'{name} into {release}' for name, release in sorted(others.items()))}")
+        kernels = Kernels(rack, machines, were, {}, Path(tempfile.mkdtemp(prefix="testctl-kernels-")))
+        try:
+            kernels._boot(booted, others, seen)
+        except TestbedError as error:
+            wrong["boot"] = str(error)
+        finally:
+            shutil.rmtree(kernels.notes, ignore_errors=True)
+    cleaned = on_hosts(rack.path, sorted(machines), SCRIPT, ["clean"])
+    for name, result in cleaned.items():
+        if "error" in result and name not in wrong:
+            wrong[name] = f"{machines[name]}: {result['error']}"
+    if wrong:
+        raise TestbedError("\n".join(wrong.values()))
+    return [f"{machines[name]}: booted back into {release}" for name, release in sorted(others.items())]
+
+
+def in_order(points: Sequence[Point], first: str) -> list[Point]:
+    """Points such that hosts are booted as rarely as possible: kernel by kernel, first those on which the hosts are.
+
+    first: the name of a kernel; "" is what hosts have.  Within a kernel the order stays.
+    """
+    names = list(dict.fromkeys(kernel_of(point) for point in points))
+    names.sort(key=lambda name: name not in ("", first))
+    return sorted(points, key=lambda point: names.index(kernel_of(point)))
+
+
+def kernel_of(point: Point) -> str:
+    """The kernel that a point names; the plan's loader made sure that all hosts agree."""
+    return next((name for host in point.topology.hosts if (name := wanted(point, host))), "")
+
+
+def _note(text: str) -> None:
+    print(f"testctl: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a Python script of the project on hosts of an inventory, by Ansible; leaves no file there."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.spec.untrusted import loads
+from testctl_agent.system.toolchain import cache_dir
+
+from testctl.system.subprocesses import ended
+from testctl.testbeds.inventory_file import ansible
+
+LIMIT_S = 300.0
+PYTHON = "/usr/bin/python3"
+_MODULE = "ansible.builtin.command"
+
+
+def on_hosts(
+    inventory: Path, hosts: Sequence[str], script: Path, words: Sequence[str], limit_s: float = LIMIT_S
+) -> Mapping[str, dict[str, Any]]:
+    """Host → the JSON object that the script prints there; {"error": why} where it could not be run."""
+    program = ansible("ansible")
+    if program is None:
+        raise PlanError(f"--testbed {inventory}: ansible is not there: make setup installs it in .venv")
+    code = base64.b64encode(script.read_bytes()).decode("ascii")
+    argv = [PYTHON, "-c", f"import base64;exec(base64.b64decode('{code}'))", *words]
+    # Pipelining: the module goes through SSH's standard input, and nothing of it lies on the host.
+    env = os.environ | {"ANSIBLE_PIPELINING": "1", "ANSIBLE_HOME": str(cache_dir() / "ansible"), "LC_ALL": "C.UTF-8",
+                        "ANSIBLE_NOCOLOR": "1"}  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="testctl-") as folder:
+        call = [program, "-i", str(inventory), ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
+                "-a", json.dumps({"argv": argv}), "--tree", folder]  # fmt: skip
+        code_, said = ended(call, cwd=Path.cwd(), env=env, timeout_s=limit_s)
+        if code_ is None:
+            said = f"ansible did not end within {limit_s:g} s"
+        return {host: _result(Path(folder, host), said) for host in hosts}
+
+
+def _result(path: Path, said: str) -> dict[str, Any]:
+    try:
+        found = loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"error": f"Ansible has no result: {said.strip()[-500:] or 'it printed nothing'}"}
+    try:
+        answer = loads(str(found.get("stdout", "")))
+    except ValueError:
+        answer = None
+    if isinstance(answer, dict):
+        return answer
+    why = found.get("msg") or found.get("stderr") or found.get("module_stderr") or found
+    return {"error": f"Ansible: {str(why).strip()[:500]}"}
+
+
+def all_of(results: Mapping[str, Mapping[str, Any]], who: Mapping[str, object]) -> None:
+    """Raises TestbedError with the errors of all hosts; who: how to name each."""
+    if wrong := [f"{who[host]}: {found['error']}" for host, found in sorted(results.items()) if "error" in found]:
+        raise TestbedError("\n".join(wrong))

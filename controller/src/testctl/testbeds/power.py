@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine's power and console, by the commands that its inventory gives."""
+
+from __future__ import annotations
+
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.untrusted import words
+
+from testctl.system.subprocesses import run
+from testctl.testbeds.inventory_file import Machine
+
+COMMAND_S = 120.0
+LINES = 12
+"""Of a console's last lines that an error has."""
+
+
+def cycle(machine: Machine) -> None:
+    """Switch a machine off and on.  Raises TestbedError: no command for it, or one that fails."""
+    if command := machine.commands.get("power_cycle"):
+        run(command, timeout_s=COMMAND_S)
+        return
+    if lacking := [what for what in ("power_off", "power_on") if what not in machine.commands]:
+        raise TestbedError(
+            f"{machine}: want testctl_power_cycle, or testctl_power_off and testctl_power_on, in the inventory, to "
+            f"bring it back; got no testctl_{lacking[0]}"
+        )
+    for what in ("power_off", "power_on"):
+        run(machine.commands[what], timeout_s=COMMAND_S)
+
+
+def last_words(machine: Machine) -> str:
+    """The last lines of its console, for an error; why they can't be had where that is so."""
+    command = machine.commands.get("console")
+    if not command:
+        return "the inventory has no testctl_console for its last lines"
+    try:
+        text = run(command, timeout_s=COMMAND_S)
+    except TestbedError as error:
+        return f"its console can't be read: {error}"
+    lines = [words(line.strip()) for line in text.splitlines() if line.strip()]
+    return "the last lines of its console: " + (" | ".join(lines[-LINES:]) or "none")

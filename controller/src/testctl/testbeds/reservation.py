@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run's places in the queues of its machines: nobody has them between its points, and who waits has them in turn.
+
+Machines are asked in the order of their names, by every run, so that two runs never wait for each other.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import grpc
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+
+from testctl.testbeds.grpc_agents import new_stub
+from testctl.testbeds.inventory_file import Machine, Rack
+from testctl.testbeds.mtls import ANSWER_S, open_channel, read_keys
+
+AGAIN_S = 2.5
+"""How often a place is asked about: an agent takes one for left after 12 s (engine/queue.py)."""
+LOOK_S = 1.0
+
+
+def since(ns: int) -> str:
+    """How long something lasts, in the unit that a reader would choose."""
+    seconds = ns // 10**9
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+def described(reply: pb.QueueReply) -> str:
+    """Who has a machine, since when, and how many wait; "free" where nobody has it."""
+    places = list(reply.places)
+    if not places and not reply.leased_to:
+        return "free"
+    if reply.leased_to and not places:
+        return f"leased to {reply.leased_to} since {since(reply.leased_ns)}, for another {since(reply.left_ns)}"
+    first, *others = places
+    waiting = "".join(f"; {place.holder} waits since {since(place.since_ns)}" for place in others)
+    return f"leased to {first.holder} since {since(first.since_ns)}{waiting}"
+
+
+class Reservation:
+    """Used as a context by tests; a run calls take() and close().  A worker's copy has the ticket alone."""
+
+    def __init__(self, rack: Rack, machines: Iterable[Machine], holder: str) -> None:
+        self.ticket = secrets.token_hex(16)
+        self._keys = read_keys(rack.keys)
+        self._machines = sorted(machines, key=lambda machine: machine.name)
+        self._holder = holder
+        self._ended = threading.Event()
+        self._asked: list[Machine] = []
+        self._thread: threading.Thread | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ticket": self.ticket}
+
+    def take(self, wait_s: float, say: Callable[[str], None] = lambda text: print(text, file=sys.stderr)) -> None:
+        """Wait until it is this run's turn on every machine, at most so long.
+
+        Raises TestbedError, and leaves every queue, with who has the machine then.  A machine that does not answer is
+        left to the check of all machines, which reports it.
+        """
+        self._thread = threading.Thread(target=self._again, daemon=True)
+        self._thread.start()
+        try:
+            until = time.monotonic() + wait_s
+            for machine in self._machines:
+                self._wait(machine, until, say)
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self, machine: Machine, until: float, say: Callable[[str], None]) -> None:
+        shown = ""
+        while True:
+            try:
+                reply = self._ask(machine)
+            except grpc.RpcError:
+                return
+            if machine not in self._asked:
+                self._asked.append(machine)
+            if reply.before == 0:
+                return
+            text = f"{machine}: {described(reply)}"
+            if time.monotonic() >= until:
+                raise TestbedError(f"{text} (--wait 2h waits for its turn)")
+            if text.partition(" since ")[0] != shown:
+                shown = text.partition(" since ")[0]
+                say(f"testctl: waits: {text}")
+            time.sleep(LOOK_S)
+
+    def _ask(self, machine: Machine, leave: bool = False) -> pb.QueueReply:
+        with open_channel(machine, self._keys) as channel:
+            request = pb.QueueRequest(ticket=self.ticket, holder=self._holder, leave=leave)
+            reply: pb.QueueReply = new_stub(channel).Queue(request, timeout=ANSWER_S)
+            return reply
+
+    def _again(self) -> None:
+        while not self._ended.wait(AGAIN_S):
+            for machine in list(self._asked):
+                with suppress(grpc.RpcError):
+                    self._ask(machine)
+
+    def close(self) -> None:
+        """Leave every queue."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        for machine in self._asked:
+            with suppress(grpc.RpcError):
+                self._ask(machine, leave=True)
+        self._asked.clear()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks of machines: apart by seconds, drifting, kept by chrony and by ptp4l.  For `make machines`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.machines.machines import Machines, eventually
+from tests.machines.test_faults import SHORT, clocks_are_right
+
+pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+STEP = "python3 -c 'import time; time.clock_settime(time.CLOCK_REALTIME, time.time() + {})'"
+DRIFT = (
+    "python3 -c 'import ctypes; t = (ctypes.c_long * 26)(); t[0] = 2; t[2] = {} << 16; "
+    "assert ctypes.CDLL(None).adjtimex(t) >= 0, t[:]'"
+)
+"""Sets how fast the clock runs, in millionths (adjtimex(2), ADJ_FREQUENCY)."""
+
+
+@contextmanager
+def without_chrony(rack: Machines, *names: str) -> Iterator[None]:
+    for name in names:
+        assert rack.ssh(name, "systemctl stop chrony").code == 0
+    try:
+        yield
+    finally:
+        for name in names:
+            rack.ssh(name, DRIFT.format(0))
+            rack.ssh(name, "systemctl restart chrony")
+        eventually(lambda: clocks_are_right(rack), "clocks are right")
+
+
+def metrics(rack: Machines) -> dict[str, Any]:
+    (point,) = rack.points()
+    found: dict[str, Any] = point["metrics"]["bulk"]
+    return found
+
+
+def test_a_clock_that_is_seconds_apart_is_found_and_chrony_sets_it(rack: Machines) -> None:
+    with without_chrony(rack, "beta"):
+        assert rack.ssh("beta", STEP.format(3.5)).code == 0
+        state = rack.clock_state("alpha")
+        assert (state["source"], state["synchronised"]) == ("chrony", True), state
+        rack.ends(rack.begin(rack.plan(SHORT)), 3)
+        (point,) = rack.points()
+        assert point["verdict"] == "broken"
+        assert "host beta" in point["reason"]
+        assert "its clock is +3.5" in point["reason"]
+    rack.ends(rack.begin(rack.plan(SHORT)), 0)
+
+
+def test_a_clock_that_drifts(rack: Machines) -> None:
+    """200 millionths: the latencies of both directions stay what they are within the stated error."""
+    with without_chrony(rack, "alpha", "beta"):
+        assert rack.ssh("beta", DRIFT.format(200)).code == 0
+        plan = SHORT.replace("  - [hosts, capture, off]\n", "").replace("1s", "5s")
+        rack.ends(rack.begin(rack.plan(plan)), 0)
+        found = metrics(rack)
+        assert found["clock_error_ns"] > 0
+        assert -found["clock_error_ns"] <= found["latency_min_s"] * 1e9 < 50e6
+
+
+def test_ptp4l_keeps_two_clocks(rack: Machines) -> None:
+    """ptp4l with software timestamps over the management network; the agents read its state through pmc."""
+    run = "systemd-run --quiet --unit=rack-ptp ptp4l -i mgmt -S {}"
+    with without_chrony(rack, "alpha", "beta"):
+        try:
+            assert rack.ssh("alpha", run.format("--masterOnly 1")).code == 0
+            assert rack.ssh("beta", run.format("--slaveOnly 1 --step_threshold 0.001")).code == 0
+            pmc = "pmc -u -b 0 'GET CURRENT_DATA_SET' | awk '/offsetFromMaster/ { print $2 }'"
+
+            def close() -> bool:
+                said = rack.ssh("beta", f"{pmc}; pmc -u -b 0 'GET PORT_DATA_SET' | grep -o SLAVE").said.split()
+                return len(said) == 2 and said[1] == "SLAVE" and abs(float(said[0])) < 1e6
+
+            eventually(close, "ptp4l is within 1 ms")
+            state = rack.clock_state("beta")
+            assert (state["source"], state["synchronised"]) == ("ptp", True), state
+            assert abs(state["offset_ns"]) <= state["error_ns"] < 5e6
+            rack.ends(rack.begin(rack.plan(SHORT)), 0)
+        finally:
+            for name in ("alpha", "beta"):
+                rack.ssh(name, "systemctl stop rack-ptp")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that wait for a rack's machines in turn, and what `testctl status` prints meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from testctl.testbeds import pki, rack_status
+from testctl.testbeds.inventory_file import Machine, Rack
+from testctl.testbeds.leased_agents import RemoteAgents
+from testctl.testbeds.placement import Placement
+from testctl.testbeds.reservation import Reservation
+from testctl_agent.spec.errors import TestbedError
+
+from agents.tests.engine.daemons import running, written
+
+NAMES = ("alpha", "beta")
+
+
+@pytest.fixture
+def rack(tmp_path: Path) -> Iterator[Rack]:
+    """Two hosts on the loopback."""
+    pki.make(tmp_path, NAMES)
+    machines = {}
+    with ExitStack() as stack:
+        for name in NAMES:
+            with closing(socket.create_server(("127.0.0.1", 0))) as sock:
+                listen = f"127.0.0.1:{sock.getsockname()[1]}"
+            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [pki.CONTROLLER]}
+            tls |= {"certificate": str(tmp_path / f"{name}.crt"), "key": str(tmp_path / f"{name}.key")}
+            folder = tmp_path / name
+            folder.mkdir()
+            stack.enter_context(running(written(folder, name=name, devices={name: "lo"}, listen=listen, tls=tls)))
+            machines[name] = Machine(name, "host", listen)
+        yield Rack(tmp_path, machines, tmp_path)
+
+
+def reserved(rack: Rack, holder: str) -> Reservation:
+    return Reservation(rack, rack.machines.values(), holder)
+
+
+def test_the_second_is_refused_or_waits_its_turn(rack: Rack) -> None:
+    first, second, third = (reserved(rack, name) for name in ("ann", "bob", "cem"))
+    waited: list[str] = []
+    first.take(0.0)
+    with pytest.raises(TestbedError, match=r"host alpha \(.*\): leased to ann since .*--wait"):
+        second.take(0.0)
+    began = threading.Event()
+    thread = threading.Thread(target=second.take, args=(600.0, lambda text: (waited.append(text), began.set())))
+    thread.start()
+    assert began.wait(60)
+    with pytest.raises(TestbedError, match=r"leased to ann since .*; bob waits since"):
+        third.take(0.0)
+    with RemoteAgents(rack, Placement(rack.machines), "ann", first.ticket):
+        pass
+    assert thread.is_alive(), "the first has a lease no more, and still its turn"
+    first.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    with RemoteAgents(rack, Placement(rack.machines), "bob", second.ticket):
+        pass
+    second.close()
+    assert waited == [text for text in waited if "host alpha" in text and "leased to ann" in text]
+
+
+def test_status_names_who_has_it_and_who_waits(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
+    away = replace(rack.machines["beta"], out_of_service="its fan")
+    found = Rack(rack.path, {**rack.machines, "beta": away}, rack.keys)
+    monkeypatch.setattr(rack_status, "read_rack", lambda path: found)
+    lines, answers = rack_status.rack_status(rack.path)
+    assert answers
+    assert ": free; Linux " in lines[0]
+    assert lines[1].endswith("out of service: its fan")
+    first = reserved(rack, "ann")
+    first.take(0.0)
+    assert ": leased to ann since 0 s; Linux" in rack_status.rack_status(rack.path)[0][0]
+    first.close()
+
+
+def test_status_of_a_machine_that_does_not_answer(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = replace(rack.machines["beta"], listen="127.0.0.1:9")
+    found = Rack(rack.path, {**rack.machines, "beta": gone}, rack.keys)
+    monkeypatch.setattr(rack_status, "read_rack", lambda path: found)
+    lines, answers = rack_status.rack_status(rack.path)
+    assert not answers
+    assert "host beta (127.0.0.1:9): not reachable" in lines[1]
