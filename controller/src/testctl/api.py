@@ -187,7 +187,7 @@ class Point:
     def series(self, flow: str | None, metric: str, bin: str = "10ms", *, to_arrow: bool = False) -> Any:
         """A metric of a flow over time, `time_ns` from the traffic's begin, in bins such as "1ms"; as `testctl series`.
 
-        flow: None for the only one there is
+        flow: None for the only one there is, or for a metric of the whole point
 
         Raises PlanError, naming the flows or metrics there are.
         """
@@ -195,7 +195,8 @@ class Point:
 
         from testctl.curves import curves, series
 
-        if flow is None and len(self.flows) == 1:
+        whole = metric in curves() and curves()[metric].spec.whole
+        if flow is None and (whole or len(self.flows) == 1):
             flow = self.flows[0]
         if flow not in self.flows:
             got = repr(flow) if flow else "none"

@@ -70,6 +70,7 @@ def test_several_ports_are_numbered_in_the_order_of_the_topology() -> None:
         ("30% 20kB", '"30% 1kB:0.5"', "want a distribution that ends with share 1; got 0.5 at 1000 bytes"),
         ("rate, 100mbit", "rate, none", ":9:5: port left:right, background: want a rate of the port, which the load"),
         ("30% 20kB", "30% 1B", "want at most 30000 requests: larger ones, a smaller load, or a shorter point; got 75"),
+        ("30% 20kB", "1e-9 20kB", "want at least one request while the other flows last; got a load that gives"),
         ("bulk: sender", "bg1: sender", ":9:5: port left:right, background: want the name bg1 for it; got a plan in"),
     ],
 )  # fmt: skip
@@ -79,6 +80,22 @@ def test_background_that_can_not_be(old: str, new: str, said: str) -> None:
     with pytest.raises(PlanError) as error:
         load_plan(text.encode(), metrics={})
     assert said in str(error.value)
+
+
+def test_hosts_and_flows_of_background_count_among_those_of_the_topology() -> None:
+    text = """
+topology: {dumbbell: {senders: 65, receivers: 65}}
+flows: {one: sender1 -> receiver1}
+tuples:
+  - [switches, rate, 10mbit]
+  - [switches, background, 90% 100kB]
+  - [one, duration, 2s]
+"""
+    said = (
+        r":6:5: port .*: want at most 250 hosts and switches and 200 flows, those of background among them; got 251 and"
+    )
+    with pytest.raises(PlanError, match=said):
+        load_plan(text.encode(), metrics={})
 
 
 @pytest.mark.parametrize("text", ["none", "0.3 0B:0 20000B:1", "30% websearch", "99% 1B"])

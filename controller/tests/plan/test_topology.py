@@ -146,8 +146,8 @@ BAD = {
     NODES + "links: [link: [a, s], link: [b, s], link: [a, t]]": "2:8: host a: want one link, to a switch; got 2: s, t",
     NODES + "links: [link: [a, b]]": "2:8: host a: want one link, to a switch; got 1: b",
     NODES + "links: [link: [a, s], link: [b, s]]": "2:8: s and t are not linked; want one way between any two",
-    NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:8: want one link between t and s, "
-    "which are two nodes; got another",
+    NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:8: want one link between t and s; "
+    "got another",
 }
 
 
@@ -197,7 +197,7 @@ def test_a_loop_is_refused_unless_ways_of_equal_cost_are_meant(tmp_path: Path) -
     with pytest.raises(PlanError, match=r"mine\.yaml:4:7: ecmp: want true or false; got maybe"):
         read_topology(path)
     path.write_text(f"{RING.replace('{link: [u, v]}', '{link: [s, t]}')}ecmp: true\n")
-    with pytest.raises(PlanError, match="want one link between s and t, which are two nodes; got another"):
+    with pytest.raises(PlanError, match="want one link between s and t; got another"):
         read_topology(path).resolve({})
 
 
@@ -237,6 +237,13 @@ tuples:
         with pytest.raises(PlanError) as error:
             load_plan(text.replace("leaf1-spine1", word).encode(), metrics={})
         assert said in str(error.value)
+
+
+def test_a_seed_of_equal_ways_is_for_several_ways() -> None:
+    text = b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, bytes, 1kB], [switch, ecmp_seed, 2]]\n"
+    said = r":3:30: switch switch, ecmp_seed: want a topology with several ways of equal cost; topology pair has one"
+    with pytest.raises(PlanError, match=said):
+        load_plan(text, metrics={})
 
 
 def test_a_bridge_has_one_way() -> None:

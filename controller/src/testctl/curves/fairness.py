@@ -28,20 +28,23 @@ def _there(flow: FlowView) -> bool:
 SPEC = CurveSpec(
     name="fairness",
     value="jain",
-    binned="last",
+    binned="average",
     title="Fairness",
     of="Jain's index of all connections that last",
     kind="share",
     shape="steps",
     there=_there,
     zero=True,
+    whole=True,
     place=15,
 )
 
 
 def compute(flow: FlowView) -> pa.Table:
-    """time_ns (begin of a part of the time, of a width of 1, 2 or 5 times a power of ten), jain (0 to 1), connections
-    (those whose data both began before the part's end and ended after its begin); parts with two of them at least.
+    """time_ns (begin of a part of the time), jain (0 to 1), connections (those whose data both began before the part's
+    end and ended after its begin); parts with two of them at least.
+
+    Parts are 1, 2 or 5 times a power of ten ns long, about a hundredth of the time: no bin is finer.
     """
     arrived = _connections(flow.records)
     if len(arrived) < 2:

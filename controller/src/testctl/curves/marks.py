@@ -23,7 +23,7 @@ def _marked(flow: FlowView) -> bool:
 SPEC = CurveSpec(
     name="marks",
     value="ce_share",
-    binned="last",
+    binned="average",
     title="Marks",
     of="data packets that arrive with CE",
     kind="share",
@@ -35,8 +35,10 @@ SPEC = CurveSpec(
 
 
 def compute(flow: FlowView) -> pa.Table:
-    """time_ns (begin of a part of the time, of a width of 1, 2 or 5 times a power of ten), ce_share (0 to 1), packets
-    (of data that arrived in it); parts without any are left out.
+    """time_ns (begin of a part of the time), ce_share (0 to 1), packets (of data that arrived in it); parts without any
+    are left out.
+
+    Parts are 1, 2 or 5 times a power of ten ns long, about a fiftieth of the flow's time: no bin is finer.
     """
     rows = flow.arrived
     if not len(rows):

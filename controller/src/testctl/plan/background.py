@@ -19,7 +19,9 @@ from testctl_agent.spec.types import Value
 from testctl.core.path import port_setting
 from testctl.core.point import Point, PointFlow
 from testctl.core.topology import Topology
+from testctl.plan.flows import MAX_FLOWS
 from testctl.plan.model import WrittenPlan
+from testctl.plan.topology_file import MAX_NODES
 
 NAME = "background"
 _SHARED = ("kernel",)
@@ -75,7 +77,10 @@ def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> P
             _refuse(plan, one, "want a rate of the port, which the load is a share of; got none")
         mean = workload.parsed(asked.sizes).mean
         arrivals = asked.load * rate / 8 / mean
-        count = max(round(arrivals * length_ns / 1e9), 1)
+        count = round(arrivals * length_ns / 1e9)
+        if count < 1:
+            got = f"{arrivals * length_ns / 1e9:.3g} of them in {length_ns / 1e9:g} s"
+            _refuse(plan, one, f"want at least one request while the other flows last; got a load that gives {got}")
         others = sum(workload.count(flow.options) for flow in point.flows if flow.asks)
         if count + others > workload.MOST_REQUESTS:
             want = f"want at most {workload.MOST_REQUESTS} requests: larger ones, a smaller load, or a shorter point"
@@ -86,6 +91,10 @@ def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> P
         start, end = one.ends
         flow = PointFlow(one.flow, start, end, "tgen", server_port, client_port, workload.connections(options), options)
         server_port, client_port = server_port + 1, client_port + flow.parallel
+        hosts = len(point.topology.entities) + len(one.links)
+        if hosts > MAX_NODES or len(point.flows) >= MAX_FLOWS:
+            want = f"want at most {MAX_NODES} hosts and switches and {MAX_FLOWS} flows, those of background among them"
+            _refuse(plan, one, f"{want}; got {hosts} and {len(point.flows) + 1}")
         point = replace(
             point,
             flows=(*point.flows, flow),

@@ -274,8 +274,10 @@ def _check_ways(
         return name
 
     for a, b in links:
-        if a == b or frozenset((a, b)) in seen:
-            raise PlanError(f"{place}: want one link between {a} and {b}, which are two nodes; got another")
+        if a == b:
+            raise PlanError(f"{place}: want links between two nodes; got one from {a} to itself")
+        if frozenset((a, b)) in seen:
+            raise PlanError(f"{place}: want one link between {a} and {b}; got another")
         seen.add(frozenset((a, b)))
         if top(a) == top(b) and not several:
             raise PlanError(

@@ -94,7 +94,8 @@ def _made(records: Records, name: str, lane: Lane | None) -> list[Line]:
         flow, conn = lane or (flows_drawn(records)[0], 0)
         return curve.lines(view(records, flow), conn)
     if lane is None:
-        return [_line(flow, records, flow, curve.spec) for flow in flows_drawn(records)]
+        there = [flow for flow in flows_drawn(records) if curve.spec.there(view(records, flow))]
+        return [_line(flow, records, flow, curve.spec) for flow in there]
     return [_line("{}/{}".format(*lane), records, lane[0], curve.spec, lane[1])]
 
 

@@ -17,7 +17,8 @@ class CurveSpec:
     """A curve file: `name` is the file's, which `testctl series --metric` takes.
 
     value    the column of `compute` that is drawn, and put into bins
-    binned   what a bin has: "sum" of the values and their rate, "mean" and largest, the "most", or the "last" row
+    binned   what a bin has: "sum" of the values and their rate, "mean" and largest, in µs, the "average", the
+             "most", or the "last" row
     by       columns that tell rows of a bin apart: each has its own
     title    of its figure; "" where there is none
     of       what the figure shows, in a few words
@@ -29,12 +30,13 @@ class CurveSpec:
     there    whether the records of a flow can have it, quick to say
     zero, large, stalls   the axis of y begins at 0; a higher figure; stalls are shaded in it
     log      the y axis is logarithmic if most values would be invisible on a linear one
+    whole    it is of the point: the same for each of its flows
     place    of the figure on the page, ascending
     """
 
     name: str
     value: str
-    binned: Literal["sum", "mean", "most", "last"]
+    binned: Literal["sum", "mean", "average", "most", "last"]
     by: tuple[str, ...] = ()
     title: str = ""
     of: str = ""
@@ -46,6 +48,7 @@ class CurveSpec:
     large: bool = False
     stalls: bool = False
     log: bool = False
+    whole: bool = False
     place: int = 100
 
 

@@ -35,6 +35,8 @@ def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
         return _mean(table, spec, bin_ns)
     if bin_ns == 0 or not table.num_rows:
         return table
+    if spec.binned == "average":
+        return _average(table, spec, bin_ns)
     return _most(table, spec, bin_ns) if spec.binned == "most" else _last(table, spec, bin_ns)
 
 
@@ -60,6 +62,15 @@ def _mean(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
         time_ns = number[first] * bin_ns
     name = spec.value.replace("_ns", "_us")
     return pa.table({"time_ns": time_ns, name: mean, f"{name}_max": most})
+
+
+def _average(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
+    """The mean of the values of each bin, and the first of what else a row has; rows are in order of time."""
+    number, first = _starts(numbers_of(table, "time_ns"), bin_ns)
+    mean = np.add.reduceat(numbers_of(table, spec.value), first) / np.diff(np.append(first, len(number)))
+    kept = table.take(pa.array(first))
+    columns = {"time_ns": pa.array(number[first] * bin_ns), spec.value: pa.array(mean)}
+    return pa.table({name: columns.get(name, kept[name]) for name in table.schema.names})
 
 
 def _most(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
