@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.testbeds import pki, rack_status
+from testctl.testbeds import pki, rack_status, reservation
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.placement import Placement
@@ -90,3 +90,28 @@ def test_status_of_a_machine_that_does_not_answer(rack: Rack, monkeypatch: pytes
     lines, answers = rack_status.rack_status(rack.path)
     assert not answers
     assert "host beta (127.0.0.1:9): not reachable" in lines[1]
+
+
+def test_a_machine_that_boots_does_not_cost_the_others_their_turn(rack: Rack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One does not answer at all; the run keeps its place on the other one."""
+    asked: list[str] = []
+    seen = threading.Event()
+    original = Reservation._ask
+
+    def ask(self: Reservation, machine: Machine, leave: bool = False) -> object:
+        if threading.current_thread() is threading.main_thread():
+            return original(self, machine, leave)
+        asked.append(machine.name)
+        if machine.name == "alpha":
+            seen.wait(60)
+        elif asked.count("beta") >= 2:
+            seen.set()
+        return original(self, machine, leave)
+
+    monkeypatch.setattr(reservation, "AGAIN_S", 0.1)
+    monkeypatch.setattr(Reservation, "_ask", ask)
+    first = reserved(rack, "ann")
+    first.take(0.0)
+    assert seen.wait(60), "beta is asked about again while alpha does not answer"
+    assert asked.count("alpha") == 1
+    first.close()

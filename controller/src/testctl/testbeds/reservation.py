@@ -55,7 +55,7 @@ class Reservation:
         self._holder = holder
         self._ended = threading.Event()
         self._asked: list[Machine] = []
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {"ticket": self.ticket}
@@ -66,8 +66,6 @@ class Reservation:
         Raises TestbedError, and leaves every queue, with who has the machine then.  A machine that does not answer is
         left to the check of all machines, which reports it.
         """
-        self._thread = threading.Thread(target=self._again, daemon=True)
-        self._thread.start()
         try:
             until = time.monotonic() + wait_s
             for machine in self._machines:
@@ -85,6 +83,8 @@ class Reservation:
                 return
             if machine not in self._asked:
                 self._asked.append(machine)
+                self._threads.append(threading.Thread(target=self._again, args=(machine,), daemon=True))
+                self._threads[-1].start()
             if reply.before == 0:
                 return
             text = f"{machine}: {described(reply)}"
@@ -101,17 +101,17 @@ class Reservation:
             reply: pb.QueueReply = new_stub(channel).Queue(request, timeout=ANSWER_S)
             return reply
 
-    def _again(self) -> None:
+    def _again(self, machine: Machine) -> None:
+        """Keep a place.  Each machine has a thread: one that boots would keep the others' questions waiting."""
         while not self._ended.wait(AGAIN_S):
-            for machine in list(self._asked):
-                with suppress(grpc.RpcError):
-                    self._ask(machine)
+            with suppress(grpc.RpcError):
+                self._ask(machine)
 
     def close(self) -> None:
-        """Leave every queue."""
+        """Leave every queue; a place on a machine that does not answer is given up by its agent."""
         self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join(LOOK_S)  # so that it does not ask again after this; one of a machine that is gone may stay
         for machine in self._asked:
             with suppress(grpc.RpcError):
                 self._ask(machine, leave=True)
