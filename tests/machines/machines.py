@@ -29,7 +29,8 @@ MANAGEMENT = "198.18.79.0/24"  # of those for tests of networks; not the default
 FILES = (
     "find / -xdev ( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log"
     " -o -path /var/cache -o -path /var/lib/chrony -o -path /var/lib/apt -o -path /var/lib/systemd"
-    " -o -path /srv/packages ) -prune -o -not -type d -printf '%p %M %u %g %s %l\\n' -o -type d -printf '%p %M %u %g\\n'"
+    " -o -path /srv/packages ) -prune -o -not -type d -printf '%p %M %u %g %s %l\\n'"
+    " -o -type d -printf '%p %M %u %g\\n'"
 )
 """Files of a machine with mode, owner, size and what a link leads to; not those that change by themselves."""
 
