@@ -16,7 +16,7 @@ from typing import Any
 
 import grpc
 import yaml
-from machine_rack import network, qemu
+from machine_rack import network
 from machine_rack.plan import MachineRack, load
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import read_rack
@@ -27,9 +27,10 @@ from testctl_agent.wire import agent_pb2 as pb
 ROOT = Path(__file__).parents[2]
 MANAGEMENT = "198.18.79.0/24"  # of those for tests of networks; not the default
 FILES = (
-    "find / -xdev ( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/log -o -path /var/cache"
-    " -o -path /var/lib/chrony -o -path /var/lib/apt -o -path /var/lib/systemd -o -path /srv/packages ) -prune -o "
-    "-not -type d -printf '%p %M %u %g %s %l\\n' -o -type d -printf '%p %M %u %g\\n'"
+    "find / -xdev ( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log"
+    " -o -path /var/cache -o -path /var/lib/chrony -o -path /var/lib/apt -o -path /var/lib/systemd"
+    " -o -path /srv/packages ) -prune -o -not -type d -printf '%p %M %u %g %s %l\\n'"
+    " -o -type d -printf '%p %M %u %g\\n'"
 )
 """Files of a machine with mode, owner, size and what a link leads to; not those that change by themselves."""
 
@@ -96,8 +97,8 @@ class Machines:
 
     def cut(self, name: str) -> None:
         """Cut the power, and give it back."""
-        qemu.off(self.rack, self.rack.of(name))
-        qemu.on(self.rack, self.rack.of(name))
+        done = self.tool("cycle", name)
+        assert done.code == 0, done.said
 
     def plug(self, name: str, up: bool) -> None:
         """The cable to the management network."""

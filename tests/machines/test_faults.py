@@ -129,12 +129,12 @@ def test_a_kernel_that_hangs_is_switched_off(rack: Machines) -> None:
 
 def test_a_disk_that_is_full(rack: Machines) -> None:
     with unchanged(rack):
-        rack.ssh("beta", "dd if=/dev/zero of=/var/tmp/full bs=1M 2>/dev/null; sync")
+        rack.ssh("beta", "dd if=/dev/zero of=/var/full bs=1M 2>/dev/null; sync")
         try:
             rack.ends(rack.begin(rack.plan(SHORT)), 3)
             assert "host beta" in reason(rack, "broken")
         finally:
-            rack.ssh("beta", "rm /var/tmp/full; sync")
+            rack.ssh("beta", "rm /var/full; sync")
 
 
 def test_a_nic_without_a_cable(rack: Machines) -> None:
