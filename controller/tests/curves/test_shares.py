@@ -42,13 +42,13 @@ def test_two_that_get_the_same_are_fair_and_one_alone_is_not_judged(tmp_path: Pa
     late = [jain for at, jain in zip(table["time_ns"], table["jain"], strict=True) if 11_000_000 <= at < 29_000_000]
     assert max(late) < 0.75
     assert set(table["connections"]) == {2}
-    assert table["time_ns"][-1] == 29_500_000, "of the next part little is there"
+    assert table["time_ns"][-1] == 29_500_000, "the second one's data ends in the next"
     (line,) = curves()["fairness"].lines(view(records, "bulk"), 0)
     assert line.value.max() <= 1_000_000
 
 
 def test_bins_have_the_mean_of_their_parts(tmp_path: Path) -> None:
-    both = [talk(conn, [100.0 * n for n in range(1, 300)]) for conn in (0, 1)]
+    both = [talk(conn, [100.0 * n for n in range(1, 305)]) for conn in (0, 1)]
     records = point(tmp_path, *both)
     whole, binned = (series(records, "bulk", "fairness", width) for width in (0, 5_000_000))
     assert binned.num_rows == 6

@@ -41,8 +41,8 @@ SPEC = CurveSpec(
 
 
 def compute(flow: FlowView) -> pa.Table:
-    """time_ns (begin of a part of the time), jain (0 to 1), connections (those whose data both began before the part's
-    end and ended after its begin); whole parts with two of them at least.
+    """time_ns (begin of a part of the time), jain (0 to 1), connections (those whose data began before the part and
+    ended after it, of which alone it is); parts with two of them at least.
 
     Parts are 1, 2 or 5 times a power of ten ns long, about a hundredth of the time: no bin is finer.
     """
@@ -58,9 +58,10 @@ def compute(flow: FlowView) -> pa.Table:
     for row, (time_ns, size) in enumerate(arrived):
         number = time_ns // width - starts[0] // width
         sums[row] = np.bincount(number, size, len(starts))
-        lasting[row, number[0] : number[-1] + 1] = True
+        lasting[row, number[0] + 1 : number[-1]] = True
+    sums[~lasting] = 0
     count, square = lasting.sum(axis=0), (sums**2).sum(axis=0)
-    known = (count > 1) & (square > 0) & (starts + width <= max(last, starts[0] + width))
+    known = (count > 1) & (square > 0)
     jain = sums.sum(axis=0)[known] ** 2 / (count[known] * square[known])
     return pa.table({"time_ns": starts[known], "jain": jain, "connections": count[known].astype(np.int64)})
 
