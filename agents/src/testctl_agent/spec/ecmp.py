@@ -26,7 +26,7 @@ MAX_WAYS = 16
 
 
 def devices_of(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Of one of Stations."""
+    """A value of the mapping as a tuple of devices."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 

@@ -17,7 +17,7 @@ from testctl.records.schema import Array, Ints
 
 PPM = 1_000_000
 """Of a share that is drawn."""
-_PARTS = 100
+_PARTS = 50
 """Of the time of all data, about."""
 
 
@@ -44,7 +44,7 @@ def compute(flow: FlowView) -> pa.Table:
     """time_ns (begin of a part of the time), jain (0 to 1), connections (those whose data began before the part and
     ended after it, of which alone it is); parts with two of them at least.
 
-    Parts are 1, 2 or 5 times a power of ten ns long, about a hundredth of the time: no bin is finer.
+    Parts are 1, 2 or 5 times a power of ten ns long, about a fiftieth of the time: no bin is finer.
     """
     arrived = _connections(flow.records)
     if len(arrived) < 2:

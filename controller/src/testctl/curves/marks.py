@@ -12,7 +12,7 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.records.schema import CE
 
 _PPM = 1_000_000
-_PARTS = 50
+_PARTS = 40
 """Of a flow's time, about."""
 
 
@@ -38,7 +38,7 @@ def compute(flow: FlowView) -> pa.Table:
     """time_ns (begin of a part of the time), ce_share (0 to 1), packets (of data that arrived in it); parts without any
     are left out.
 
-    Parts are 1, 2 or 5 times a power of ten ns long, about a fiftieth of the flow's time: no bin is finer.
+    Parts are 1, 2 or 5 times a power of ten ns long, about a fortieth of the flow's time: no bin is finer.
     """
     rows = flow.arrived
     if not len(rows):
