@@ -37,7 +37,7 @@ def a_field(kind: type[Message], field: Any) -> st.SearchStrategy[Any]:
         return st.lists(a_message(field.message_type.name), max_size=3).map(tuple)
     scalar = {
         field.TYPE_STRING: TEXT, field.TYPE_BOOL: st.booleans(), field.TYPE_BYTES: st.binary(max_size=8),
-        field.TYPE_INT64: INTEGER,
+        field.TYPE_INT64: INTEGER, field.TYPE_INT32: st.integers(-(2**31), 2**31 - 1),
     }[field.type]  # fmt: skip
     return st.lists(scalar, max_size=3).map(tuple) if getattr(kind, field.name, None) == () else scalar
 

@@ -239,13 +239,6 @@ tuples:
         assert said in str(error.value)
 
 
-def test_a_seed_of_equal_ways_is_for_several_ways() -> None:
-    text = b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, bytes, 1kB], [switch, ecmp_seed, 2]]\n"
-    said = r":3:30: switch switch, ecmp_seed: want a topology with several ways of equal cost; topology pair has one"
-    with pytest.raises(PlanError, match=said):
-        load_plan(text, metrics={})
-
-
 def test_a_bridge_has_one_way() -> None:
     text = b"topology: leaf_spine\nflows: {bulk: h1 -> h4}\ntuples: [[bulk, bytes, 1kB], [switches, backend, netem]]\n"
     with pytest.raises(PlanError, match=r":3:50: switch leaf1, backend: want a back end that spreads connections over"):

@@ -12,7 +12,6 @@ from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
 from testctl.core.point import Point, told_apart
-from testctl.core.routes import SEED
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
@@ -46,12 +45,8 @@ def check_switches(
 
 
 def _ways(setters: Setters, names: Names, assignments: Sequence[Assignment], problems: Problems) -> None:
-    """A bridge has one way to each host; a seed is of use where there are several."""
+    """A bridge has one way to each host."""
     for (switch, param), (index, target) in setters.items():
-        if param == SEED and ":" not in switch and not names.topology.ecmp:
-            want = f"a topology with several ways of equal cost; topology {names.topology.name} has one between any two"
-            problems.add(assignments[index].place, f"switch {switch}, {SEED}: want {want}")
-            return
         if param != "backend" or not names.topology.ecmp:
             continue
         for place, value in zip(assignments[index].places, target.values, strict=True):

@@ -85,7 +85,7 @@ export class Board {
     const view = this.view;
     for (const row of this.rows) {
       row.stale = true;
-      for (const cell of row.cells) cell.plot.classList.add("waiting");
+      for (const cell of row.cells) if (cell.has) cell.plot.classList.add("waiting");
     }
     if (!(await this.fillAll(this.rows.filter(onScreen), view, stop.signal))) return;
     say(`${showTime(view.to - view.from)} from ${at(view.from)}`);
