@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from testctl.testbeds import leased_agents, pki
-from testctl.testbeds.inventory_file import Machine, Rack
+from testctl.testbeds import leased_agents
+from testctl.testbeds.inventory_file import Rack
 from testctl.testbeds.placement import Placement
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
-from agents.tests.engine.daemons import Daemon, running, written
+from agents.tests.engine.daemons import Daemon
+from tests.loopback_rack import loopback_rack
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 
@@ -25,20 +24,8 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 @pytest.fixture
 def agents(tmp_path: Path) -> Iterator[tuple[Rack, dict[str, Daemon]]]:
     """Four hosts on the loopback."""
-    pki.make(tmp_path, NAMES)
-    machines, daemons = {}, {}
-    with ExitStack() as stack:
-        for name in NAMES:
-            with closing(socket.create_server(("127.0.0.1", 0))) as sock:
-                listen = f"127.0.0.1:{sock.getsockname()[1]}"
-            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [pki.CONTROLLER]}
-            tls |= {"certificate": str(tmp_path / f"{name}.crt"), "key": str(tmp_path / f"{name}.key")}
-            folder = tmp_path / name
-            folder.mkdir()
-            file = written(folder, name=name, devices={name: "lo"}, listen=listen, tls=tls)
-            daemons[name] = stack.enter_context(running(file))
-            machines[name] = Machine(name, "host", listen)
-        yield Rack(tmp_path, machines, tmp_path), daemons
+    with loopback_rack(tmp_path, NAMES) as made:
+        yield made
 
 
 def test_a_lease_does_not_wait_for_hosts_that_are_dead(

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.testbeds import pki, rack_status, reservation
+from testctl.testbeds import rack_status, reservation
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.leased_agents import RemoteAgents
 from testctl.testbeds.placement import Placement
 from testctl.testbeds.reservation import Reservation
 from testctl_agent.spec.errors import TestbedError
 
-from agents.tests.engine.daemons import running, written
+from tests.loopback_rack import loopback_rack
 
 NAMES = ("alpha", "beta")
 
@@ -26,19 +24,8 @@ NAMES = ("alpha", "beta")
 @pytest.fixture
 def rack(tmp_path: Path) -> Iterator[Rack]:
     """Two hosts on the loopback."""
-    pki.make(tmp_path, NAMES)
-    machines = {}
-    with ExitStack() as stack:
-        for name in NAMES:
-            with closing(socket.create_server(("127.0.0.1", 0))) as sock:
-                listen = f"127.0.0.1:{sock.getsockname()[1]}"
-            tls = {"authority": str(tmp_path / "ca.crt"), "controllers": [pki.CONTROLLER]}
-            tls |= {"certificate": str(tmp_path / f"{name}.crt"), "key": str(tmp_path / f"{name}.key")}
-            folder = tmp_path / name
-            folder.mkdir()
-            stack.enter_context(running(written(folder, name=name, devices={name: "lo"}, listen=listen, tls=tls)))
-            machines[name] = Machine(name, "host", listen)
-        yield Rack(tmp_path, machines, tmp_path)
+    with loopback_rack(tmp_path, NAMES) as (made, _):
+        yield made
 
 
 def reserved(rack: Rack, holder: str) -> Reservation:

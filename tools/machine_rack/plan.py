@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from simulated_rack.plan import NAMES, SWITCH
+from simulated_rack.plan import NAMES, SWITCH, network_of
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 PREFIX = "mrack-"
@@ -130,14 +130,7 @@ def plan(
     state: Path, hosts: int, image: Path, accel: str, management: str = MANAGEMENT, clocks: Mapping[str, float] = {}
 ) -> MachineRack:
     """A rack of so many hosts around one switch.  Raises PlanError."""
-    if not 2 <= hosts <= len(NAMES):
-        raise PlanError(f"rack: want 2 to {len(NAMES)} hosts; got {hosts}")
-    try:
-        network = IPv4Network(management)
-    except ValueError as error:
-        raise PlanError(f"rack: want --management such as {MANAGEMENT}; got {management}") from error
-    if network.prefixlen > 27:
-        raise PlanError(f"rack: want --management of at least 32 addresses; got {management}")
+    network = network_of(hosts, management, MANAGEMENT)
     names = NAMES[:hosts]
     if unknown := clocks.keys() - {*names, SWITCH}:
         raise PlanError(f"rack: --clock: want one of {', '.join((*names, SWITCH))}; got {', '.join(sorted(unknown))}")

@@ -58,16 +58,22 @@ class SimulatedRack:
         return self.state / "nodes" / node.name
 
 
-def plan(state: Path, hosts: int, management: str = MANAGEMENT) -> SimulatedRack:
-    """A rack of so many hosts around one switch, on a management network of its own.  Raises PlanError."""
+def network_of(hosts: int, management: str, example: str) -> IPv4Network:
+    """The management network of a rack of so many hosts.  Raises PlanError."""
     if not 2 <= hosts <= len(NAMES):
         raise PlanError(f"rack: want 2 to {len(NAMES)} hosts; got {hosts}")
     try:
         network = IPv4Network(management)
     except ValueError as error:
-        raise PlanError(f"rack: want --management such as {MANAGEMENT}; got {management}") from error
+        raise PlanError(f"rack: want --management such as {example}; got {management}") from error
     if network.prefixlen > 27:
         raise PlanError(f"rack: want --management of at least 32 addresses; got {management}")
+    return network
+
+
+def plan(state: Path, hosts: int, management: str = MANAGEMENT) -> SimulatedRack:
+    """A rack of so many hosts around one switch, on a management network of its own.  Raises PlanError."""
+    network = network_of(hosts, management, MANAGEMENT)
     nodes = tuple(
         Node(name, "host", str(network[10 + number]), {"eth1": f"p{number}"}, f"10.20.0.{number}/16",
              f"02:00:00:00:00:{number:02x}")
