@@ -121,7 +121,7 @@ def _alive(number: int) -> bool:
     return False
 
 
-def console(rack: MachineRack, machine: Machine, lines: int = 20) -> str:
+def console(rack: MachineRack, machine: Machine, lines: int = 60) -> str:
     """The last lines of a machine's console."""
     try:
         text = (rack.dir(machine) / CONSOLE).read_bytes()[-65536:].decode("utf-8", errors="replace")
