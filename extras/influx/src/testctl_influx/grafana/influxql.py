@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from testctl_influx.grafana.model import Json, Panel, Variable
+from testctl_influx.grafana.model import Json, Panel, Variable, override
 
 _MOST_ROWS = 500
 
@@ -26,6 +26,11 @@ def over_time(values: Iterable[str], measurement: str, where: str, by: Iterable[
     )
 
 
+def named_by(*tags: str, field: bool = False) -> str:
+    """The alias of an `over_time`: the values of tags, after the name of the field where there are several."""
+    return " ".join([*(["$col"] if field else []), *(f"[[tag_{tag}]]" for tag in tags)])
+
+
 def table(
     title: str,
     columns: Iterable[str],
@@ -36,11 +41,15 @@ def table(
     height: int = 9,
     help: str = "",
     defaults: Json | None = None,
+    widths: Mapping[str, int] | None = None,
 ) -> Panel:
-    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
+    """The newest records as rows; columns are names, with the suffix ::tag for tags; widths in pixels, of some."""
     picked = ", ".join('"{}"{}{}'.format(*column.partition("::")) for column in columns)
     query = f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {_MOST_ROWS}'
-    return Panel(title, query, "table", help=help, width=width, height=height, defaults=defaults or {})
+    narrow = [override(name, "custom.width", pixels) for name, pixels in (widths or {}).items()]
+    return Panel(
+        title, query, kind="table", help=help, width=width, height=height, defaults=defaults or {}, overrides=narrow
+    )
 
 
 def values_of(tag: str, measurement: str, label: str, *before: str, every: bool = False) -> Variable:
