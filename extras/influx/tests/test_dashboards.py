@@ -98,6 +98,24 @@ def test_a_line_is_named_by_what_tells_it_from_others(path: Path) -> None:
         assert ("$col" in asked["alias"]) == (picked.count(" AS ") > 1 or not tags), panel["title"]
 
 
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_a_columns_name_and_its_time_can_be_read(path: Path) -> None:
+    """Grafana's columns are 150 pixels wide or more; a name that needs more is cut off at its begin."""
+    for panel in panels(board(path)):
+        if panel["type"] != "table":
+            continue
+        picked = panel["targets"][0]["query"].partition(" FROM ")[0]
+        widths = {
+            one["matcher"]["options"]: prop["value"]
+            for one in panel["fieldConfig"]["overrides"]
+            for prop in one["properties"]
+            if prop["id"] in ("custom.width", "custom.minWidth")
+        }
+        assert widths["Time"] >= 180
+        for name in re.findall(r'"([^"]+)"', picked):
+            assert widths.get(name, 150) >= 8 * len(name) + 16, name
+
+
 def test_verdicts_have_the_reports_colours() -> None:
     shown = [panel for panel in panels(board(ROOT / "dashboards" / "overview.json")) if "by verdict" in panel["title"]]
     assert len(shown) == 2

@@ -11,6 +11,10 @@ from collections.abc import Iterable, Mapping
 from testctl_influx.grafana.model import Json, Panel, Variable, override
 
 _MOST_ROWS = 500
+_COLUMN_PX, _TIME_PX = 150, 190
+"""Grafana's narrowest column; a time with ms."""
+_CHARACTER_PX, _MARGIN_PX = 8, 30
+"""Of a column's name."""
 
 
 def chosen(*names: str) -> str:
@@ -44,11 +48,16 @@ def table(
     widths: Mapping[str, int] | None = None,
 ) -> Panel:
     """The newest records as rows; columns are names, with the suffix ::tag for tags; widths in pixels, of some."""
+    columns = list(columns)
     picked = ", ".join('"{}"{}{}'.format(*column.partition("::")) for column in columns)
     query = f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {_MOST_ROWS}'
-    narrow = [override(name, "custom.width", pixels) for name, pixels in (widths or {}).items()]
+    names = [column.partition("::")[0] for column in columns]
+    needed = {"Time": _TIME_PX} | {name: _CHARACTER_PX * len(name) + _MARGIN_PX for name in names}
+    sized = [override(name, "custom.width", pixels) for name, pixels in (widths or {}).items()] + [
+        override(name, "custom.minWidth", pixels) for name, pixels in needed.items() if pixels > _COLUMN_PX
+    ]
     return Panel(
-        title, query, kind="table", help=help, width=width, height=height, defaults=defaults or {}, overrides=narrow
+        title, query, kind="table", help=help, width=width, height=height, defaults=defaults or {}, overrides=sized
     )
 
 
