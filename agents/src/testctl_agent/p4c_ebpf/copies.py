@@ -22,13 +22,25 @@ _PARSED, _KEPT = 2, 3
 """Places in the map `scratch`: the packet as it was parsed, and as it was before it was cloned."""
 
 _AGAIN = """\
-headers = p->headers;
-mac = p->mac;
-{copy}
-p->headers = headers;
-p->mac = mac;
-p->relayout = RELAYOUT;
-p->dirty = ~0ULL;"""
+/* Let the packet be what scratch[number] is; its bytes are still those of the copy before. */
+__noinline int again(struct packet *p, u32 number)
+{{
+	struct packet *from = bpf_map_lookup_elem(&scratch, &number);
+	u32 headers, mac;
+
+	if (!p || !from)
+		return -1;
+	headers = p->headers;
+	mac = p->mac;
+	{copy}
+	p->headers = headers;
+	p->mac = mac;
+	p->relayout = RELAYOUT;
+	p->dirty = ~0ULL;
+	return 0;
+}}
+
+"""
 
 
 class Copies:
@@ -75,21 +87,20 @@ class Copies:
     def _copy(self, to: str, source: str) -> list[str]:
         return [f"__builtin_memcpy((u8 *){to} + {at}, (u8 *){source} + {at}, {size});" for at, size in self.chunks()]
 
-    def _again(self, code: Code, source: str) -> None:
-        """Let `p` be what `source` is, in a packet whose bytes are those of the copy before."""
-        code.add(*_AGAIN.format(copy="\n".join(self._copy("p", source))).split("\n"))
+    def again(self) -> str:
+        """again(), not static, so that the verifier checks it once and not for each copy."""
+        return _AGAIN.format(copy="\n\t".join(self._copy("p", "from")))
 
     def flood(self) -> str:
         code = Code(1)
-        code.add("struct group *g = bpf_map_lookup_elem(&groups, &number);", "u32 one = 1, headers, mac, ifindex;")
+        code.add("struct group *g = bpf_map_lookup_elem(&groups, &number);", "u32 one = 1, ifindex;")
         code.add("struct packet *saved = bpf_map_lookup_elem(&scratch, &one);", "")
         with code.block("if (!g || !saved || !g->copies)"):
             code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
         code.add(*self._copy("saved", "p"))
         with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
-            with code.block("if (i > 0)"):
-                self._again(code, "saved")
+            code.add("if (i > 0)", "\tagain(p, one);")
             self._set(code, "egress_rid", "g->instance[i]")
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
             if EGRESS_CLONE in self.program.clones:
@@ -107,24 +118,23 @@ class Copies:
         if not self.program.clones:
             return ""
         code = Code(1)
-        code.add(f"u32 parsed = {_PARSED}, kept = {_KEPT}, number = p->clone & 0x7fff, headers, mac, ifindex;")
+        code.add(f"u32 kept = {_KEPT}, origin = type == {INGRESS_CLONE} ? {_PARSED} : kept;")
+        code.add("u32 number = p->clone & 0x7fff, ifindex;")
         code.add("struct group *g = bpf_map_lookup_elem(&mirrors, &number);")
-        code.add("struct packet *now = bpf_map_lookup_elem(&scratch, &kept), *from = now;", "", "p->clone = 0;")
-        code.add(f"if (type == {INGRESS_CLONE})", "\tfrom = bpf_map_lookup_elem(&scratch, &parsed);")
-        code.add("if (!g || !now || !from)", "\treturn 0;")
+        code.add("struct packet *now = bpf_map_lookup_elem(&scratch, &kept);", "", "p->clone = 0;")
+        code.add("if (!g || !now)", "\treturn 0;")
         code.add(*self._copy("now", "p"))
         with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
             self._untimed(code)
-            self._again(code, "from")
+            code.add("again(p, origin);")
             code.add("__builtin_memset(&p->m, 0, sizeof(p->m));", "p->clone = 0;")
             self._preserve(code)
             self._set(code, "instance_type", "type")
             self._set(code, "egress_rid", "g->instance[i]")
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
         self._untimed(code)
-        self._again(code, "now")
-        code.add("p->clone = 0;", "return 0;")
+        code.add("again(p, kept);", "p->clone = 0;", "return 0;")
         keep = Code(1)
         keep.add(f"u32 parsed = {_PARSED};", "struct packet *to = bpf_map_lookup_elem(&scratch, &parsed);", "")
         with keep.block("if (to)"):

@@ -355,7 +355,7 @@ class _Writer:
         egress, main = self._egress(), self._main()
         relayout = f"#define RELAYOUT {int(self.program.resizes)}\n\n"
         route = self.beyond.route(self._std("mcast_grp"), self._std("egress_spec"), DROP_PORT)
-        copies = self.copies.clone() + self.beyond.answer() + self.copies.flood()
+        copies = self.copies.again() + self.copies.clone() + self.beyond.answer() + self.copies.flood()
         bodies = relayout + self.deparser.functions() + egress + copies + route + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
