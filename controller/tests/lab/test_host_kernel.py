@@ -117,6 +117,12 @@ def test_modules_are_read_as_they_are_written() -> None:
     assert host_config.modules_in(host_config.lsmod({"e1000e", "ext4"})) == {"e1000e", "ext4"}
 
 
+def test_options_that_a_tree_can_not_have(tmp_path: Path) -> None:
+    fragment = tmp_path / "a.config"
+    fragment.write_text('CONFIG_A=y\nCONFIG_B=y\nCONFIG_KEYS=""\nCONFIG_NAME="-mine"\n', encoding="utf-8")
+    assert host_kernel._missing({"CONFIG_A=y", 'CONFIG_NAME=""'}, [fragment]) == ["CONFIG_B=y", 'CONFIG_NAME="-mine"']
+
+
 def test_what_determines_a_package(tree: Path) -> None:
     first = Wanted("mine", tree, "6.12.117", "CONFIG_A=y\n", frozenset({"ext4"}))
     key = host_kernel._key(first)

@@ -13,7 +13,7 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -189,16 +189,16 @@ def _configure(wanted: Wanted, place: Path) -> list[str]:
     must, may = host_config.fragments(types=host_config.with_types(wanted.debug_info))
     make.merge(argv, tree, objects, [shared, *must, *may, named])
     have = set(config.read_text(encoding="utf-8").splitlines())
-    if lost := [line for file in (shared, *must, named) for line in make.options(file) if line not in have]:
-        unset = [line for line in lost if not (line.endswith('=""') and not _has(have, line))]
-        if unset:
-            raise TestbedError(f"--from {wanted.tree}: this tree can't have {', '.join(unset)} ({config})")
-    return [line for file in may for line in make.options(file) if line not in have]
+    if lost := _missing(have, (shared, *must, named)):
+        raise TestbedError(f"--from {wanted.tree}: this tree can't have {', '.join(lost)} ({config})")
+    return _missing(have, may)
 
 
-def _has(have: Collection[str], line: str) -> bool:
-    """Whether an option of a line has any value."""
-    return any(one.startswith(f"{line.partition('=')[0]}=") for one in have)
+def _missing(have: Collection[str], files: Iterable[Path]) -> list[str]:
+    """The options of fragments that a configuration has not; one that is to be a key is no loss where it is absent."""
+    given = {line.partition("=")[0] for line in have}
+    wanted = [line for file in files for line in make.options(file) if line not in have]
+    return [line for line in wanted if '="' not in line or line.partition("=")[0] in given]
 
 
 def _package(wanted: Wanted, place: Path, key: str, lacking: list[str], progress: Progress, jobs: int) -> Package:

@@ -28,7 +28,7 @@ def check(name: str) -> str:
     """The name.  Raises PlanError for one that can't be a kernel's."""
     if not _NAME.fullmatch(name):
         raise PlanError(
-            f"kernel {name!r}: want a name of lower case letters, digits, '.', '+', '-': at most 24, the first a letter "
+            f"kernel {name!r}: want a name of lower case letters, digits, '.', '+', '-': at most 24, first a letter "
             "or a digit, the last no '.' or '-'"
         )
     if _VERSION.fullmatch(name):
