@@ -86,7 +86,7 @@ def test_the_modules_of_all_hosts_are_built(hosts: Hosts, tree: Path) -> None:
     assert put(tree) == {"alpha": 3, "beta": 3}
     (wanted,) = hosts.built
     assert (wanted.config, wanted.modules) == ("CONFIG_A=y\n", {"ext4", "e1000e", "virtio_net"})
-    variables = {"kernel_package": "mine.deb", "kernel_release": MINE}
+    variables = {"kernel_package": str(Path("mine.deb").resolve()), "kernel_release": MINE}
     assert hosts.played == [("kernel_install.yml", ("alpha", "beta"), variables)]
 
 
@@ -103,7 +103,7 @@ def test_a_name_that_another_kernel_has(hosts: Hosts, tree: Path) -> None:
         PlanError, match=rf"host beta: want no other kernel of the name mine .*got {OLDER}.*remove mine"
     ):
         put(tree)
-    assert hosts.played == []
+    assert (hosts.built, hosts.played) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,7 @@ SAID = """
 TASK [kernel : Install the package] ***
 fatal: [alpha]: FAILED! => {"changed": false, "msg": "no space left"}
 fatal: [beta -> localhost]: FAILED! => {"changed": false, "msg": "beta: want a machine"}
+fatal: [gamma]: FAILED! => {"stderr": "Shared connection to gamma closed.", "stdout": "{\\"error\\": \\"want y\\"}"}
 
 PLAY RECAP ***
 alpha                      : ok=13   changed=4    unreachable=0    failed=1
@@ -176,5 +177,5 @@ localhost                  : ok=1    changed=0    unreachable=0    failed=0
 
 
 def test_a_playbook_s_output() -> None:
-    assert playbooks.failures(SAID) == "alpha: no space left\nbeta: want a machine"
+    assert playbooks.failures(SAID) == "alpha: no space left\nbeta: want a machine\ngamma: want y"
     assert playbooks.changed(SAID) == {"alpha": 4}

@@ -191,7 +191,7 @@ def _configure(wanted: Wanted, place: Path) -> list[str]:
     have = set(config.read_text(encoding="utf-8").splitlines())
     if lost := _missing(have, (shared, *must, named)):
         raise TestbedError(f"--from {wanted.tree}: this tree can't have {', '.join(lost)} ({config})")
-    return _missing(have, may)
+    return _missing(have, may if host_config.with_types(wanted.debug_info) else may[:1])
 
 
 def _missing(have: Collection[str], files: Iterable[Path]) -> list[str]:
@@ -223,7 +223,7 @@ def _package(wanted: Wanted, place: Path, key: str, lacking: list[str], progress
     if len(found) != 1:
         want = f"want {host_name.PACKAGE}{release}_….deb in {place}"
         raise TestbedError(f"kernel {wanted.name}: {want}; got none ({log})")
-    for file in [*place.glob("linux-*"), *place.glob("*.buildinfo"), *place.glob("*.changes")]:
+    for file in place.glob("linux-*_*"):  # .buildinfo, .changes, linux-libc-dev
         if file != found[0]:
             file.unlink()
     said = {"key": key, "file": found[0].name, "release": release, "lacking": lacking}

@@ -42,7 +42,7 @@ def check_space(where: Path) -> None:
 def merge(make: Sequence[str], source: Path, objects: Path, fragments: Iterable[Path]) -> None:
     """Put fragments over the .config of the objects, the last first, and complete it."""
     argv = [str(source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(objects), str(objects / ".config")]
-    run([*argv, *map(str, fragments)], cwd=source, timeout_s=CONFIGURE_S)
+    run([*argv, *map(str, fragments)], cwd=objects, timeout_s=CONFIGURE_S)  # it writes files where it is run
     run([*make, "olddefconfig"], cwd=source, timeout_s=CONFIGURE_S)
 
 

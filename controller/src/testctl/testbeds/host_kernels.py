@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,7 @@ def install(
     hosts = hosts_of(request.inventory, request.limit)
     host_kernel.check_programs()
     there = listed(request.inventory, hosts)
+    _refuse_others(there, request, version)
     if request.config is None:
         config, modules = _of_hosts(request, hosts, say)
     else:
@@ -96,13 +98,17 @@ def install(
     wanted = Wanted(request.name, request.tree, version, config, modules, request.debug_info)
     package = host_kernel.build(wanted, progress, jobs)
     _refuse_others(there, request, package.release)
-    variables = {"kernel_package": str(package.path), "kernel_release": package.release}
+    variables = {"kernel_package": str(package.path.resolve()), "kernel_release": package.release}
     return package, play(request.inventory, INSTALL, sorted(hosts), variables)
 
 
 def _refuse_others(there: Sequence[Installed], request: Request, release: str) -> None:
-    """A name means one kernel of a host."""
-    others = [one for one in there if host_name.means(request.name, one.release) and one.release != release]
+    """A name means one kernel of a host.
+
+    release: of the kernel, or what it begins with
+    """
+    named = [one for one in there if host_name.means(request.name, one.release)]
+    others = [one for one in named if not re.fullmatch(rf"{re.escape(release)}([^0-9].*)?", one.release)]
     if others:
         raise PlanError("\n".join(
             f"host {one.host}: want no other kernel of the name {request.name} beside {release}; got {one.release} "

@@ -52,9 +52,22 @@ def failures(said: str) -> str:
             result = json.loads(text)
         except ValueError:
             result = {}
-        why = str(result.get("stderr") or result.get("msg") or text).strip()
+        why = _why(result) or text
         found.append(words(why if why.startswith(host) else f"{host}: {why}"))
     return "\n".join(dict.fromkeys(found))
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    """A script's own error; else what the module reports."""
+    try:
+        own = json.loads(str(result.get("stdout", "")))["error"]
+    except (ValueError, KeyError, TypeError):
+        own = ""
+    # SSH reports the end of a connection with a terminal among a script's errors.
+    lines = [
+        line for line in str(result.get("stderr", "")).splitlines() if not line.startswith("Shared connection to ")
+    ]
+    return str(own or "\n".join(lines) or result.get("msg") or "").strip()
 
 
 def changed(said: str) -> dict[str, int]:
