@@ -75,6 +75,51 @@ def test_an_entry_of_one_boot(host: Host, capsys: pytest.CaptureFixture[str]) ->
     assert host.rebooted()
 
 
+MENTIONED = "gnulinux-advanced-/dev/vda1>gnulinux-{}-advanced-/dev/vda1"
+
+
+@pytest.mark.parametrize(
+    ("default", "saved", "release"),
+    [
+        ("0", "", NEW),
+        ("1>1", "", OLD),
+        ("1>Debian GNU/Linux, with Linux 6.1.0-56-amd64", "", OLD),
+        ("gnulinux-simple-/dev/vda1", "", NEW),
+        ("${saved_entry}", "", NEW),
+        ("${saved_entry}", MENTIONED.format(OLD), OLD),
+        (MENTIONED.format(OLD), MENTIONED.format(NEW), OLD),
+        ("gone", "", NEW),
+    ],
+)
+def test_what_grub_boots_by_itself(default: str, saved: str, release: str) -> None:
+    found = boot_once.default_of(MENU.replace('set default="0"', f'set default="{default}"'), saved)
+    assert found is not None
+    assert found.release == release
+
+
+def test_the_default_is_kept_by_its_name(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place of the entry is another one as soon as a newer kernel is installed."""
+    kept = host.grub / "etc" / "testctl-kernels.cfg"
+    monkeypatch.setattr(boot_once, "KEPT", kept)
+
+    def output(*argv: str, timeout_s: float = 0) -> str:
+        if argv == ("update-grub",):
+            default = kept.read_text(encoding="utf-8").split("'")[1] if kept.exists() else "0"
+            (host.grub / "grub.cfg").write_text(MENU.replace('"0"', f'"{default}"'), encoding="utf-8")
+        return host.output(*argv)
+
+    monkeypatch.setattr(boot_once, "_output", output)
+    said_first = said(capsys, "keep")
+    assert (said_first["changed"], said_first["default"]) == (True, NEW)
+    assert kept.read_text(encoding="utf-8").endswith(f"\nGRUB_DEFAULT='{MENTIONED.format(NEW)}'\n")
+    assert said(capsys, "keep")["changed"] is False
+    assert said(capsys, "unkeep")["changed"] is True
+    assert not kept.exists()
+    assert said(capsys, "unkeep")["changed"] is False
+
+
 def test_nothing_of_it_is_left(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "once", OLD, NEW, "10")
     assert said(capsys, "clean")["next"] == ""
@@ -113,7 +158,7 @@ def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[st
             "where GRUB can write, so that it boots a kernel only once; got lvm",
         ),
         (("once", OLD, NEW, "10"), {"next": "memtest"}, "want no other entry for the next boot; got memtest"),
-        (("jump",), {}, "want list, once RELEASE WAS PANIC_S, reboot or clean; got jump"),
+        (("jump",), {}, "want list, once RELEASE WAS PANIC_S, reboot, clean, keep or unkeep; got jump"),
     ],
 )
 def test_refused_before_anything_changes(

@@ -43,6 +43,22 @@ def test_a_name_is_a_release_or_its_first_two_numbers(name: str, release: str) -
     assert matching(name, [NEW, "6.12.90-mine", OLD]) == release
 
 
+MINE = "6.12.117-testctl-mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "release"), [("mine", MINE), (MINE, MINE), ("6.12", NEW), ("6.13", ""), ("min", ""), ("testctl-mine", "")]
+)
+def test_a_name_of_one_s_own(name: str, release: str) -> None:
+    """A version is never a kernel that has a name, newer or not."""
+    assert matching(name, [MINE, "6.13.0-testctl-other", NEW, OLD]) == release
+
+
+def test_a_name_that_several_releases_end_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PlanError, match=r"host alpha .*: kernel: want a name .*; amd64 is the end of"):
+        kernels(monkeypatch, Hosts({"alpha": NEW}), "amd64")
+
+
 @pytest.mark.parametrize(
     ("first", "order"), [("6.12", ["6.12", "6.1"]), ("6.1", ["6.1", "6.12"]), ("", ["6.1", "6.12"])]
 )
@@ -176,6 +192,15 @@ def test_what_a_killed_run_left_is_the_kernel_to_have_again(monkeypatch: pytest.
     monkeypatch.setattr(hosts, "reached", lambda machines: ({"alpha": Seen(OLD, "1", NEW)}, {}))
     found = kernels(monkeypatch, hosts, "6.1")
     assert found.were == {"alpha": NEW}
+
+
+def test_a_kernel_of_one_s_own_that_runs_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts({"alpha": MINE})
+    monkeypatch.setattr(hosts, "on_hosts", lambda *_: {"alpha": {"kernels": [MINE, NEW]}})
+    found = kernels(monkeypatch, hosts, "mine", "6.12")
+    assert (found.release("alpha", "mine"), found.release("alpha", "6.12")) == (MINE, NEW)
+    found.ensure({"alpha": "mine"})
+    assert hosts.boots == {"alpha": 0}
 
 
 def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:

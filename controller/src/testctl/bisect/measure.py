@@ -18,7 +18,8 @@ from testctl.bisect import compiled, repository
 from testctl.execution.point import keep, measure
 from testctl.lab import kernel as kernels
 from testctl.lab.inputs import Inputs
-from testctl.lab.kernel import BuildError, Kernel, Progress
+from testctl.lab.kernel import BuildError, Kernel
+from testctl.lab.make import Progress
 from testctl.lab.source import find
 from testctl.plan import Plan, evaluate
 from testctl.results import RunPoint, layout, load_point

@@ -22,6 +22,7 @@ from testctl.cli import (
     compare,
     history,
     info,
+    kernels,
     keys,
     labs,
     new,
@@ -70,6 +71,7 @@ for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, s
 for module in (compare, history, bisect, shrink, replay, racks, keys, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
+app.add_typer(kernels.app, name="kernel", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 
 

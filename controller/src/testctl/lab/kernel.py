@@ -7,23 +7,21 @@ import filecmp
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.lab import workplace
+from testctl.lab import make, workplace
 from testctl.lab.edits import apply_edits
 from testctl.lab.inputs import Inputs, files, variant_files, variant_sources
+from testctl.lab.make import Progress
 from testctl.lab.source import NAME, KernelSource
 from testctl.lab.workplace import EDITS, Workplace, lock
 from testctl.system import checkout
-from testctl.system.subprocesses import run, start, wait
-
-FREE_BYTES = 4 << 30
-"""A tree and its objects take about 2.5 GB while a kernel is built."""
+from testctl.system.subprocesses import run
 
 UML_WRAPS = ("malloc", "free", "calloc")
 """Functions that arch/um already wraps; the build replaces its Makefile's variable as a whole."""
@@ -40,22 +38,12 @@ LACKING = "lacking.txt"
 CHANGED = "changed.txt"
 """File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree."""
 
-_ERROR = re.compile(r"error:|undefined reference|\*\*\* (?!\[|Waiting)")
-"""The compiler's, the linker's or make's."""
-
 STEPS = 1000
 """Approximate number of lines that a build prints; used only for the progress display."""
-
-CCACHE_SIZE = "2G"
-"""A kernel's objects take about 0.1 GB there."""
 
 
 class BuildError(TestbedError):
     """A tree that gives no kernel of the lab: an edit or the configuration does not fit, or it does not compile."""
-
-
-Progress = Callable[[str, int, int], None]
-"""(name of the step, steps done, total steps)"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +80,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     with lock(kernel.directory.with_name(f"{kernel.directory.name}.lock"), lambda: progress(other, 0, STEPS)):
         if kernel.built:
             return kernel
-        _check_space(kernel.directory.parent)
+        make.check_space(kernel.directory.parent)
         with workplace.of(source, kernel.directory) as work:
             progress(f"{'copy' if source.is_tree else 'unpack'} {source.title}", 0, STEPS)
             changed = work.bring(source)
@@ -104,15 +92,6 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
                 raise BuildError(str(error)) from error
             _keep(work, kernel.directory, inputs, changed, source.variant)
     return kernel
-
-
-def _check_space(where: Path) -> None:
-    free = shutil.disk_usage(where).free
-    if free < FREE_BYTES:
-        raise TestbedError(
-            f"{where}: want {FREE_BYTES >> 30} GiB free to build a kernel; got {free / 2**30:.1f} GiB "
-            "(another place: set TESTCTL_CACHE)"
-        )
 
 
 def _prepare(work: Workplace, variant: str = "") -> list[str]:
@@ -158,21 +137,16 @@ def _configure(work: Workplace, inputs: Inputs, variant: str = "") -> None:
     fragment, optional = (checkout.lab() / "kernel" / f"{name}.config" for name in ("fragment", "optional"))
     work.objects.mkdir(exist_ok=True)
     run([*_make(work), "defconfig"], cwd=work.source, timeout_s=300)
+    make.merge(_make(work), work.source, work.objects, (fragment, optional, *more))
     config = work.objects / ".config"
-    merge = [str(work.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(work.objects), str(config)]
-    run([*merge, *map(str, (fragment, optional, *more))], cwd=work.source, timeout_s=300)
-    run([*_make(work), "olddefconfig"], cwd=work.source, timeout_s=300)
     have = set(config.read_text(encoding="utf-8").splitlines())
-    of_variant = {line.partition("=")[0] for file in more for line in _options(file)}
-    if lost := [line for line in _options(fragment) if line not in have and line.partition("=")[0] not in of_variant]:
+    of_variant = {line.partition("=")[0] for file in more for line in make.options(file)}
+    wanted = [line for line in make.options(fragment) if line.partition("=")[0] not in of_variant]
+    if lost := [line for line in wanted if line not in have]:
         raise TestbedError(f"{fragment}: this tree can't have {', '.join(lost)}")
-    without = [line for file in more for line in _options(file) if line not in have]
+    without = [line for file in more for line in make.options(file) if line not in have]
     (work.objects / LACKING).write_text("".join(f"{line}\n" for line in without), encoding="utf-8")
     work.configured.write_text(stamp, encoding="utf-8")
-
-
-def _options(file: Path) -> list[str]:
-    return [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
 
 
 def lacking(kernel: Kernel) -> list[str]:
@@ -182,45 +156,13 @@ def lacking(kernel: Kernel) -> list[str]:
 
 
 def _compile(work: Workplace, name: str, progress: Progress, jobs: int) -> None:
-    log = work.log
     for name_ in ("linux", "vmlinux"):  # make does not see that what is wrapped has changed
         (work.objects / name_).unlink(missing_ok=True)
     names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
-    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *_compiler()]
-    process = start(argv, log=log, env={**os.environ, **_remembered(work.home)}, cwd=work.source)
-    try:
-        while process.poll() is None:
-            progress(f"build kernel {name}", min(_lines(log), STEPS - 1), STEPS)
-            wait(process, 0.5)
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    if process.returncode != 0:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        first = next((line for line in lines if _ERROR.search(line)), lines[-1])
-        raise TestbedError(f"kernel {name} does not build: {first.strip()}\n" + "\n".join(lines[-12:]))
-    progress(f"build kernel {name}", STEPS, STEPS)
-
-
-def _compiler() -> list[str]:
-    """Arguments for ccache if it is installed: after a change only the changed files are compiled."""
-    return ["CC=ccache gcc"] if shutil.which("ccache") else []
-
-
-def _remembered(work: Path) -> dict[str, str]:
-    """ccache's settings: its cache is next to the kernels, and independent of the path of the tree."""
-    return {
-        "CCACHE_DIR": str(checkout.cache_dir() / "ccache"),
-        "CCACHE_BASEDIR": str(work),
-        "CCACHE_NOHASHDIR": "1",
-        "CCACHE_MAXSIZE": CCACHE_SIZE,
-    }
-
-
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
+    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *make.compiler()]
+    env = make.remembered(work.home)
+    make.build(argv, f"kernel {name}", progress, STEPS, log=work.log, env=env, cwd=work.source)
 
 
 def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] | None, variant: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from testctl.lab import kernel as kernels
 from testctl.lab.inputs import Inputs
-from testctl.lab.kernel import CHANGED, Kernel, Progress
+from testctl.lab.kernel import CHANGED, Kernel
+from testctl.lab.make import Progress
 from testctl.lab.source import find, split_revision
 
 SOURCE = "source"

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on a host, over SSH, with nothing but Python: lists the kernels of GRUB's menu, boots one of them once.
 
-    list                      what runs, what could
+    list                      what runs, what could, what GRUB boots by itself
     once RELEASE WAS PANIC_S  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
     reboot                    the default entry; removes what `once` has written
     clean                     remove what `once` has written
+    keep                      GRUB goes on booting by itself what it boots now, whatever kernels are installed
+    unkeep                    remove what `keep` has written
 Prints JSON; an error is {"error": "want …; got …"}.  `once` writes an entry of its own to GRUB's custom.cfg, a copy of
 the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots
 it.  The default entry and grub.cfg stay as they are.
+
+`keep` names the default entry by its id where GRUB has it by its place in the menu, at which a newer kernel would be;
+playbooks/roles/kernel calls it before it installs one.  An entry that is named or saved stays as it is.
 """
 
 from __future__ import annotations
@@ -18,18 +23,35 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 GRUB = Path("/boot/grub")
+KEPT = Path("/etc/default/grub.d/testctl-kernels.cfg")
+"""What `keep` writes."""
 ENTRY = "testctl-once"
 BEGIN, END = "# testctl: begin", "# testctl: end"
+UPDATE_S = 600.0
+"""Of update-grub, which looks at every disk."""
 REBOOT_S = 2
 """From the answer to the reboot, so that the answer arrives."""
 _ITEM = re.compile(
     r"^([ \t]*)menuentry [^\n]*'gnulinux-(\S+)-advanced-[^'\n]*' *\{\n(.*?)^\1\}", re.MULTILINE | re.DOTALL
 )
+_LINE = re.compile(r"^\s*(menuentry|submenu) ['\"]([^'\"]*)['\"][^\n]*?(?:menuentry_id_option|--id) '([^']*)'[^\n]*\{$")
+_IMAGE = re.compile(r"^\s*linux\S*\s+\S*/vmlinu[xz]-(\S+)")
+_DEFAULT = re.compile(r'^\s*set default="([^"\n]*)"$', re.MULTILINE)
 _BLOCK = re.compile(rf"^{BEGIN}.*?^{END}\n", re.MULTILINE | re.DOTALL)
 UNWRITABLE = ("btrfs", "zfs", "squash4")
 """File systems to which GRUB can't write."""
+
+
+class Entry(NamedTuple):
+    """An entry of a menu, or a submenu; path: as GRUB names it from the top; release: what an entry boots."""
+
+    title: str
+    path: str
+    release: str
+    inner: list[Entry]
 
 
 class Wrong(Exception):
@@ -40,6 +62,47 @@ def items(menu: str) -> dict[str, str]:
     """Release → the commands that boot it, of each entry of a grub.cfg that Debian's scripts have written."""
     found = {release: body for _, release, body in _ITEM.findall(menu)}
     return {release: body for release, body in found.items() if not release.endswith("-recovery")}
+
+
+def entries(menu: str) -> list[Entry]:
+    """The entries of a grub.cfg, in their order."""
+    top: list[Entry] = []
+    levels: list[list[Entry] | None] = [top]  # None: another block, such as a function's
+    paths = [""]
+    for line in menu.splitlines():
+        if begins := _LINE.match(line):
+            path = f"{paths[-1]}>{begins[3]}" if paths[-1] else begins[3]
+            one = Entry(begins[2], path, "", [])
+            if levels[-1] is not None:
+                levels[-1].append(one)
+            levels.append(one.inner)
+            paths.append(path)
+        elif line.rstrip().endswith("{"):
+            levels.append(None)
+            paths.append(paths[-1])
+        elif line.strip() == "}" and len(levels) > 1:
+            levels.pop()
+            paths.pop()
+        elif (image := _IMAGE.match(line)) and len(levels) > 1 and (above := levels[-2]):
+            above[-1] = above[-1]._replace(release=image[1])
+    return top
+
+
+def default_of(menu: str, saved: str) -> Entry | None:
+    """The entry that GRUB boots by itself: by place, id or title, from the top to a submenu's; None if it has none."""
+    found = [text for text in _DEFAULT.findall(menu) if text != "${next_entry}"]
+    words = found[-1] if found else "0"
+    words = (saved or "0") if words == "${saved_entry}" else words
+    level, one = entries(menu), None
+    for word in words.split(">"):
+        by_name = [one for one in level if word in (one.path.rpartition(">")[2], one.title)]
+        if not by_name and word.isdecimal():
+            by_name = level[int(word) : int(word) + 1]
+        one = by_name[0] if by_name else (level[0] if level else None)
+        if one is None:
+            return None
+        level = one.inner
+    return one
 
 
 def entry(body: str, words: str) -> str:
@@ -60,9 +123,9 @@ def _menu() -> str:
         raise Wrong(f"want a machine that boots by GRUB ({GRUB}/grub.cfg); got: {error.strerror}") from error
 
 
-def _output(*argv: str) -> str:
+def _output(*argv: str, timeout_s: float = 60.0) -> str:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=timeout_s)
     except OSError as error:
         raise Wrong(f"{argv[0]}: {error.strerror}") from error
     if done.returncode != 0:
@@ -71,17 +134,28 @@ def _output(*argv: str) -> str:
 
 
 def listed() -> dict[str, object]:
-    """What runs and what could: {"running", "boot", "kernels", "next"}."""
+    """What runs and what could: {"running", "boot", "kernels", "default", "next"}."""
+    menu = _menu()
+    found = default_of(menu, _saved_entry())
     return {
         "running": os.uname().release,
         "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
-        "kernels": list(items(_menu())),
+        "kernels": list(items(menu)),
+        "default": found.release if found else "",
         "next": _next_entry(),
     }
 
 
 def _next_entry() -> str:
-    found = [line.partition("=")[2] for line in _environment() if line.startswith("next_entry=")]
+    return _variable("next_entry")
+
+
+def _saved_entry() -> str:
+    return _variable("saved_entry")
+
+
+def _variable(name: str) -> str:
+    found = [line.partition("=")[2] for line in _environment() if line.startswith(f"{name}=")]
     return found[0] if found else ""
 
 
@@ -147,6 +221,40 @@ def clean() -> dict[str, object]:
     return listed()
 
 
+def keep() -> dict[str, object]:
+    """Name the default entry by its id, if it is one by its place.  Raises Wrong where that does not keep it."""
+    saved = _saved_entry()
+    before = default_of(_menu(), saved)
+    if before is None or not before.release:
+        raise Wrong(f"want a kernel that GRUB boots by itself, in {GRUB}/grub.cfg; got none")
+    for tries in range(3):  # update-grub may name the entries otherwise than the one that wrote the menu before
+        menu = _menu()
+        own = next((one.path for one in _all(entries(menu)) if f"gnulinux-{before.release}-advanced-" in one.path), "")
+        if not own:
+            raise Wrong(f"want an entry of Linux {before.release} alone in {GRUB}/grub.cfg; got none")
+        now = default_of(menu, saved)
+        if now is not None and now.path == own:
+            return listed() | {"changed": tries > 0}
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        _write(KEPT, f"# SPDX-License-Identifier: Apache-2.0\nGRUB_DEFAULT='{own}'\n")
+        _output("update-grub", timeout_s=UPDATE_S)
+    unkeep()
+    raise Wrong(f"want {before.release} to stay what GRUB boots by itself; {KEPT} does not make it so")
+
+
+def _all(found: list[Entry]) -> list[Entry]:
+    return [one for above in found for one in (above, *_all(above.inner))]
+
+
+def unkeep() -> dict[str, object]:
+    """Let GRUB choose as before `keep`."""
+    there = KEPT.exists()
+    KEPT.unlink(missing_ok=True)
+    if there:
+        _output("update-grub", timeout_s=UPDATE_S)
+    return listed() | {"changed": there}
+
+
 def _write(path: Path, text: str) -> None:
     fresh = path.with_name(f".{path.name}.testctl")
     with fresh.open("w", encoding="utf-8") as file:
@@ -168,8 +276,13 @@ def main(words: list[str]) -> None:
                 said = reboot()
             case ["clean"]:
                 said = clean()
+            case ["keep"]:
+                said = keep()
+            case ["unkeep"]:
+                said = unkeep()
             case _:
-                said = {"error": f"want list, once RELEASE WAS PANIC_S, reboot or clean; got {' '.join(words)}"}
+                want = "want list, once RELEASE WAS PANIC_S, reboot, clean, keep or unkeep"
+                said = {"error": f"{want}; got {' '.join(words)}"}
     except (Wrong, OSError) as error:
         said = {"error": str(error)}
     print(json.dumps(said))

@@ -19,6 +19,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
+from testctl.lab import host_name
 from testctl.testbeds import boot_once, power
 from testctl.testbeds.booted import Booted, Seen, seconds_to_boot
 from testctl.testbeds.inventory_file import Machine, Rack
@@ -41,9 +42,23 @@ def short(release: str) -> str:
 
 
 def matching(name: str, releases: Iterable[str]) -> str:
-    """The release that a plan's name means: itself, or the first of its major.minor; "" when there is none."""
-    there = list(releases)
-    return name if name in there else next((release for release in there if short(release) == name), "")
+    """The release that a plan's name means; "" when there is none.
+
+    Itself; or else the one that ends in -NAME; or else the first of its major.minor that testctl has not installed
+    under a name (lab/host_name.py).  Raises PlanError for a name that several end in.
+    """
+    there = list(dict.fromkeys(releases))
+    if name in there:
+        return name
+    named = [release for release in there if host_name.means(name, release)]
+    if len(named) > 1:
+        raise PlanError(f"kernel: want a name that one release ends in; {name} is the end of {', '.join(named)}")
+    by_version = (release for release in there if _is_of(name, release))
+    return named[0] if named else next(by_version, "")
+
+
+def _is_of(version: str, release: str) -> bool:
+    return short(release) == version and not host_name.name_of(release)
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class Kernels:
         were = {name: seen[name].was or seen[name].release for name in named}
         to_boot = {
             name for name, kernels in named.items()
-            if seen[name].was or any(one and not matching(one, [were[name]]) for one in kernels)
+            if seen[name].was or any(one and not _is_of(one, were[name]) for one in kernels)
         }  # fmt: skip
         if not to_boot:
             return None
@@ -84,10 +99,10 @@ class Kernels:
         all_of(results, machines)
         installed = {name: [str(one) for one in results[name]["kernels"]] for name in machines}
         wrong = [
-            f"{rack.path}: {machines[name]}: kernel: want {kernel}; installed are {', '.join(installed[name])}"
+            f"{rack.path}: {machines[name]}: {why}"
             for name, kernels in sorted(named.items())
             for kernel in sorted(kernels)
-            if kernel and not matching(kernel, (were[name], *installed[name]))
+            if (why := _unmatched(kernel, were[name], installed[name]))
         ]
         if wrong:
             raise PlanError("\n".join(wrong))
@@ -192,6 +207,15 @@ class Kernels:
             back(self.rack, self.machines, self.were)
         finally:
             shutil.rmtree(self.notes, ignore_errors=True)
+
+
+def _unmatched(kernel: str, was: str, installed: Sequence[str]) -> str:
+    """Why a plan's name means no kernel of a host; "" if it means one."""
+    try:
+        found = not kernel or matching(kernel, (was, *installed))
+    except PlanError as error:
+        return str(error)
+    return "" if found else f"kernel: want {kernel}; installed are {', '.join(installed)}"
 
 
 def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str]) -> list[str]:

@@ -135,7 +135,8 @@ class InventoryTestbed:
         asked = spec_of(placement.placed(point))
         if self.kernels is not None:
             self.kernels.ensure(_kernels(point, placement))
-            asked = with_short_names(asked)
+            releases, machines = self._releases(point, placement), placement.machines
+            asked = with_short_names(asked, {host: releases[machines[host].name] for host in point.topology.hosts})
         ticket = self.reservation.ticket if self.reservation is not None else ""
         with RemoteAgents(self.rack, placement, holder(point.id), ticket) as agents:
             if wrong := clocks_apart(agents):
@@ -168,10 +169,13 @@ def _kernels(point: Point, placement: Placement) -> dict[str, str]:
     return {placement.machines[host].name: wanted(point, host) for host in point.topology.hosts}
 
 
-def with_short_names(asked: PointSpec) -> PointSpec:
-    """Kernels as agents read them back, 6.12: that the release is the one of the plan is verified already."""
+def with_short_names(asked: PointSpec, releases: Mapping[str, str]) -> PointSpec:
+    """Kernels as agents read them back, 6.12: that the release is the one of the plan is verified already.
+
+    releases: of each host of the point
+    """
     state = {
-        entity: {name: short(str(value)) if name == "kernel" else value for name, value in values.items()}
+        entity: {name: short(releases[entity]) if name == "kernel" else value for name, value in values.items()}
         for entity, values in asked.state.items()
     }
     return replace(asked, state=state)
