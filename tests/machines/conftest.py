@@ -68,7 +68,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         return
     if os.environ.get("TESTCTL_MACHINES") not in ("ci", "all"):
         pytest.skip(
-            "no machines, which take a quarter of an hour with TCG; TESTCTL_MACHINES=ci runs them, make machines all of them"
+            "no machines: a quarter of an hour with TCG; TESTCTL_MACHINES=ci runs them, make machines all of them"
         )
     if why := image.lacking():
         pytest.skip(f"no machines: {why}")
