@@ -54,14 +54,17 @@ def test_a_clock_that_is_seconds_apart_is_found_and_chrony_sets_it(rack: Machine
 
 
 def test_a_clock_that_drifts(rack: Machines) -> None:
-    """200 millionths: the latencies of both directions stay what they are within the stated error."""
+    """200 millionths: a latency of 30 ms, the switch's, is what it is within the stated error."""
     with without_chrony(rack, "alpha", "beta"):
         assert rack.ssh("beta", DRIFT.format(200)).code == 0
-        plan = SHORT.replace("  - [hosts, capture, off]\n", "").replace("1s", "5s")
-        rack.ends(rack.begin(rack.plan(plan)), 0)
+        # With tso QEMU's e1000e sends fragments of IP, and a capture is not what the kernel counts.
+        plan = SHORT.replace("  - [hosts, capture, off]\n", "").replace("1s", "5s").replace("tso, on", "tso, off")
+        rack.ends(rack.begin(rack.plan(plan + "  - [switch, delay, 30ms]\n")), 0)
         found = metrics(rack)
-        assert found["clock_error_ns"] > 0
-        assert -found["clock_error_ns"] <= found["latency_min_s"] * 1e9 < 50e6
+        assert 0 < found["clock_error_ns"] < 20e6, found
+        slow_ns = 10e6  # what emulated hosts and their switch add at most
+        low, high = 30e6 - found["clock_error_ns"], 30e6 + found["clock_error_ns"] + slow_ns
+        assert low <= found["latency_p50_us"] * 1e3 <= high, found
 
 
 def test_ptp4l_keeps_two_clocks(rack: Machines) -> None:

@@ -113,15 +113,18 @@ def pid(folder: Path) -> int:
 
 
 def _alive(number: int) -> bool:
-    with suppress(OSError, ProcessLookupError):
-        with suppress(ChildProcessError):
-            os.waitpid(number, os.WNOHANG)
-        state = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        return state not in ("Z", "X")
+    """Whether a thread of a process is left: the first may be gone while another still holds the disk's lock."""
+    with suppress(ChildProcessError):
+        os.waitpid(number, os.WNOHANG)
+    for thread in Path("/proc").glob(f"{number}/task/*/stat"):
+        with suppress(OSError):
+            state = thread.read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            if state not in ("Z", "X"):
+                return True
     return False
 
 
-def console(rack: MachineRack, machine: Machine, lines: int = 20) -> str:
+def console(rack: MachineRack, machine: Machine, lines: int = 60) -> str:
     """The last lines of a machine's console."""
     try:
         text = (rack.dir(machine) / CONSOLE).read_bytes()[-65536:].decode("utf-8", errors="replace")

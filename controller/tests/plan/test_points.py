@@ -209,7 +209,7 @@ def test_set_drops_the_expectations_that_compare_with_what_it_takes_away(plan_of
     assert [expectation.name for expectation in plan.expectations] == ["against b", "alone"]
     assert plan.dropped == ("against a",)
     assert list(provenance.lines({"dropped": list(plan.dropped)})) == [
-        ("dropped", "expectation 'against a': it compares with a value that --set took away")
+        ("dropped", "expectation 'against a': it is about what --set or --without took away")
     ]
 
 

@@ -39,9 +39,32 @@ def test_what_is_no_tuple_can_not_be_left_out() -> None:
         load_plan(PLAN, without=["switch.rat"])
 
 
-def test_what_an_expectation_is_about_can_not_be_left_out() -> None:
-    with pytest.raises(PlanError, match=r"hosts.cc"):
-        load_plan(PLAN, without=["hosts.cc"])
+def test_what_is_about_a_tuple_left_out_is_left_out_too() -> None:
+    """Exclusions, expectations and figures; what is about other tuples stays, and wrong words are still refused."""
+    text = (
+        PLAN
+        + """\
+  - {name: than, metric: goodput_bps, at_least: 2, than: {switch.rate: 1gbit}, when: {switch.rate: 2gbit}}
+  - {metric: packets_lost, equals: 0}
+exclude: [{hosts.cc: cubic, switch:receiver.rate: 2gbit}]
+figures:
+  - {title: one, kind: throughput, when: {hosts.cc: cubic}}
+  - {title: all, kind: metric, metric: goodput_bps, x: switch.rate}
+"""
+    )
+    plan = load_plan(text, testbed="netns", without=["switch.rate"])
+    assert [one.name for one in plan.expectations] == ["fast", "packets_lost 2"]
+    assert (plan.dropped, len(plan.excludes), len(plan.figures)) == (("than",), 0, 1)
+    plan = load_plan(text, testbed="netns", without=["hosts.cc"])
+    assert (plan.dropped, len(plan.figures)) == (("fast",), 1)
+    with pytest.raises(PlanError, match=r"no parameter named ccc; did you mean cc\?"):
+        load_plan(text.replace("when: {hosts.cc", "when: {hosts.ccc"), without=["switch.rate"])
+
+
+def test_what_another_tuple_sets_as_well_stays() -> None:
+    text = PLAN.replace("tuples:\n", "tuples:\n  - [sender, cc, reno]\n")
+    text = text.replace("hosts.cc: cubic", "sender.cc: reno")
+    assert load_plan(text, testbed="netns", without=["hosts.cc"]).dropped == ()
 
 
 def test_the_statement_of_a_run() -> None:

@@ -11,6 +11,7 @@ import pytest
 from testctl.core.point import Point
 from testctl.plan import load_plan
 from testctl.testbeds import kernels as module
+from testctl.testbeds import power
 from testctl.testbeds.booted import Seen
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.kernels import Kernels, in_order, kernel_of, matching
@@ -205,3 +206,13 @@ def test_a_kernel_of_one_s_own_that_runs_is_found_by_its_name(monkeypatch: pytes
 def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     rack = Rack(Path("inventory/mine"), {"alpha": Machine("alpha", "host", "192.0.2.1:7400")}, Path())
     assert Kernels.for_run(rack, {"alpha": {"", "6.12"}}, {"alpha": Seen(NEW, "1")}) is None
+
+
+def test_the_last_words_of_a_console(tmp_path: Path) -> None:
+    """A panic that scrolled away is said first; what moves a cursor is not said."""
+    console = tmp_path / "console"
+    trace = [f"[    1.{number:06d}]  frame_{number}" for number in range(30)]
+    console.write_text("\n".join(["[    0.9] Kernel panic - not syncing", *trace, "\x1b[H\x1b[JBooting"]), "utf-8")
+    said = power.last_words(Machine("alpha", "host", "192.0.2.1:7400", commands={"console": ("cat", str(console))}))
+    assert said.startswith("the last lines of its console: [    0.9] Kernel panic - not syncing | [    1.000019]")
+    assert said.endswith("frame_29 | Booting")

@@ -11,7 +11,7 @@ from testctl_influx.measurements import MEASUREMENTS
 from testctl_influx.rows import summary_lines
 from testctl_influx.series import series_lines
 
-from extras.influx.tests.influxd import Influxd
+from extras.influx.tests.influxd import Server
 
 
 def lines_of(run: Run, width: str = "10ms") -> list[str]:
@@ -19,7 +19,7 @@ def lines_of(run: Run, width: str = "10ms") -> list[str]:
     return [*summary_lines(run), *series_lines(run, Duration.parse(width))]
 
 
-def differences(run: Run, influxd: Influxd) -> list[str]:
+def differences(run: Run, influxd: Server, database: str = "testctl") -> list[str]:
     """Where the metrics of a run in InfluxDB are not those of its summary.json, either way."""
     summary = json.loads((run.path / "summary.json").read_text(encoding="utf-8"))
     here, tags = {}, {"time", *MEASUREMENTS["metrics"].tags}
@@ -28,7 +28,7 @@ def differences(run: Run, influxd: Influxd) -> list[str]:
         for flow, values in point["metrics"].items():
             here |= {(point["id"], flow, name): value for name, value in values.items() if value is not None}
     there = {}
-    for row in influxd.rows(f"""SELECT * FROM metrics WHERE "run" = '{summary["run"]}'"""):
+    for row in influxd.rows(f"""SELECT * FROM metrics WHERE "run" = '{summary["run"]}'""", database):
         values = {name: value for name, value in row.items() if value is not None and name not in tags}
         there |= {(row["point"], row["flow"], name): value for name, value in values.items()}
     assert here

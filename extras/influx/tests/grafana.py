@@ -53,7 +53,9 @@ def queries(of: Mapping[str, Any]) -> Iterator[Asked]:
             assert target["rawQuery"] is True
             yield Asked(f"{of['title']}: {panel['title']} {target['refId']}", target["query"])
     for annotation in of["annotations"]["list"]:
-        yield Asked(f"{of['title']}: annotation {annotation['name']}", annotation["query"])
+        asked = annotation["target"]
+        assert asked["fromAnnotations"] is True, "Grafana sends no query of an annotation without"
+        yield Asked(f"{of['title']}: annotation {annotation['name']}", asked["query"])
 
 
 def variables(of: Mapping[str, Any]) -> list[dict[str, Any]]:

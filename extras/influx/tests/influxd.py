@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real InfluxDB 1.x of Debian's package, on loopback, that a test can stop and start."""
+"""Real InfluxDBs on loopback that a test can stop and start: 1.x of Debian's package; influxd2.py has 2.x."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ bind-address = "127.0.0.1:0"
   cache-max-memory-size = 134217728
   query-log-enabled = false
 [http]
-  bind-address = "127.0.0.1:{port}"
+  bind-address = "{address}"
   log-enabled = false
   auth-enabled = {auth}
   ping-auth-enabled = {auth}
@@ -43,30 +43,31 @@ bind-address = "127.0.0.1:0"
 """
 
 
-class Influxd:
-    """The server; its data stay when it is stopped, and so does its port.
+class Server:
+    """An influxd; its data stay when it is stopped, and so does its port.
 
-    admin: (user, password) of the one who may do all; without, everybody may.
+    auth: (user, password) of every request; without, nobody in particular asks.
     """
 
-    def __init__(self, where: Path, admin: tuple[str, str] | None = None) -> None:
-        self._where = where
+    def __init__(self, where: Path, auth: tuple[str, str] | None = None) -> None:
+        self._log = where / "log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._client = httpx.Client(timeout=300, auth=admin)
+        self._client = httpx.Client(timeout=300, auth=auth)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        text = _CONFIG.format(where=where, port=self.url.rpartition(":")[2], auth="true" if admin else "false")
-        (where / "influxd.conf").write_text(text, encoding="utf-8")
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://{self.address}"
+
+    def argv(self) -> list[str]:
+        """The program and its arguments."""
+        raise NotImplementedError
 
     def start(self) -> None:
         """Start it, if it does not run."""
         if self._process is not None:
             return
-        assert PROGRAM is not None
-        argv = [PROGRAM, "run", "-config", str(self._where / "influxd.conf")]
-        with (self._where / "log").open("ab") as log:
-            self._process = subprocess.Popen(argv, stdout=log, stderr=log, env=os.environ | {"GOMAXPROCS": "2"})
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self.argv(), stdout=log, stderr=log, env=os.environ | {"GOMAXPROCS": "2"})
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             try:
@@ -74,9 +75,9 @@ class Influxd:
                 if self._client.get(f"{self.url}/ping").status_code in (204, 401):
                     return
             except httpx.TransportError:
-                assert self._process.poll() is None, (self._where / "log").read_text(encoding="utf-8")
+                assert self._process.poll() is None, self._log.read_text(encoding="utf-8")
             time.sleep(0.05)
-        raise AssertionError("influxd did not answer within 60 s")
+        raise AssertionError("influxd did not answer within 300 s")
 
     def close(self) -> None:
         """Stop it for good."""
@@ -104,11 +105,6 @@ class Influxd:
         assert "error" not in result, f"{query}: {result['error']}"
         return list(result.get("series", ()))
 
-    def make(self, database: str) -> None:
-        """An empty database; what it held before is gone."""
-        self.ask(f'DROP DATABASE "{database}"')
-        self.ask(f'CREATE DATABASE "{database}"')
-
     def rows(self, query: str, database: str = "testctl") -> list[dict[str, Any]]:
         """The same as rows, each with its tags."""
         return [
@@ -121,6 +117,28 @@ class Influxd:
         """All that a database holds, by measurement, in a form that can be compared."""
         names = [values[0] for one in self.ask("SHOW MEASUREMENTS", database) for values in one["values"]]
         return {name: sorted(map(str, self.rows(f'SELECT * FROM "{name}"', database))) for name in names}
+
+
+class Influxd(Server):
+    """InfluxDB 1.x.
+
+    admin: (user, password) of the one who may do all; without, everybody may.
+    """
+
+    def __init__(self, where: Path, admin: tuple[str, str] | None = None) -> None:
+        super().__init__(where, admin)
+        self._config = where / "influxd.conf"
+        text = _CONFIG.format(where=where, address=self.address, auth="true" if admin else "false")
+        self._config.write_text(text, encoding="utf-8")
+
+    def argv(self) -> list[str]:
+        assert PROGRAM is not None
+        return [PROGRAM, "run", "-config", str(self._config)]
+
+    def make(self, database: str) -> None:
+        """An empty database; what it held before is gone."""
+        self.ask(f'DROP DATABASE "{database}"')
+        self.ask(f'CREATE DATABASE "{database}"')
 
 
 @contextmanager

@@ -14,11 +14,14 @@ import httpx
 import jinja2
 import pytest
 import yaml
+from testctl.curves import curves
 from testctl.metrics import metric_names
+from testctl.report.style import VERDICT_LOOKS
 from testctl.testbeds.inventory_file import ansible
 from testctl_influx.generate import files
 from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS
+from testctl_influx.measurements import MEASUREMENTS
 
 from extras.influx.tests.grafana import board, panels, queries, variables
 from extras.influx.tests.influxd import PROGRAM, REASON, Influxd, running
@@ -77,6 +80,79 @@ def test_a_variable_is_chosen_before_it_is_used(path: Path) -> None:
         known.add(one["name"])
     for asked in queries(board(path)):
         assert set(re.findall(r"\$\{(\w+)", asked.query)) <= known, asked.where
+
+
+def graphs(of: dict[str, Any]) -> list[dict[str, Any]]:
+    """The panels that draw lines or bars."""
+    return [panel for panel in panels(of) if panel["type"] == "timeseries"]
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_a_line_is_named_by_what_tells_it_from_others(path: Path) -> None:
+    """Without a name of its own a line has the measurement, the field and all tags as one."""
+    for panel in graphs(board(path)):
+        (asked,) = panel["targets"]
+        picked, _, rest = asked["query"].partition(" FROM ")
+        tags = re.findall(r'"([^"]+)"', rest.partition("GROUP BY")[2])
+        assert re.findall(r"\[\[tag_([^]]+)\]\]", asked["alias"]) == tags, panel["title"]
+        assert ("$col" in asked["alias"]) == (picked.count(" AS ") > 1 or not tags), panel["title"]
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_a_columns_name_and_its_time_can_be_read(path: Path) -> None:
+    """Grafana's columns are 150 pixels wide or more; a name that needs more is cut off at its begin."""
+    for panel in panels(board(path)):
+        if panel["type"] != "table":
+            continue
+        picked = panel["targets"][0]["query"].partition(" FROM ")[0]
+        widths = {
+            one["matcher"]["options"]: prop["value"]
+            for one in panel["fieldConfig"]["overrides"]
+            for prop in one["properties"]
+            if prop["id"] in ("custom.width", "custom.minWidth")
+        }
+        assert widths["Time"] >= 180
+        for name in re.findall(r'"([^"]+)"', picked):
+            assert widths.get(name, 150) >= 8 * len(name) + 16, name
+
+
+def test_verdicts_have_the_reports_colours() -> None:
+    shown = [panel for panel in panels(board(ROOT / "dashboards" / "overview.json")) if "by verdict" in panel["title"]]
+    assert len(shown) == 2
+    for panel in shown:
+        (asked,) = panel["targets"]
+        assert asked["alias"] == "$col", "names are those of the colours"
+        colours = {one["matcher"]["options"]: one["properties"] for one in panel["fieldConfig"]["overrides"]}
+        wanted = {name: {"mode": "fixed", "fixedColor": look.colour} for name, look in VERDICT_LOOKS.items()}
+        assert colours == {name: [{"id": "color", "value": colour}] for name, colour in wanted.items()}
+
+
+def test_a_change_is_red_where_it_is_worse() -> None:
+    """By the value of each bar, not of the last one; nothing is worse or better where nothing changed."""
+    for panel in graphs(board(ROOT / "dashboards" / "nightly.json")):
+        if not panel["title"].endswith(", change"):
+            continue
+        look = panel["fieldConfig"]["defaults"]
+        assert (look["color"], look["custom"]["gradientMode"]) == ({"mode": "thresholds"}, "scheme")
+        assert look["custom"]["lineWidth"] == 0, "a line at 0 would be red or green"
+        below, same, above = look["thresholds"]["steps"]
+        assert below["value"] is None
+        assert same["value"] < 0 < above["value"]
+        better = metric_names()[panel["title"].removesuffix(", change")].better
+        assert [below["color"], above["color"]] == (["red", "green"] if better == "higher" else ["green", "red"])
+        assert same["color"] not in ("red", "green")
+
+
+def test_series_are_drawn_as_their_curves_say() -> None:
+    found = {panel["targets"][0]["query"]: panel for panel in graphs(board(ROOT / "dashboards" / "point.json"))}
+    for name, curve in curves().items():
+        drawn = [panel for query, panel in found.items() if f'FROM "series_{name}"' in query]
+        for panel in drawn:
+            look, query = panel["fieldConfig"]["defaults"], panel["targets"][0]["query"]
+            assert (look["custom"]["lineInterpolation"] == "stepAfter") == (curve.spec.shape == "steps")
+            assert look.get("min") == (0 if curve.spec.zero else None)
+            assert ('"flow"' in query.partition("GROUP BY")[2]) == (not curve.spec.whole), "a line for each flow"
+        assert bool(drawn) == (f"series_{name}" in MEASUREMENTS)
 
 
 def playbook(where: Path, plays: list[dict[str, Any]], *more: str) -> subprocess.CompletedProcess[str]:

@@ -64,7 +64,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     if plan.figures:
         console.print("figures: " + "; ".join(figure.title for figure in plan.figures))
     if plan.dropped:
-        console.print("\ndropped, since --set took away what they compare with: " + "; ".join(plan.dropped))
+        console.print("\ndropped, since --set or --without took away what they are about: " + "; ".join(plan.dropped))
 
 
 def _memory(need_mb: int, given_mb: int) -> str:

@@ -25,6 +25,7 @@ from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import read_figures
 from testctl.plan.flows import read_flows
 from testctl.plan.judge import counterpart, matching, meets
+from testctl.plan.left_out import LeftOut
 from testctl.plan.model import Condition, Design, Expectation, Plan, WrittenPlan
 from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
@@ -97,6 +98,10 @@ def load_plan(
     repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
     reader = Reader(assignments, names, parameters, problems)
+    remaining = LeftOut(left_out, assignments, names, parameters)
+    excludes, _ = remaining.kept(fields.found.get("exclude"))
+    expectations, not_judged = remaining.kept(fields.found.get("expect"))
+    figures, _ = remaining.kept(fields.found.get("figures"))
     written = WrittenPlan(
         name=name,
         file=file,
@@ -112,14 +117,14 @@ def load_plan(
         design=design,
         repeat=repeat,
         seed=seed,
-        excludes=_excludes(fields.found.get("exclude"), reader),
-        expectations=_expectations(fields.found.get("expect"), ExpectReader(reader, metrics), problems),
-        figures=read_figures(fields.found.get("figures"), problems, reader, metrics),
+        excludes=_excludes(excludes, reader),
+        expectations=_expectations(expectations, ExpectReader(reader, metrics), problems),
+        figures=read_figures(figures, problems, reader, metrics),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
         traces=files.read,
     )
-    if paper or (paper is None and _of_paper(given)):
+    if (paper or (paper is None and _of_paper(given))) and not not_judged:
         _check_claims(written, fields, problems)
     problems.check()
     points = expand(written, max_points)
@@ -128,7 +133,7 @@ def load_plan(
     check_aqms(assignments, points, problems)
     check_commands(assignments, points, testbed, problems)
     check_workloads(assignments, points, problems)
-    plan = _expanded(written, points)
+    plan = _expanded(written, points, not_judged)
     _check_expectations(plan, problems)
     for number, figure in enumerate(plan.figures, start=1):
         if not any(meets(point.levels, figure.condition) for point in points) and not overrides:
@@ -261,11 +266,14 @@ def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -
     return found
 
 
-def _expanded(written: WrittenPlan, points: tuple[Point, ...]) -> Plan:
-    """With its points, and without the expectations that compare with a value that --set took away."""
+def _expanded(written: WrittenPlan, points: tuple[Point, ...], not_judged: tuple[str, ...]) -> Plan:
+    """With its points, and without the expectations that compare with a value that --set took away.
+
+    not_judged: expectations that were taken away before, since --without left out what they are about
+    """
     gone = tuple(e.name for e in written.expectations if -1 in e.bounds.than.values())
     kept = tuple(e for e in written.expectations if e.name not in gone)
-    return Plan(**{**vars(written), "expectations": kept}, points=points, dropped=gone)
+    return Plan(**{**vars(written), "expectations": kept}, points=points, dropped=(*gone, *not_judged))
 
 
 def _check_expectations(plan: Plan, problems: Problems) -> None:

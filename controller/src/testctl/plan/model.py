@@ -221,7 +221,7 @@ class WrittenPlan:
 class Plan(WrittenPlan):
     """A plan that has passed every check, with its points.
 
-    dropped    names of the expectations that compare with a value that --set took away; they are not among the others
+    dropped    names of the expectations that are about what --set or --without took away; not among the others
     """
 
     points: tuple[Point, ...]

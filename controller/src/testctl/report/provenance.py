@@ -43,7 +43,7 @@ def _left_out(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _dropped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in summary.get("dropped", []):
-        yield "dropped", f"expectation {name!r}: it compares with a value that --set took away"
+        yield "dropped", f"expectation {name!r}: it is about what --set or --without took away"
 
 
 def _skipped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ class Provenance:
     testbed    "lab", "netns" or the path of an inventory
     overrides  the --set words, and that of --kernel
     left_out   (entity, parameter, values) of the tuples that --without left out
-    dropped    names of the expectations that compare with a value that --set took away
+    dropped    names of the expectations that are about what --set or --without took away
     jobs       points at once; 0: not known
     noise      what the newest A/A test of this testbed found; None: there is none, or it is the lab
     versions   of the kernels, the code and the tools

@@ -100,6 +100,7 @@ class PointRun:
         self._time = time
         self._hooks = hooks
         self._tasks: list[tuple[str, str]] = []  # (agent, task), in the order of their start
+        self._answer_ns = 0
         topology = point.topology
         both = {host: topology.addresses(host) for host in topology.hosts6}
         self.outcome = Outcome(addresses={**topology.hosts, **both})
@@ -112,7 +113,9 @@ class PointRun:
             self._apply()
             self._hooks.step_ended("applied")
             self._hooks.before()
-            t0_ns = self.outcome.t0_ns = self._time.collect(self._point, self._collectors, self._start_all)
+            t0_ns = self.outcome.t0_ns = self._time.collect(
+                self._point, self._collectors, self._start_all, self._answer_ns
+            )
             self._hooks.step_ended("collectors")
             self._traffic(t0_ns)
             self._end_collectors()
@@ -140,7 +143,9 @@ class PointRun:
     def _attest(self) -> dict[str, Facts]:
         if not self._time.attests:
             return {}
+        begun = time.monotonic_ns()
         actual = self._agents.all("Attest", {name: messages.AttestRequest() for name in self._agents.names})
+        self._answer_ns = time.monotonic_ns() - begun
         return {name: dict(reply.facts) for name, reply in actual.items()}
 
     def _settings(self) -> dict[str, list[messages.Setting]]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.untrusted import words
 
@@ -12,6 +14,8 @@ from testctl.testbeds.inventory_file import Machine
 COMMAND_S = 120.0
 LINES = 12
 """Of a console's last lines that an error has."""
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What moves a terminal's cursor, as GRUB does."""
 
 
 def cycle(machine: Machine) -> None:
@@ -29,7 +33,7 @@ def cycle(machine: Machine) -> None:
 
 
 def last_words(machine: Machine) -> str:
-    """The last lines of its console, for an error; why they can't be had where that is so."""
+    """The last lines of its console, for an error, and before them a panic; why they can't be had where that is so."""
     command = machine.commands.get("console")
     if not command:
         return "the inventory has no testctl_console for its last lines"
@@ -37,5 +41,6 @@ def last_words(machine: Machine) -> str:
         text = run(command, timeout_s=COMMAND_S)
     except TestbedError as error:
         return f"its console can't be read: {error}"
-    lines = [words(line.strip()) for line in text.splitlines() if line.strip()]
-    return "the last lines of its console: " + (" | ".join(lines[-LINES:]) or "none")
+    lines = [words(line.strip()) for line in _CONTROL.sub("", text).splitlines() if line.strip()]
+    before = [line for line in lines[:-LINES] if "Kernel panic" in line][-1:]
+    return "the last lines of its console: " + (" | ".join([*before, *lines[-LINES:]]) or "none")

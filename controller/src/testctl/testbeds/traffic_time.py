@@ -29,6 +29,10 @@ FIRST_LEAD_NS, START_LEAD_NS, SLOW_LEAD_NS = 4 * 10**8, 10**8, 2 * 10**9
 agent, and at least with another generator than tgen.  A start takes some ms."""
 
 
+ANSWERS = 4
+"""A host that has just booted or is emulated answers late, and starts programs as late: so many times as long."""
+
+
 @dataclass(frozen=True)
 class Start:
     """A task to be started on an agent."""
@@ -70,8 +74,10 @@ class TrafficTime(Protocol):
         """Do all jobs, (agent, job) each; those of one agent in their order."""
         ...
 
-    def collect(self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None]) -> int:
-        """Start the collectors; returns T0."""
+    def collect(
+        self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None], answer_ns: int
+    ) -> int:
+        """Start the collectors; returns T0.  answer_ns: what the slowest agent took to attest."""
         ...
 
     def lead_ns(self, flows: int) -> int:
@@ -92,7 +98,9 @@ class VirtualTime:
         for _, job in jobs:
             job()
 
-    def collect(self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None]) -> int:
+    def collect(
+        self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None], answer_ns: int
+    ) -> int:
         start(collectors(self.t0_ns))
         return self.t0_ns
 
@@ -115,11 +123,13 @@ class WallTime:
             by_agent.setdefault(agent, []).append(job)
         agents.each({agent: functools.partial(_in_turn, mine) for agent, mine in by_agent.items()})
 
-    def collect(self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None]) -> int:
+    def collect(
+        self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None], answer_ns: int
+    ) -> int:
         begun = time.monotonic_ns()
         start([one for one in collectors(0) if not one.samples])
         samplers = [one.agent for one in collectors(0) if one.samples]
-        t0_ns = time.time_ns() + _ahead_ns(point, samplers, time.monotonic_ns() - begun)
+        t0_ns = time.time_ns() + _ahead_ns(point, samplers, time.monotonic_ns() - begun + ANSWERS * answer_ns)
         start([one for one in collectors(t0_ns) if one.samples])
         return t0_ns
 

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from testctl_influx.grafana.model import Json, Panel, Variable
+from testctl_influx.grafana.model import Json, Panel, Variable, override
 
 _MOST_ROWS = 500
+_COLUMN_PX, _TIME_PX = 150, 190
+"""Grafana's narrowest column; a time with ms."""
+_CHARACTER_PX, _MARGIN_PX = 8, 30
+"""Of a column's name."""
 
 
 def chosen(*names: str) -> str:
@@ -26,6 +30,11 @@ def over_time(values: Iterable[str], measurement: str, where: str, by: Iterable[
     )
 
 
+def named_by(*tags: str, field: bool = False) -> str:
+    """The alias of an `over_time`: the values of tags, after the name of the field where there are several."""
+    return " ".join([*(["$col"] if field else []), *(f"[[tag_{tag}]]" for tag in tags)])
+
+
 def table(
     title: str,
     columns: Iterable[str],
@@ -36,11 +45,20 @@ def table(
     height: int = 9,
     help: str = "",
     defaults: Json | None = None,
+    widths: Mapping[str, int] | None = None,
 ) -> Panel:
-    """The newest records as rows; columns are names, with the suffix ::tag for tags."""
+    """The newest records as rows; columns are names, with the suffix ::tag for tags; widths in pixels, of some."""
+    columns = list(columns)
     picked = ", ".join('"{}"{}{}'.format(*column.partition("::")) for column in columns)
     query = f'SELECT {picked} FROM "{measurement}" WHERE {where} AND $timeFilter ORDER BY time DESC LIMIT {_MOST_ROWS}'
-    return Panel(title, query, "table", help=help, width=width, height=height, defaults=defaults or {})
+    names = [column.partition("::")[0] for column in columns]
+    needed = {"Time": _TIME_PX} | {name: _CHARACTER_PX * len(name) + _MARGIN_PX for name in names}
+    sized = [override(name, "custom.width", pixels) for name, pixels in (widths or {}).items()] + [
+        override(name, "custom.minWidth", pixels) for name, pixels in needed.items() if pixels > _COLUMN_PX
+    ]
+    return Panel(
+        title, query, kind="table", help=help, width=width, height=height, defaults=defaults or {}, overrides=sized
+    )
 
 
 def values_of(tag: str, measurement: str, label: str, *before: str, every: bool = False) -> Variable:

@@ -6,8 +6,11 @@ from __future__ import annotations
 from testctl.metrics import MetricInfo, MetricSpec, metric_names
 from testctl.report.metrics import KEY_METRICS
 
-from testctl_influx.grafana.influxql import chosen, over_time, table
+from testctl_influx.grafana.influxql import chosen, named_by, over_time, table
 from testctl_influx.grafana.model import Json, Panel
+
+_NO_CHANGE = 1e-9
+"""A change that is less, either way, is the rounding of a mean."""
 
 _BETTER = {"higher": "; more is better", "lower": "; less is better", "none": ""}
 
@@ -20,21 +23,32 @@ def key_metrics() -> list[MetricInfo]:
 def metric_over_time(info: MetricInfo, by: str) -> Panel:
     """A metric's mean over the chosen plan's points and flows at each run, a line for each value of the tag `by`."""
     query = over_time([f'mean("{info.name}") AS "{info.name}"'], "metrics", chosen("plan", "flow"), [by])
-    return Panel(info.name, query, unit=info.unit, help=info.help + _BETTER[info.better], defaults=_POINTS)
+    help_ = info.help + _BETTER[info.better]
+    return Panel(info.name, query, f"{by} {named_by(by)}", unit=info.unit, help=help_, defaults=_POINTS)
 
 
 def metric_change(info: MetricInfo) -> Panel:
     """The difference of a metric's mean from the previous run; red if it is worse and the metric has a direction."""
     query = over_time([f'difference(mean("{info.name}")) AS "{info.name}"'], "metrics", chosen("plan"), ["plan"])
-    colours = {"higher": ["red", "green"], "lower": ["green", "red"], "none": ["blue", "blue"]}[info.better]
-    steps = [{"color": colours[0], "value": None}, {"color": colours[1], "value": 0}]
+    below, above = {"higher": ("red", "green"), "lower": ("green", "red"), "none": ("blue", "blue")}[info.better]
+    steps = [
+        {"color": below, "value": None},
+        {"color": "text", "value": -_NO_CHANGE},
+        {"color": above, "value": _NO_CHANGE},
+    ]
     look: Json = {
         "thresholds": {"mode": "absolute", "steps": steps},
         "color": {"mode": "thresholds"},
-        "custom": {"drawStyle": "bars", "fillOpacity": 60, "axisCenteredZero": True, "gradientMode": "none"},
+        "custom": {
+            "drawStyle": "bars",
+            "fillOpacity": 60,
+            "lineWidth": 0,  # a line at 0 would have the colour above it
+            "axisCenteredZero": True,
+            "gradientMode": "scheme",
+        },
     }
     help_ = f"{info.help}: difference from the previous run{_BETTER[info.better]}"
-    return Panel(f"{info.name}, change", query, unit=info.unit, help=help_, defaults=look)
+    return Panel(f"{info.name}, change", query, named_by("plan"), unit=info.unit, help=help_, defaults=look)
 
 
 def metric_table(spec: MetricSpec) -> Panel:

@@ -28,6 +28,19 @@ UNITS = {
 }
 """Grafana's name of each unit that a metric has."""
 
+_OTHERS = {
+    "title": "testctl",
+    "type": "dashboards",
+    "tags": ["testctl"],
+    "icon": "external link",
+    "tooltip": "",
+    "asDropdown": True,
+    "includeVars": False,
+    "keepTime": False,
+    "targetBlank": False,
+}
+"""A link to the other dashboards."""
+
 SOURCE = {"type": "influxdb", "uid": "${datasource}"}
 
 
@@ -35,13 +48,16 @@ SOURCE = {"type": "influxdb", "uid": "${datasource}"}
 class Panel:
     """A figure or table.
 
-    query    InfluxQL, with Grafana's variables
-    kind     timeseries, table or stat
-    options  further fields of the panel's JSON
+    query      InfluxQL, with Grafana's variables
+    alias      the name of a line or number (`named_by`); "" is the measurement, the field and all tags
+    kind       timeseries, table or stat
+    overrides  of `defaults`, for some fields
+    options    further fields of the panel's JSON
     """
 
     title: str
     query: str
+    alias: str = ""
     kind: str = "timeseries"
     unit: str = ""
     help: str = ""
@@ -49,11 +65,14 @@ class Panel:
     height: int = 7
     interval: str = ""
     defaults: Json = field(default_factory=dict)
+    overrides: Sequence[Json] = ()
     options: Json = field(default_factory=dict)
 
     def to_json(self, number: int, left: int, top: int) -> Json:
         shown = "table" if self.kind == "table" else "time_series"
         asked = {"datasource": SOURCE, "query": self.query, "rawQuery": True, "refId": "A", "resultFormat": shown}
+        if self.alias:
+            asked["alias"] = self.alias
         return {
             "id": number,
             "type": self.kind,
@@ -62,10 +81,15 @@ class Panel:
             "datasource": SOURCE,
             "gridPos": {"x": left, "y": top, "w": self.width, "h": self.height},
             **({"interval": self.interval} if self.interval else {}),
-            "fieldConfig": {"defaults": {"unit": UNITS[self.unit], **self.defaults}, "overrides": []},
+            "fieldConfig": {"defaults": {"unit": UNITS[self.unit], **self.defaults}, "overrides": list(self.overrides)},
             "options": self.options,
             "targets": [asked],
         }
+
+
+def override(name: str, property: str, value: object) -> Json:
+    """A property of the field, line or number of a name."""
+    return {"matcher": {"id": "byName", "options": name}, "properties": [{"id": property, "value": value}]}
 
 
 @dataclass(frozen=True)
@@ -131,9 +155,14 @@ class Annotation:
             "datasource": SOURCE,
             "enable": True,
             "iconColor": "orange",
-            "query": self.query,
-            "textColumn": self.text,
-            "tagsColumn": self.tags,
+            "target": {
+                "refId": "Anno",
+                "query": self.query,
+                "queryType": "tags",
+                "fromAnnotations": True,
+                "textColumn": self.text,
+                "tagsColumn": self.tags,
+            },
         }
 
 
@@ -162,7 +191,7 @@ class Board:
             "time": {"from": self.since, "to": "now"},
             "templating": {"list": [source, *(variable.to_json() for variable in self.variables)]},
             "annotations": {"list": [annotation.to_json() for annotation in self.annotations]},
-            "links": [{"title": "testctl", "type": "dashboards", "tags": ["testctl"], "asDropdown": True}],
+            "links": [_OTHERS],
             "panels": _placed(self.rows()),
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.metrics import metrics
 
-from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
+from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of
 from testctl_influx.grafana.metrics import key_metrics, metric_change
 from testctl_influx.grafana.model import Board, Panel, Row
 
@@ -38,7 +38,8 @@ def _rows() -> list[Row]:
 def _bars(title: str, measurement: str, *fields: str) -> Panel:
     """Sums of fields at each run."""
     query = over_time([f'sum("{field}") AS "{field}"' for field in fields], measurement, chosen("plan"), ["plan"])
-    return Panel(title, query, width=12, defaults={"custom": {"drawStyle": "bars", "fillOpacity": 80}})
+    alias = named_by("plan", field=len(fields) > 1)
+    return Panel(title, query, alias, width=12, defaults={"custom": {"drawStyle": "bars", "fillOpacity": 80}})
 
 
 BOARD = Board(

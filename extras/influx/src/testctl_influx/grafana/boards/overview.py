@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from testctl.report.style import VERDICT_LOOKS
 from testctl.results import VERDICTS
 
-from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
-from testctl_influx.grafana.model import Board, Panel, Row
+from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of
+from testctl_influx.grafana.model import Board, Panel, Row, override
 
 _RUN = ("plan::tag", "run::tag")
 _TO_POINT = {
@@ -18,6 +19,10 @@ _TO_POINT = {
         }
     ]
 }
+_COLOURS = [
+    override(name, "color", {"mode": "fixed", "fixedColor": look.colour}) for name, look in VERDICT_LOOKS.items()
+]
+_WIDTHS = dict.fromkeys(("points", *VERDICTS, "wall_s"), 80)
 
 
 def _rows() -> list[Row]:
@@ -34,8 +39,15 @@ def _rows() -> list[Row]:
             [
                 _total("runs", ['count("points") AS "runs"'], 4),
                 _total("points by verdict", sums, 20),
-                Panel("points by verdict, at each run", over_time(sums, "runs", plan), width=24, defaults=bars),
-                table("the newest runs", newest, "runs", plan),
+                Panel(
+                    "points by verdict, at each run",
+                    over_time(sums, "runs", plan),
+                    named_by(field=True),
+                    width=24,
+                    defaults=bars,
+                    overrides=_COLOURS,
+                ),
+                table("the newest runs", newest, "runs", plan, widths=_WIDTHS),
             ],
         ),
         Row(
@@ -52,7 +64,7 @@ def _total(title: str, values: list[str], width: int) -> Panel:
     """Values over all chosen runs, as numbers."""
     query = f'SELECT {", ".join(values)} FROM "runs" WHERE {chosen("plan")} AND $timeFilter'
     look = {"reduceOptions": {"calcs": ["lastNotNull"], "values": False}, "colorMode": "value"}
-    return Panel(title, query, "stat", width=width, height=6, options=look)
+    return Panel(title, query, named_by(field=True), "stat", width=width, height=6, options=look, overrides=_COLOURS)
 
 
 BOARD = Board(

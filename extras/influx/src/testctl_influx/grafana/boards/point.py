@@ -3,21 +3,30 @@
 
 from __future__ import annotations
 
+from testctl.curves import curves
 from testctl.metrics import metrics
 
-from testctl_influx.grafana.influxql import chosen, over_time, table, values_of
+from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of
 from testctl_influx.grafana.metrics import metric_table
-from testctl_influx.grafana.model import Annotation, Board, Panel, Row
+from testctl_influx.grafana.model import Annotation, Board, Json, Panel, Row
 
 _WHERE = chosen("plan", "run", "point", "flow")
-_LINES = ["point", "flow"]
 
 
 def _series(title: str, name: str, values: dict[str, str], unit: str, *more: str) -> Panel:
-    """Values of a series, {field: function over the bins of a step}, a line for each point, flow and tag `more`."""
+    """Values of a series, {field: function over the bins of a step}, drawn as its curve's spec says.
+
+    A line for each point, flow (unless the curve is of all flows) and tag `more`.
+    """
+    spec = curves()[name].spec
+    lines = ["point", *([] if spec.whole else ["flow"]), *more]
     picked = [f'{function}("{field}") AS "{field}"' for field, function in values.items()]
-    query = over_time(picked, f"series_{name}", f"{_WHERE} AND {chosen('bin')}", [*_LINES, *more])
-    return Panel(title, query, unit=unit, width=12, height=8, interval="${bin:raw}")
+    query = over_time(picked, f"series_{name}", f"{_WHERE} AND {chosen('bin')}", lines)
+    look: Json = {"custom": {"lineInterpolation": "stepAfter" if spec.shape == "steps" else "linear"}}
+    if spec.zero:
+        look["min"] = 0
+    alias = named_by(*lines, field=len(values) > 1)
+    return Panel(title, query, alias, unit=unit, width=12, height=8, interval="${bin:raw}", defaults=look)
 
 
 def _rows() -> list[Row]:
@@ -33,8 +42,8 @@ def _rows() -> list[Row]:
                 _series("round trips", "rtt", {"rtt_us": "mean", "rtt_us_max": "max"}, "µs"),
                 _series("one-way latency", "latency", {"latency_us": "mean", "latency_us_max": "max"}, "µs"),
                 _series("completion times", "fct", {"fct_us": "mean", "fct_us_max": "max"}, "µs"),
-                _series("fairness", "fairness", {"jain": "last"}, ""),
-                _series("marks", "marks", {"ce_share": "last"}, ""),
+                _series("fairness", "fairness", {"jain": "mean"}, ""),
+                _series("marks", "marks", {"ce_share": "mean"}, ""),
                 _series("queues", "queue", {"bytes": "max"}, "B", "place"),
                 table("stalls", stalls, "stalls", _WHERE, width=12, height=8),
             ],
