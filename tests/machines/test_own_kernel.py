@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel of one's own on machines: built from a tree, installed, booted by a plan, removed.
 
-With minimal.config the build takes about 10 min of processor; with ccache, the second time, less.
+With minimal.config the first build takes 20 min of processor; ccache makes the next one shorter.
 """
 
 from __future__ import annotations

@@ -21,3 +21,10 @@ def test_interrupts(in_lab: Callable[..., str]) -> None:
     """Coalescing and jitter, of a device with NAPI and of one without."""
     said = in_lab(Path(__file__).with_name("lab_interrupts.py").read_text())
     assert said.endswith("interrupts are as late as they should be\n")
+
+
+@pytest.mark.lab
+def test_default_qdisc(in_lab: Callable[..., str]) -> None:
+    """A default fq_codel made while the MTU is another one would keep a quantum of that MTU."""
+    said = in_lab(Path(__file__).with_name("lab_default_qdisc.py").read_text())
+    assert said.endswith("the default qdisc is as before\n")

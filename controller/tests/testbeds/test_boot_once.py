@@ -120,6 +120,25 @@ def test_the_default_is_kept_by_its_name(
     assert said(capsys, "unkeep")["changed"] is False
 
 
+def test_a_menu_whose_ids_change_as_it_is_written_again(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first update-grub on a machine names entries by the file system's UUID, not by its device."""
+    kept = host.grub / "testctl-kernels.cfg"
+    monkeypatch.setattr(boot_once, "KEPT", kept)
+
+    def output(*argv: str, timeout_s: float = 0) -> str:
+        if argv == ("update-grub",):
+            default = kept.read_text(encoding="utf-8").split("'")[1]
+            text = MENU.replace("-/dev/vda1'", "-6df1d60a'").replace('"0"', f'"{default}"')
+            (host.grub / "grub.cfg").write_text(text, encoding="utf-8")
+        return host.output(*argv)
+
+    monkeypatch.setattr(boot_once, "_output", output)
+    assert said(capsys, "keep")["default"] == NEW
+    assert kept.read_text(encoding="utf-8").count("-6df1d60a") == 2
+
+
 def test_nothing_of_it_is_left(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "once", OLD, NEW, "10")
     assert said(capsys, "clean")["next"] == ""

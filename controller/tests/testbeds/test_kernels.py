@@ -209,7 +209,7 @@ def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_last_words_of_a_console(tmp_path: Path) -> None:
-    """A panic that scrolled away is said first; what moves a cursor is not said."""
+    """A panic that scrolled away comes first; what moves a cursor is left out."""
     console = tmp_path / "console"
     trace = [f"[    1.{number:06d}]  frame_{number}" for number in range(30)]
     console.write_text("\n".join(["[    0.9] Kernel panic - not syncing", *trace, "\x1b[H\x1b[JBooting"]), "utf-8")

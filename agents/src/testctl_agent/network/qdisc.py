@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import struct
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,8 +33,11 @@ _RED_ECN, _RED_NODROP, _RED_ALL_FLAGS = 1, 8, 15
 _NETEM_CORR, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64 = 1, 6, 8, 10
 _FQ_LIMIT, _FQ_FLOW_LIMIT, _FQ_PACES, _FQ_ORPHAN_MASK = 1, 2, 5, 10
 _FQ_TIMER_SLACK, _FQ_HORIZON, _FQ_HORIZON_DROP = 13, 14, 15
+_FQ_CODEL_QUANTUM = 6
 _BPF_FD, _BPF_NAME, _BPF_FLAGS, _BPF_ID = 6, 7, 8, 11
 _BPF_DIRECT_ACTION = 1
+_ETH_HEADER = 14
+_PASSING = 0x7E580000
 _ETH_P_ALL_BIG_ENDIAN = 0x0300
 _LINKLAYER_ETHERNET = 1
 _RED_XSTATS = ("early_drops", "limit_drops", "other_drops", "marked")
@@ -106,6 +110,25 @@ def filters(device: str, parent: int) -> list[Entry]:
 def root(device: str) -> Entry | None:
     """The root qdisc somebody set; None when the kernel's default is in place."""
     return next((q for q in qdiscs(device) if q.parent == ROOT and q.handle), None)
+
+
+def default_follows(device: str, mtu_was: int) -> None:
+    """After a change of the device's MTU: a default fq_codel made for the MTU before is made anew, for the present one.
+
+    The kernel does that for none that is there, but makes one by the present MTU when somebody's qdisc goes: without
+    this, what is left depends on which of the two is restored first.
+    """
+    defaults = [q for q in qdiscs(device) if not q.handle]
+    if root(device) is None and any(quantum(q) == mtu_was + _ETH_HEADER for q in defaults):
+        put_qdisc(device, "pfifo", _PASSING, ROOT)
+        delete_qdisc(device, _PASSING, ROOT)
+
+
+def quantum(entry: Entry) -> int:
+    """An fq_codel's bytes a turn; 0 for another qdisc."""
+    if entry.kind != "fq_codel":
+        return 0
+    return int.from_bytes(nl.parse(entry.options).get(_FQ_CODEL_QUANTUM, b""), sys.byteorder)
 
 
 def counters(device: str) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ import struct
 from pathlib import Path
 
 from testctl_agent.network import netlink as nl
-from testctl_agent.network import routes
+from testctl_agent.network import qdisc, routes
 from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Int, Value
@@ -30,7 +30,13 @@ def read(entity: Entity, name: str) -> Value:
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    spread(entity, name, value, lambda device, mtu: nl.set_mtu(device, int(mtu)))
+    spread(entity, name, value, lambda device, mtu: _set(device, int(mtu)))
+
+
+def _set(device: str, mtu: int) -> None:
+    was = nl.mtu(device)
+    nl.set_mtu(device, mtu)
+    qdisc.default_follows(device, was)
 
 
 def unavailable(entity: Entity, name: str) -> str:

@@ -46,7 +46,7 @@ class LeftOut:
         entity, _, param = word.partition(".")
         try:
             meant = targets_of(self.names, self.parameters, self.names.canonical(entity), param) if param else []
-        except ValueError:  # no such entity or parameter: whoever reads the item says so
+        except ValueError:  # no such entity or parameter: who reads the item reports it
             return False
         nobody_sets = _keys(self.left_out) - _keys(self.assignments)
         return any(target.key in nobody_sets for target in meant)
