@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.machines.machines import Machines
@@ -25,7 +27,10 @@ def test_a_kernel_that_no_host_has(rack: Machines) -> None:
 
 def test_a_host_out_of_service(rack: Machines) -> None:
     other = rack.other_inventory(beta={"testctl_out_of_service": "its NIC is in another host"})
-    done = rack.testctl("run", str(rack.plan(SHORT)), "--testbed", str(other))
+    try:
+        done = rack.testctl("run", str(rack.plan(SHORT)), "--testbed", str(other))
+    finally:
+        shutil.rmtree(other)  # `tools/rack down` removes what tools/rack has made
     assert done.code == 2
     assert "host beta" in done.said
     assert "is out of service: its NIC is in another host" in done.said

@@ -100,6 +100,17 @@ def test_kernel_that_counted_more_than_was_captured(tmp_path: Path) -> None:
     ]
 
 
+def test_a_kernel_that_counts_another_network_too(tmp_path: Path) -> None:
+    """The management of a host on a rack is TCP as well; its other device is not among the counters."""
+    records = point(tmp_path)
+    snmp = {"Tcp.InSegs": 1500, "IpExt.InNoECTPkts": 499, "IpExt.InECT0Pkts": 1001}
+    records.counters["receiver"] = {"snmp": snmp, "device": {"eth1": {"rx_packets": 1003}}}
+    assert instruments_agree(records) == []
+    records.memo.clear()
+    records.counters["receiver"]["device"]["eth1"]["rx_packets"] = 1500
+    assert len(instruments_agree(records)) == 2
+
+
 def test_a_flow_whose_hosts_were_not_captured_is_not_held_against_it(tmp_path: Path) -> None:
     records = point(tmp_path)
     (flow,) = records.point.flows
