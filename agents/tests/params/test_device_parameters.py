@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl_agent.network import ethtool, netlink
+from testctl_agent.network import ethtool, netlink, qdisc
 from testctl_agent.network.routes import RTMSG, parse
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import gro_flush, initcwnd, jitter, tso
@@ -90,6 +90,7 @@ def test_mtus_that_differ_are_restored_each(monkeypatch: pytest.MonkeyPatch) -> 
     mtus = {"a": 1500, "b": 9000}
     monkeypatch.setattr(netlink, "mtu", mtus.__getitem__)
     monkeypatch.setattr(netlink, "set_mtu", mtus.__setitem__)
+    monkeypatch.setattr(qdisc, "qdiscs", lambda device: [])
     switch = Entity("s1", "switch", ("a", "b"))
     before = mtu.read(switch, "mtu")
     assert before == "a=1500 b=9000"
@@ -103,6 +104,7 @@ def test_a_refusal_names_entity_device_and_value(monkeypatch: pytest.MonkeyPatch
     def refuse(device: str, value: int) -> None:
         raise TestbedError("Invalid argument: mtu greater than device maximum")
 
+    monkeypatch.setattr(netlink, "mtu", lambda device: 1500)
     monkeypatch.setattr(netlink, "set_mtu", refuse)
     with pytest.raises(ApplyError, match=r"switch s1, mtu: want 9000 on a; Invalid argument: mtu greater"):
         mtu.apply(Entity("s1", "switch", ("a",)), "mtu", 9000)
