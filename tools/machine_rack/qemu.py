@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from contextlib import suppress
@@ -12,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from testctl.system.subprocesses import run, start
+from testctl.testbeds.power import CURSOR
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.untrusted import words
 
@@ -20,8 +20,6 @@ from machine_rack.plan import Machine, MachineRack, Nic
 
 PROGRAM = "qemu-system-x86_64"
 CONSOLE = "console.log"
-_CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What GRUB moves a terminal's cursor by."""
 CPU = {"kvm": "host", "tcg": "Nehalem"}
 """Without AVX, which TCG emulates slowly: a boot takes 26 s of a processor instead of 37."""
 GONE_S = 20.0
@@ -133,6 +131,6 @@ def console(rack: MachineRack, machine: Machine, lines: int = 60) -> str:
         text = (rack.dir(machine) / CONSOLE).read_bytes()[-65536:].decode("utf-8", errors="replace")
     except OSError:
         return ""
-    text = _CURSOR.sub("", text).replace("\r", "\n")
+    text = CURSOR.sub("", text).replace("\r", "\n")
     kept = [words(line.strip()) for line in text.split("\n") if line.strip()]
     return "\n".join(kept[-lines:])

@@ -14,7 +14,7 @@ from testctl.testbeds.inventory_file import Machine
 COMMAND_S = 120.0
 LINES = 12
 """Of a console's last lines that an error has."""
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves a terminal's cursor, as GRUB does."""
 
 
@@ -41,6 +41,6 @@ def last_words(machine: Machine) -> str:
         text = run(command, timeout_s=COMMAND_S)
     except TestbedError as error:
         return f"its console can't be read: {error}"
-    lines = [words(line.strip()) for line in _CONTROL.sub("", text).splitlines() if line.strip()]
+    lines = [words(line.strip()) for line in CURSOR.sub("", text).splitlines() if line.strip()]
     before = [line for line in lines[:-LINES] if "Kernel panic" in line][-1:]
     return "the last lines of its console: " + (" | ".join([*before, *lines[-LINES:]]) or "none")
