@@ -113,7 +113,20 @@ def test_a_budget_that_holds_nothing_and_words_that_are_wrong(tmp_path: Path) ->
         (("--budget", "100ms"), "--budget: want a time such as 90s, 30m or 2h; got '100ms'"),
         (("--budget", "1s"), "--budget: want time for one point at least; 1 s is not enough"),
         (("--like", "results"), "want the directory of a run"),
+        (("--wait", "2h"), "--wait: want an inventory, whose machines may be leased to others; got --testbed lab"),
+        (("--testbed", "nowhere"), "--testbed: want lab, netns or an Ansible inventory; got 'nowhere'"),
+        (("--set", "hosts.kernel=5.99"), "5.99"),
     ):
         done = night(tmp_path, *words)
         assert done.returncode == 2, done.stdout + done.stderr
         assert want in done.stderr
+
+
+def test_a_night_with_other_tuples_is_a_series_of_its_own(tmp_path: Path) -> None:
+    plan(tmp_path)
+    for words, since in (((), None), (("--set", "hosts.cc=reno", "--without", "switch.delay"), None), ((), 0)):
+        done = night(tmp_path, "--budget", "1h", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        runs = sorted(path.name for path in (tmp_path / "results").glob("2*"))
+        assert newest(tmp_path)["nightly"]["since"] == (None if since is None else runs[since])
+        assert all(word in newest(tmp_path)["reproduce"] for word in words)

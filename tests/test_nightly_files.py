@@ -23,10 +23,16 @@ WORKFLOWS = ROOT / ".github" / "workflows"
 
 def rendered(name: str, **words: Any) -> str:
     known = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    template = jinja2.Template(
-        (ROLE / "templates" / name).read_text(encoding="utf-8"), undefined=jinja2.StrictUndefined
-    )
-    return template.render({**known, **words}) + "\n"
+    made = jinja2.Environment(  # as Ansible has it
+        loader=jinja2.FileSystemLoader(ROLE / "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        autoescape=False,
+    )  # fmt: skip
+    return made.get_template(name).render({**known, **words}) + "\n"
+
+
+UNITS = {"testctl-nightly.service": "unit.service.j2", "testctl-nightly.timer": "unit.timer.j2",
+         "testctl-nightly-upload.service": "unit-upload.service.j2"}  # fmt: skip
+URL = "http://127.0.0.1:8086"
 
 
 def test_the_unit_and_its_timer_are_well_formed(tmp_path: Path) -> None:
@@ -36,10 +42,10 @@ def test_the_unit_and_its_timer_are_well_formed(tmp_path: Path) -> None:
     program = tmp_path / ".venv" / "bin" / "testctl"
     program.parent.mkdir(parents=True)
     program.symlink_to("/bin/true")
-    for kind in ("service", "timer"):
-        text = rendered(f"unit.{kind}.j2", nightly_checkout=str(tmp_path))
-        (tmp_path / f"testctl-nightly.{kind}").write_text(text, encoding="utf-8")
-    units = [str(path) for path in sorted(tmp_path.glob("testctl-nightly.*"))]
+    for unit, template in UNITS.items():
+        text = rendered(template, nightly_checkout=str(tmp_path), nightly_influxdb_url=URL)
+        (tmp_path / unit).write_text(text, encoding="utf-8")
+    units = [str(path) for path in sorted(tmp_path.glob("testctl-nightly*.*"))]
     done = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     when = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["nightly_when"]
@@ -49,11 +55,32 @@ def test_the_unit_and_its_timer_are_well_formed(tmp_path: Path) -> None:
 def test_the_unit_calls_the_command_as_it_is() -> None:
     (line,) = re.findall(r"ExecStart=(.*)", rendered("unit.service.j2", nightly_checkout="/c", nightly_jobs=3))
     assert line == (
-        "/c/.venv/bin/testctl nightly plans/nightly.yaml --budget 30m --results /var/lib/testctl-nightly/results"
-        " --resume --jobs 3"
+        "/c/.venv/bin/testctl nightly plans/nightly.yaml --budget 30m --testbed lab"
+        " --results /var/lib/testctl-nightly/results --resume --jobs 3"
     )
+    rack = {"nightly_testbed": "inventory/mine", "nightly_wait": "2h"}
+    text = rendered("unit.service.j2", nightly_checkout="/c", **rack)
+    (line,) = re.findall(r"ExecStart=(.*)", text)
+    assert line.endswith(" --testbed inventory/mine --results /var/lib/testctl-nightly/results --resume --wait 2h")
+    assert "\nTimeoutStopSec=900\n" in text, "hosts boot their kernels again"
     assert "--jobs" not in rendered("unit.service.j2", nightly_checkout="/c")
     assert "\nUser=testctl-nightly\n" in rendered("unit.service.j2", nightly_checkout="/c"), "the lab needs no root"
+
+
+def test_each_run_is_uploaded_whatever_its_verdict_where_there_is_a_server() -> None:
+    upload = "testctl-nightly-upload.service"
+    assert upload not in rendered("unit.service.j2", nightly_checkout="/c")
+    text = rendered("unit.service.j2", nightly_checkout="/c", nightly_influxdb_url=URL)
+    assert f"\nOnSuccess={upload}\nOnFailure={upload}\n" in text
+    words = ["--org", "lab", "--bucket", "testctl"]
+    text = rendered(
+        "unit-upload.service.j2", nightly_checkout="/c", nightly_influxdb_url=URL, nightly_influxdb_options=words
+    )
+    (line,) = re.findall(r"ExecStart=(.*)", text)
+    assert line == (
+        f"/c/.venv/bin/testctl upload /var/lib/testctl-nightly/results/latest --url {URL} --org lab --bucket testctl"
+    )
+    assert "token" not in text.lower(), "it is in a file that root alone reads"
 
 
 @pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")

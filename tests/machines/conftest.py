@@ -24,7 +24,7 @@ CI = "test_rack_of_machines.py"
 STATE = os.environ.get("TESTCTL_MACHINES_STATE", "")
 ONE = ["--limit", "controller,alpha"]
 OWNER = "owner"
-TEARDOWN = "teardown"
+TEARDOWN, LAST = "teardown", "test_nightly.py"
 _took: dict[str, tuple[str, float, str]] = {}
 
 
@@ -33,10 +33,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One rack serves all: its deployment first, its teardown last."""
+    """One rack serves all: its deployment first, its teardown last but for what leaves traces."""
     here = Path(__file__).parent
     mine = [item for item in items if item.path.parent == here]
-    turns = sorted(mine, key=lambda item: (TEARDOWN in item.name, item.path.name != CI))
+    turns = sorted(mine, key=lambda item: (item.path.name == LAST, TEARDOWN in item.name, item.path.name != CI))
     places = [index for index, item in enumerate(items) if item.path.parent == here]
     for index, item in zip(places, turns, strict=True):
         items[index] = item

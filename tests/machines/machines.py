@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,16 +78,31 @@ class Machines:
     def tool(self, what: str, *words: str) -> Done:
         return run([str(ROOT / "tools" / "rack"), what, *words, "--state", str(self.state)])
 
-    def play(self, name: str, *words: str) -> Done:
+    def play(self, name: str, *words: str, inventory: Path | None = None) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")
-        return run([str(program), "-i", str(self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words])
+        return run([str(program), "-i", str(inventory or self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words])
 
-    def ssh(self, name: str, *words: str) -> Done:
+    def ssh(self, name: str, *words: str, timeout_s: float = 120.0) -> Done:
         """A command on a machine, as Ansible reaches it."""
+        return run([*self._ssh(name), *words], timeout_s)
+
+    def _ssh(self, name: str) -> list[str]:
         rack, known = self.rack, self.state / "ssh" / "known_hosts"
         options = ["-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-i",
                    str(rack.image / "id"), "-o", f"UserKnownHostsFile={known}"]  # fmt: skip
-        return run(["ssh", "-F", "none", *options, f"root@{rack.of(name).management}", *words], 120.0)
+        return ["ssh", "-F", "none", *options, f"root@{rack.of(name).management}"]
+
+    def send(self, name: str, base: Path, files: Iterable[str], to: str) -> None:
+        """Files and directories below `base` to a directory of a machine, with mode and time."""
+        with subprocess.Popen(
+            ["tar", "-C", str(base), "-cf", "-", "-T", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as tar:
+            assert tar.stdin is not None
+            tar.stdin.write("".join(f"{one}\n" for one in files).encode())
+            tar.stdin.close()
+            unpack = f"mkdir -p {to} && tar -C {to} --no-same-owner -xf -"
+            done = subprocess.run([*self._ssh(name), unpack], stdin=tar.stdout, capture_output=True, check=False)
+        assert (tar.returncode, done.returncode) == (0, 0), done.stderr.decode()
 
     def files(self, name: str) -> list[str]:
         """Each file of a machine, but for those that change by themselves."""

@@ -209,11 +209,12 @@ class Bed:
         inventory: Path | None = None,
         lease_s: float = 10.0,
         call_s: float = 120.0,
+        command: str = "run",
     ) -> subprocess.Popen[str]:
-        """`testctl run` on this rack, begun."""
+        """`testctl run`, or another command that runs a plan, on this rack, begun."""
         calls = self.where / "calls"
         self._seen = len(calls.read_text(encoding="utf-8")) if calls.exists() else 0
-        argv = self.command("run", str(plan or self.plan), "--testbed", str(inventory or self.inventory), *words)
+        argv = self.command(command, str(plan or self.plan), "--testbed", str(inventory or self.inventory), *words)
         process = subprocess.Popen(
             argv, cwd=self.where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=os.environ | {"TESTCTL_CALLS": str(calls), "TESTCTL_LEASE_S": str(lease_s),

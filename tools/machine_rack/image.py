@@ -29,8 +29,8 @@ PACKAGES = (
     "cpio", "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp",
     "ethtool", "tcpdump", "iperf3", *KERNELS,
 )  # fmt: skip
-OFFERED = ("iperf3", "nftables", "influxdb")
-"""Packages in a repository on the disk, for the playbooks to install: a machine reaches no other."""
+OFFERED = ("iperf3", "nftables", "influxdb", "gcc", "libc6-dev")
+"""Packages in a repository on the disk, for playbooks and tests to install: a machine reaches no other."""
 OPTIONS = (
     "--quiet", "--mode=root", "--variant=minbase", "--format=directory", '--aptopt=Acquire::Languages "none"',
     '--aptopt=APT::Install-Recommends "false"', "--dpkgopt=path-exclude=/usr/share/man/*",

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
+from testctl.metrics.stalls.table import flow_stalls, proof
 from testctl.records import Records, load_raw
 from testctl.records.schema import ECE, FIN, TCP_INFO_FIELDS
 
@@ -99,6 +101,14 @@ def test_change_of_mark_is_in_the_proof(tmp_path: Path) -> None:
     assert (stall["cause"], stall["ended_by"]) == ("ack_owed", "rto")
     assert (stall["received_ce"], stall["received_ce_before"]) == (0, 1)
     assert "without CE, the packet before it with CE" in stall["proof"]
+
+
+def test_before_the_first_byte_and_the_first_ack_the_proof_has_no_numbers(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(forgotten_ack(talk) + 203_000, MSS * 43)
+    found = flow_stalls(load(tmp_path, talk), "bulk")[0].evidence
+    assert proof(replace(found, last_sent_end=-1, una=-1)).startswith("no bytes left by ")
+    assert "; no ACK had come back; " in proof(replace(found, last_sent_end=-1, una=-1))
 
 
 def test_forgotten_ack_that_a_probe_of_the_tail_ends(tmp_path: Path) -> None:

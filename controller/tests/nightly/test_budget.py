@@ -137,16 +137,16 @@ def written(results: Path, plan: Plan, name: str, verdicts: dict[str, str], **sa
 
 
 def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
-    assert last_run(tmp_path, "plan") is None
+    assert last_run(tmp_path, plan) is None
     said = {"budget_s": 60.0, "jobs": 2, "capacity": 5000}
     written(tmp_path, plan, "20260101T000000Z-plan", {})
-    assert last_run(tmp_path, "plan") is None, "a run, but not a nightly one"
+    assert last_run(tmp_path, plan) is None, "a run, but not a nightly one"
     a, b, c = (point.id for point in plan.points[:3])
     written(tmp_path, plan, "20260102T000000Z-plan", {a: "skip", b: "fail"}, **said)
     written(tmp_path, plan, "20260103T000000Z-plan", {a: "skip", c: "invalid"}, **said)
     (tmp_path / "20260104T000000Z-plan").mkdir()
-    assert [path.name for path in nightly_runs(tmp_path, "plan")] == ["20260102T000000Z-plan", "20260103T000000Z-plan"]
-    last = last_run(tmp_path, "plan")
+    assert [path.name for path in nightly_runs(tmp_path, plan)] == ["20260102T000000Z-plan", "20260103T000000Z-plan"]
+    last = last_run(tmp_path, plan)
     assert last is not None
     assert last.first == {b, c}, "one passed again, one is not valid"
     assert last.capacity(60.0, 2) == 5000
@@ -157,9 +157,9 @@ def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
 def test_only_what_was_interrupted_since_is_gone_on_with(tmp_path: Path, plan: Plan) -> None:
     stopped = tmp_path / "20260101T000000Z-plan.in-progress"
     stopped.mkdir()
-    assert interrupted(tmp_path, "plan") == stopped
+    assert interrupted(tmp_path, plan) == stopped
     written(tmp_path, plan, "20260102T000000Z-plan", {}, budget_s=60.0, jobs=1, capacity=1)
-    assert interrupted(tmp_path, "plan") is None
+    assert interrupted(tmp_path, plan) is None
 
 
 def test_another_night_again(tmp_path: Path, plan: Plan) -> None:

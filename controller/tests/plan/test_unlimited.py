@@ -62,5 +62,15 @@ def test_bits_that_tc_would_read_as_bytes_are_named() -> None:
     ]
 
 
+def test_a_seed_that_has_nothing_to_choose_from_is_named() -> None:
+    text = PLAN + "  - [switch:receiver, rate, 100mbit]\n  - [switch, ecmp_seed, [0, 1]]\n"
+    (found,) = remarks(load_plan(text.encode()))
+    assert found.startswith("<plan>:6:")
+    assert "switch.ecmp_seed: topology pair has one way between any two hosts" in found
+    several = text.replace("topology: pair", "topology: leaf_spine").replace("sender -> receiver", "h1 -> h4")
+    several = several.replace("switch:receiver, rate", "leaf1, rate").replace("[switch,", "[switches,")
+    assert remarks(load_plan(several.encode())) == []
+
+
 def test_in_the_time_of_the_machine_there_is_always_a_limit() -> None:
     assert said(testbed="netns") == []

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +17,19 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, load
+from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, waiting_s
+from testctl.cli.source import HELP, METAVAR
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
+from testctl.testbeds.choose import check_kernels, choose, on_kernel
+from testctl.testbeds.choose import interrupted as stopped_bed
 
 if TYPE_CHECKING:
+    from testctl.execution.options import Options
     from testctl.nightly import Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
+    from testctl.testbeds.bed import Bed as Testbed
 
 PLAN = "plans/nightly.yaml"
 MAX_POINTS = 10_000
@@ -37,8 +44,13 @@ def nightly(
         typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})", autocompletion=complete.plans),
     ] = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
+    testbed: Bed = DEFAULT,
+    sets: Sets = None,
+    kernel: KernelName = None,
+    without: Without = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor)")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor in the lab, else 1)"),
     ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="reuse the points of an interrupted run")] = False,
@@ -46,19 +58,32 @@ def nightly(
         Path | None, typer.Option("--like", metavar="RUN", help="the points of this run, without a time limit")
     ] = None,
     captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
+    wait: Wait = "0s",
+    source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
     from testctl.system import checkout
 
-    budget_s = seconds(budget)
-    at_once = jobs or len(os.sched_getaffinity(0))
-    plan = load(file or checkout.root() / PLAN, "lab", None, None, MAX_POINTS)
+    budget_s, wait_s = seconds(budget), waiting_s(wait)
+    own = own_kernel(source, testbed, kernel) if source is not None else None
+    at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
+    plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
+    if not own:
+        check_kernels(plan)
 
     from testctl.cli.exit_code import exit_code
+    from testctl.execution.options import Options
+    from testctl.nightly import interrupted
 
     with interruptible():
-        before, now = _run(plan, budget_s, at_once, results, resume, like, captures)
+        chosen, limit = _budgeted(plan, budget_s, at_once, results, like)
+        stopped = interrupted(results, plan) if resume else None
+        options = Options(
+            results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
+        )
+        bed = on_kernel(chosen.points, own) if own else choose(testbed, chosen.points, None, at_once, wait_s)
+        before, now = _run(replace(plan, points=chosen.points), bed, options, limit)
         if as_json:
             _print_json(before, now)
         else:
@@ -66,41 +91,29 @@ def nightly(
         sys.exit(exit_code(now))
 
 
-def _run(
-    plan: Plan, budget_s: float, jobs: int, results: Path, resume: bool, like: Path | None, captures: bool
-) -> tuple[Run | None, Run]:
+def _run(plan: Plan, bed: Testbed, options: Options, limit: TimeBudget) -> tuple[Run | None, Run]:
     """(The last run, this one)."""
-    from dataclasses import replace
-
-    from testctl.execution.options import Options
     from testctl.execution.run import run_plan
-    from testctl.nightly import interrupted, last_run
+    from testctl.nightly import last_run
     from testctl.report import Progress
-    from testctl.testbeds.lab import LabTestbed
 
-    last = last_run(results, plan.name)
-    chosen, budget = _budgeted(plan, budget_s, jobs, results, like)
-    stopped = interrupted(results, plan.name) if resume else None
-    bed = LabTestbed.for_points(chosen.points)
-    progress = Progress(len(chosen.points), Console(stderr=True))
-    options = Options(
-        results, None, jobs, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
-    )
+    last = last_run(options.results_dir, plan)
+    progress = Progress(len(plan.points), Console(stderr=True))
     try:
-        now = run_plan(replace(plan, points=chosen.points), bed, options, progress, policy=budget)
+        now = run_plan(plan, bed, options, progress, policy=limit)
     except KeyboardInterrupt:
+        stopped_bed(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(INTERRUPTED)
     return (last.run if last else None), now
 
 
 def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, TimeBudget]:
-    from testctl.nightly import KEY, TimeBudget, last_run, schedule
+    from testctl.nightly import KEY, TimeBudget, last_run, presumed, schedule
     from testctl.nightly import like as like_run
-    from testctl.plan import cost_ms
     from testctl.results import load_run
 
-    last = last_run(results, plan.name)
+    last = last_run(results, plan)
     since = last.run.name if last else ""
     if like is not None:
         run = load_run(like)
@@ -109,9 +122,9 @@ def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path 
             raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
         chosen = like_run(plan, run)
         return chosen, TimeBudget(chosen, entry["budget_s"], entry["jobs"], entry["capacity"], since, timed=False)
-    capacity = last.capacity(budget_s, jobs) if last else None
+    capacity = last.capacity(budget_s, jobs) if last else presumed(plan, budget_s, jobs)
     chosen = schedule(plan, capacity, last.first if last else ())
-    if not chosen.points or cost_ms(chosen.points[0]) > 1000 * budget_s:
+    if not chosen.points or chosen.cost_of(chosen.points[0]) > 1000 * budget_s:
         raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
     return chosen, TimeBudget(chosen, budget_s, jobs, capacity, since)
 

@@ -64,6 +64,10 @@ Bed = Annotated[
         autocompletion=complete.testbeds,
     ),
 ]
+Wait = Annotated[
+    str,
+    typer.Option("--wait", metavar="TIME", help="wait so long, such as 2h, for the rack's machines, in turn"),
+]
 
 
 def load(
@@ -141,10 +145,7 @@ def run(
     wall_limit: Annotated[
         float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
     ] = None,
-    wait: Annotated[
-        str,
-        typer.Option("--wait", metavar="TIME", help="wait so long, such as 2h, for the rack's machines, in turn"),
-    ] = "0s",
+    wait: Wait = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
@@ -159,7 +160,7 @@ def run(
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
     wait_s = waiting_s(wait)
-    own = _own_kernel(source, testbed, kernel, cluster) if source is not None else None
+    own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
     chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
@@ -223,7 +224,7 @@ def _warn(chosen: Plan) -> None:
         print(f"warning: {sentence}", file=sys.stderr)
 
 
-def _own_kernel(source: str, testbed: str, kernel: str | None, cluster: str | None) -> Kernel:
+def own_kernel(source: str, testbed: str, kernel: str | None, cluster: str | None = None) -> Kernel:
     """The kernel of --source, built.  Raises PlanError where points can't run on it."""
     if kernel is not None:
         raise PlanError("--source, --kernel: want one of the two")

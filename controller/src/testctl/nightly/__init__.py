@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan within a time budget: the most valuable points first, and what changed since the last run."""
 
-from testctl.nightly.budget import TimeBudget
+from testctl.nightly.budget import TimeBudget, presumed
 from testctl.nightly.earlier import KEY, LastRun, interrupted, last_run, nightly_runs
 from testctl.nightly.schedule import Schedule, like, schedule
 
@@ -14,5 +14,6 @@ __all__ = [
     "last_run",
     "like",
     "nightly_runs",
+    "presumed",
     "schedule",
 ]

@@ -9,16 +9,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from testctl.core.testbed_kind import kind_of
 from testctl.nightly.earlier import KEY
 from testctl.nightly.schedule import Schedule
-from testctl.plan import Plan, Point, cost_ms, coverage
+from testctl.plan import Plan, Point, coverage
 from testctl.plan.prioritise import gaps
-from testctl.results.provenance import from_here
+from testctl.results.provenance import command_of, from_here
 
 AIM = 0.8
 """The share of the budget that a first run fills, so that the next, if somewhat slower, still runs all of it."""
 IDLE = 0.6
 """A run that left points out and took less than this share of what it aimed at makes the next one longer."""
+
+
+def presumed(plan: Plan, budget_s: float, jobs: int) -> int | None:
+    """Cost units of a first run's budget where they must be known before the first point; None: the clock says.
+
+    By the wall clock a unit is about a ms; and a rack runs its points in the order of its kernels, not of their value.
+    """
+    return None if kind_of(plan.testbed).deterministic else int(AIM * budget_s * 1000 * jobs)
 
 
 class TimeBudget:
@@ -46,7 +55,7 @@ class TimeBudget:
         self._since = since
         self._timed = timed
         self._clock = clock
-        self._start = clock()
+        self._start: float | None = None
         self._admitted: set[str] = set()
         self._reused_s = 0.0
         self._spent = 0.0
@@ -57,10 +66,11 @@ class TimeBudget:
 
     def admits(self, point: Point) -> bool:
         """Whether the point would end in time; after a refusal no point is admitted.  The first point always is."""
+        self._elapsed()
         if self._timed and not self.late and (self._admitted or self._cost):
             limit = self._budget_s * (AIM if self._capacity is None else 1.0)
             per_cost = self._spent / self._cost if self._cost else 0.001
-            self.late = self._elapsed() + cost_ms(point) * per_cost > limit
+            self.late = self._elapsed() + self._chosen.cost_of(point) * per_cost > limit
         if not self.late:
             self._admitted.add(point.id)
         return not self.late
@@ -70,21 +80,25 @@ class TimeBudget:
         if point.id not in self._admitted:
             self._reused_s += wall_s / self._jobs
         self._spent += wall_s
-        self._cost += cost_ms(point)
+        self._cost += self._chosen.cost_of(point)
         self._last = self._elapsed()
 
     def failed(self, point: Point) -> None:
         """A failure ends no nightly run."""
 
     def _elapsed(self) -> float:
+        """Wall seconds since the first point was asked for: not those in a queue for a rack's machines."""
+        if self._start is None:
+            self._start = self._clock()
         return self._clock() - self._start + self._reused_s
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
         """For summary.json, {"reproduce": …, "nightly": …} (docs/results.md)."""
         done = {point.id for point in plan.points}
         not_run = [p for p in (*self._chosen.points, *self._chosen.left_out) if p.id not in done]
+        again = command_of(plan, "nightly") or f"testctl nightly {plan.name}.yaml"
         return {
-            "reproduce": shlex.join(["testctl", "nightly", from_here(plan.file), "--like", from_here(run)]),
+            "reproduce": f"{again} {shlex.join(['--like', from_here(run)])}",
             KEY: {
                 "budget_s": self._budget_s,
                 "jobs": self._jobs,

@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
 from testctl.compare import compare_runs
+from testctl.plan import Plan
 from testctl.results import Run, load_run
 from testctl.results.layout import IN_PROGRESS, SUMMARY
+from testctl.results.provenance import Provenance
 from testctl.results.reader import read_json
 
 KEY = "nightly"
@@ -19,10 +22,10 @@ KEY = "nightly"
 GOOD = frozenset({"pass", "skip"})
 
 
-def interrupted(results: Path, plan: str) -> Path | None:
+def interrupted(results: Path, plan: Plan) -> Path | None:
     """The newest run of a plan that was stopped after its last complete nightly run; None when there is none."""
     complete = nightly_runs(results, plan)
-    stopped = sorted(results.glob(f"*-{plan}{IN_PROGRESS}"))
+    stopped = sorted(results.glob(f"*-{plan.name}{IN_PROGRESS}"))
     return stopped[-1] if stopped and (not complete or stopped[-1].name > complete[-1].name) else None
 
 
@@ -41,23 +44,31 @@ class LastRun:
         return int(entry["capacity"] * (budget_s / entry["budget_s"]) * (jobs / entry["jobs"]))
 
 
-def nightly_runs(results: Path, plan: str) -> list[Path]:
-    """The complete nightly runs of a plan, oldest first; unreadable ones are skipped."""
+def nightly_runs(results: Path, plan: Plan) -> list[Path]:
+    """The complete nightly runs of a plan on its testbed, with its --set and --without; oldest first.
+
+    Unreadable ones are skipped.
+    """
     found = []
-    for path in sorted(results.glob(f"*-{plan}")):
+    for path in sorted(results.glob(f"*-{plan.name}")):
         if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():
             continue
         try:
             entry = read_json(path / SUMMARY)
         except PlanError:
             continue
-        if entry.get("plan") == plan and isinstance(entry.get(KEY), Mapping):
+        if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and _alike(plan, entry):
             found.append(path)
     return found
 
 
-def last_run(results: Path, plan: str) -> LastRun | None:
-    """The newest nightly run of a plan; None when there is none."""
+def _alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
+    made = Provenance.from_json(summary)
+    return (made.testbed, made.overrides, made.left_out) == (plan.testbed, plan.overrides, plan.left_out)
+
+
+def last_run(results: Path, plan: Plan) -> LastRun | None:
+    """The newest of nightly_runs(); None when there is none."""
     found = nightly_runs(results, plan)
     if not found:
         return None

@@ -8,11 +8,12 @@ runs of the same budget have the same points.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.testbed_kind import DEFAULT
 from testctl.plan import Plan, Point, cost_ms
 from testctl.plan.prioritise import by_value
 from testctl.results import Run
@@ -25,20 +26,26 @@ class Schedule:
     points     the points to run, in this order
     first      ids of the points that are run first because they failed or changed
     left_out   the other points of the plan, the most valuable first
+    testbed    where they run, which says what they cost
     """
 
     points: tuple[Point, ...]
     first: tuple[str, ...] = ()
     left_out: tuple[Point, ...] = ()
+    testbed: str = DEFAULT
 
     @property
     def cost(self) -> int:
-        return sum(map(cost_ms, self.points))
+        return sum(map(self.cost_of, self.points))
+
+    def cost_of(self, point: Point) -> int:
+        """Cost units of a point: estimated ms."""
+        return cost_ms(point, self.testbed)
 
 
 def ranked(plan: Plan) -> list[Point]:
     """The plan's points, the most valuable first."""
-    costs = [cost_ms(point) for point in plan.points]
+    costs = [cost_ms(point, plan.testbed) for point in plan.points]
     strength = plan.design.strength or 2
     return [plan.points[i] for i in by_value([point.levels for point in plan.points], costs, strength)]
 
@@ -50,16 +57,17 @@ def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> S
     """
     order = ranked(plan)
     urgent = [point for point in order if point.id in first]
-    room = sum(map(cost_ms, order)) if capacity is None else capacity
-    chosen = _prefix(order, room)
+    costs = {point.id: cost_ms(point, plan.testbed) for point in order}
+    room = sum(costs.values()) if capacity is None else capacity
+    chosen = _prefix(order, costs, room)
     if not {point.id for point in urgent} <= {point.id for point in chosen}:
         rest = [point for point in order if point.id not in first]
-        chosen = _prefix([*urgent, *rest], room)
+        chosen = _prefix([*urgent, *rest], costs, room)
     there = {point.id for point in chosen}
     ahead = [point for point in urgent if point.id in there]
     behind = [point for point in chosen if point.id not in first]
     left = tuple(point for point in order if point.id not in there)
-    return Schedule((*ahead, *behind), tuple(point.id for point in ahead), left)
+    return Schedule((*ahead, *behind), tuple(point.id for point in ahead), left, plan.testbed)
 
 
 def like(plan: Plan, run: Run) -> Schedule:
@@ -69,14 +77,15 @@ def like(plan: Plan, run: Run) -> Schedule:
         raise PlanError(f"--like {run.name}: want a run of this plan; {plan.file} has no point {odd[0]}")
     chosen = tuple(known[point.id] for point in run.points)
     there = {point.id for point in chosen}
-    return Schedule(chosen, (), tuple(point for point in ranked(plan) if point.id not in there))
+    left = tuple(point for point in ranked(plan) if point.id not in there)
+    return Schedule(chosen, (), left, plan.testbed)
 
 
-def _prefix(order: Sequence[Point], room: int) -> list[Point]:
+def _prefix(order: Sequence[Point], costs: Mapping[str, int], room: int) -> list[Point]:
     """The points before the first one that does not fit."""
     chosen = []
     for point in order:
-        room -= cost_ms(point)
+        room -= costs[point.id]
         if room < 0:
             break
         chosen.append(point)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a point costs in the lab, by the plan alone, so that it is the same on every machine.
+"""What a point costs, by the plan alone, so that it is the same on every machine.
 
 `testctl plan` shows it as wall time; a nightly run measures how long a unit takes here (nightly/budget.py).
 """
@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from testctl_agent.spec import schedule
 
 from testctl.core.point import Point
+from testctl.core.testbed_kind import DEFAULT, kind_of
 
 BOOT_MS = 3000
 """A lab boots, and a point is written, in about this time."""
 AGENTS_IN_BOOT, AGENT_MS = 3, 800
 """Hosts and switches that BOOT_MS includes; each further one starts an agent and its programs."""
+WALL_POINT_MS = 2600
+"""Beside its traffic a point by the wall clock takes about this time (docs/testbeds.md, Time of a point)."""
 VIRTUAL_S_MS = 500
 """A second of traffic without packets: timers, samples of tcp_info."""
 PACKETS_PER_MS = 40
@@ -25,8 +28,8 @@ ALONE_BPS = 1_000_000_000
 ACK_EVERY = 2
 
 
-def cost_ms(point: Point) -> int:
-    """Estimated wall time of a point in the lab, in ms of a reference machine."""
+def cost_ms(point: Point, testbed: str = DEFAULT) -> int:
+    """Estimated wall time of a point on a testbed, in ms of a reference machine; boots of a rack's hosts are extra."""
     seconds = point.duration_ns / 1e9
     given = [v.get(name) for v in point.settings.values() for name in ("rate", "htb_rate")]
     rates = [rate for value in given if (rate := schedule.mean_bps(value, point.duration_ns))]
@@ -37,8 +40,11 @@ def cost_ms(point: Point) -> int:
     mtu = min((int(v["mtu"]) for v in point.settings.values() if v.get("mtu")), default=1500)
     packets = sent / mtu * (1 + 1 / ACK_EVERY)
     agents = len(point.topology.entities)
-    boot_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT)
-    return round(boot_ms + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
+    if kind_of(testbed).deterministic:
+        apart_ms, second_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT), VIRTUAL_S_MS
+    else:  # agents work side by side, and a second of traffic is one
+        apart_ms, second_ms = WALL_POINT_MS, 1000
+    return round(apart_ms + second_ms * seconds + packets / PACKETS_PER_MS)
 
 
 def _bytes(options: Mapping[str, object]) -> int:

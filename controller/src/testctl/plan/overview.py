@@ -29,7 +29,7 @@ class Overview:
     would_set   entity -> {parameter: values as shown, over all points}, what the plan says
     defaults    the same for what is set because the plan says nothing
     virtual_s   seconds of traffic over all points
-    wall_s      the estimate for the lab, one point after the other
+    wall_s      the estimate for the plan's testbed, one point after the other, without boots
     """
 
     name: str
@@ -92,5 +92,5 @@ def overview(plan: Plan) -> Overview:
         defaults={entity: values for entity, values in defaults.items() if values},
         expectations=tuple(expectation.name for expectation in plan.expectations),
         virtual_s=sum(point.duration_ns for point in plan.points) / 1e9,
-        wall_s=sum(map(cost_ms, plan.points)) / 1000,
+        wall_s=sum(cost_ms(point, plan.testbed) for point in plan.points) / 1000,
     )

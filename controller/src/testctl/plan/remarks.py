@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Rate
 
+from testctl.core.routes import SEED
 from testctl.plan.model import Plan
 from testctl.plan.unlimited import unlimited_flows
 
@@ -17,7 +18,7 @@ _BPS = re.compile(r"([0-9.]+)\s*([kMG])bps")
 
 def remarks(plan: Plan) -> list[str]:
     """A sentence for each, with its place."""
-    return [*unlimited_flows(plan), *_bits(plan)]
+    return [*unlimited_flows(plan), *_bits(plan), *_seeds(plan)]
 
 
 def _bits(plan: Plan) -> Iterator[str]:
@@ -30,3 +31,13 @@ def _bits(plan: Plan) -> Iterator[str]:
             if found := _BPS.fullmatch(text):
                 meant = f"{found[1]}{found[2].lower()}bit"
                 yield f"{place}: {one.key}: {text} is {meant}, in bits (tc would read bytes): write {meant}"
+
+
+def _seeds(plan: Plan) -> Iterator[str]:
+    """A seed that chooses between ways which the topology does not have."""
+    for one in plan.assignments:
+        if not plan.topology.ecmp and any(target.param == SEED for target in one.targets):
+            yield (
+                f"{one.place}: {one.key}: topology {plan.topology.name} has one way between any two hosts, so this "
+                "changes nothing (docs/plans.md has those with several)"
+            )

@@ -157,12 +157,12 @@ def point_of(run: Run, plan: Plan, point_id: str) -> Point:
     return found
 
 
-def command_of(plan: Plan) -> str:
-    """The command that does it again, in this directory; "" where the plan is no file."""
+def command_of(plan: Plan, does: str = "run") -> str:
+    """The command that does it again, in this directory; "" where the plan is no file.  does: its name."""
     default = kind_of(plan.testbed).name == DEFAULT
     if default and plan.file == TEXT_NAME:
         return ""
-    words = ["testctl", "run", from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
+    words = ["testctl", does, from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
     words += [word for given in plan.overrides for word in ("--set", given)]
     words += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
     return shlex.join(words)

@@ -106,7 +106,9 @@ def stalls_table(records: Records) -> pa.Table:
 
 def proof(e: Evidence) -> str:
     """The evidence in words."""
-    parts = [f"bytes up to {e.last_sent_end} left by {_s(e.start_ns)}", f"ACK {e.una} was the last to come back"]
+    sent = f"bytes up to {e.last_sent_end}" if e.last_sent_end >= 0 else "no bytes"
+    acked = f"ACK {e.una} was the last to come back" if e.una >= 0 else "no ACK had come back"
+    parts = [f"{sent} left by {_s(e.start_ns)}", acked]
     if e.received_row >= 0:
         change = {0: "without CE", 1: "with CE"}
         text = f"{e.received_seq}..{e.received_end} arrived at {_s(e.received_ns)} {change[e.received_ce]}"
