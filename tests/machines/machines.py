@@ -80,7 +80,9 @@ class Machines:
 
     def play(self, name: str, *words: str, inventory: Path | None = None) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")
-        return run([str(program), "-i", str(inventory or self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words])
+        return run(
+            [str(program), "-i", str(inventory or self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words]
+        )
 
     def ssh(self, name: str, *words: str, timeout_s: float = 120.0) -> Done:
         """A command on a machine, as Ansible reaches it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that runs a plan every night: nightly.yml's timer fires, and the run arrives in the InfluxDB of influxdb.yml.
+"""A machine that runs a plan every night: nightly.yml's timer fires, and the run arrives in influxdb.yml's InfluxDB.
 
 It is the last test: what it installs stays on the machine.
 """
@@ -62,9 +62,16 @@ def controller(up: Machines) -> Path:
     kernel = kernel_for("6.12").directory
     up.send(WHERE, kernel.parent, [kernel.name], f"{CACHE}/kernels")
     own = kernel.name.replace("6.12", "mine")
-    done = up.ssh(WHERE, f"mv {CACHE}/kernels/{kernel.name} {CACHE}/kernels/{own} && printf {own} >{CACHE}/kernels/mine.name")
+    done = up.ssh(
+        WHERE, f"mv {CACHE}/kernels/{kernel.name} {CACHE}/kernels/{own} && printf {own} >{CACHE}/kernels/mine.name"
+    )
     assert done.code == 0, done.said
-    up.send(WHERE, cache_dir(), [name for name in ("cc", "metrics", "records", "tgen") if (cache_dir() / name).exists()], CACHE)
+    up.send(
+        WHERE,
+        cache_dir(),
+        [name for name in ("cc", "metrics", "records", "tgen") if (cache_dir() / name).exists()],
+        CACHE,
+    )
     done = up.ssh(WHERE, "apt-get -qq update && apt-get -qq -y install gcc libc6-dev 2>&1", timeout_s=900)
     assert done.code == 0, done.said
     inventory = up.state / "inventory-nightly"
@@ -78,7 +85,7 @@ def controller(up: Machines) -> Path:
 
 
 def _send_checkout(up: Machines) -> None:
-    """The files of this checkout with its virtual environment, whose programs and packages then are at another place."""
+    """The files of this checkout with its virtual environment, both at another place there."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     up.send(WHERE, ROOT, [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()], CHECKOUT)
     (packages,) = (ROOT / ".venv" / "lib").glob("python3*/site-packages")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.rack.bed import PLAN, POINTS, Bed
+from tests.rack.bed import PLAN, POINTS, Bed, eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 
@@ -54,7 +54,7 @@ def test_interrupted_on_a_rack(rack: Bed) -> None:
     rack.reaches("sender Apply ended", process)
     process.send_signal(signal.SIGINT)
     assert "finished points are kept" in rack.ends(process, 130)
-    assert rack.is_free()
+    assert eventually(rack.is_free), "its lease ends"
     rack.ends(rack.run("--budget", "1h", "--resume", command="nightly", plan=long), 0)
     summary = newest(rack)
     assert len(summary["points"]) == 3 * POINTS

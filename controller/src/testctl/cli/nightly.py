@@ -50,7 +50,9 @@ def nightly(
     without: Without = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, max=256, help="points at once (default: one a processor in the lab, else 1)"),
+        typer.Option(
+            "--jobs", "-j", min=1, max=256, help="points at once (default: one a processor in the lab, else 1)"
+        ),
     ] = None,
     results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="reuse the points of an interrupted run")] = False,
