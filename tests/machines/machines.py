@@ -96,12 +96,9 @@ class Machines:
 
     def send(self, name: str, base: Path, files: Iterable[str], to: str) -> None:
         """Files and directories below `base` to a directory of a machine, with mode and time."""
-        with subprocess.Popen(
-            ["tar", "-C", str(base), "-cf", "-", "-T", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as tar:
-            assert tar.stdin is not None
-            tar.stdin.write("".join(f"{one}\n" for one in files).encode())
-            tar.stdin.close()
+        listed = self.where / "listed"
+        listed.write_text("".join(f"{one}\n" for one in files), encoding="utf-8")
+        with subprocess.Popen(["tar", "-C", str(base), "-cf", "-", "-T", str(listed)], stdout=subprocess.PIPE) as tar:
             unpack = f"mkdir -p {to} && tar -C {to} --no-same-owner -xf -"
             done = subprocess.run([*self._ssh(name), unpack], stdin=tar.stdout, capture_output=True, check=False)
         assert (tar.returncode, done.returncode) == (0, 0), done.stderr.decode()
