@@ -74,10 +74,10 @@ def controller(up: Machines) -> Path:
     )
     done = up.ssh(WHERE, "apt-get -qq update && apt-get -qq -y install gcc libc6-dev 2>&1", timeout_s=900)
     assert done.code == 0, done.said
-    inventory = up.state / "inventory-nightly"
+    inventory = up.state / "inventory-other"
     hosts = yaml.safe_load((up.inventory / "hosts.yaml").read_text(encoding="utf-8"))
     mine = {"hosts": {WHERE: hosts["testctl_hosts"]["hosts"][WHERE]}}
-    shutil.copytree(up.inventory, inventory)
+    shutil.copytree(up.inventory, inventory, dirs_exist_ok=True)
     (inventory / "hosts.yaml").write_text(
         yaml.safe_dump({"testctl_controller": mine, "testctl_influxdb": mine}), encoding="utf-8"
     )

@@ -115,8 +115,12 @@ def await_ssh(rack: MachineRack, machine: Machine, ready_s: float = 0.0) -> None
 
 def down(state: Path) -> None:
     """Remove all.  Raises PlanError for a directory that is no rack's, TestbedError when something is left."""
-    if state.exists() and not {path.name for path in state.iterdir()} <= MADE:
-        raise PlanError(f"rack: want --state with the directory of a rack of machines; got {state}, which is none")
+    others = {path.name for path in state.iterdir()} - MADE if state.exists() else set()
+    if others:
+        raise PlanError(
+            f"rack: want --state with the directory of a rack of machines, and nothing else in it; got {state}, which "
+            f"has {', '.join(sorted(others))}; nothing is removed"
+        )
     if state.exists():
         with suppress(TestbedError):
             rack = load(state)
