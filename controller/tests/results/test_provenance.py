@@ -11,7 +11,7 @@ import pytest
 from testctl.metrics import metric_names
 from testctl.plan import Plan, load_plan
 from testctl.results import Run
-from testctl.results.provenance import Provenance, plan_of
+from testctl.results.provenance import Provenance, command_without, plan_of
 from testctl_agent.spec.errors import PlanError
 
 PLAN = """
@@ -58,6 +58,18 @@ def test_the_plan_of_a_run_is_made_again(plan: Plan, tmp_path: Path, older: bool
     again = plan_of(Run(tmp_path, summary, ()))
     assert [point.id for point in again.points] == [point.id for point in plan.points]
     assert (again.overrides, again.left_out) == (plan.overrides, plan.left_out)
+
+
+def test_what_another_tuple_needs_is_not_proposed_to_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        "topology: dumbbell\nflows: {bulk: sender -> receiver}\ntuples:\n  - [left:right, rate, 10mbit]\n"
+        "  - [left:right, delay, 1ms]\n  - [left:right, background, 30% websearch]\n  - [bulk, duration, 20s]\n"
+    )
+    plan = load_plan(file, metrics=metric_names(), testbed="netns")
+    assert command_without(plan, [("left:right", "delay")]).endswith(" --testbed netns --without left:right.delay")
+    assert command_without(plan, [("left:right", "rate")]) == "", "the load of the background is a share of it"
+    assert command_without(plan, [("left:right", "buffer")]) == "", "no tuple sets it"
 
 
 def test_a_command_that_can_not_be_read_has_no_overrides(tmp_path: Path) -> None:

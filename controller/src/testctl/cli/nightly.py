@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, waiting_s
+from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, report_jobs, waiting_s
 from testctl.cli.source import HELP, METAVAR
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
@@ -82,8 +82,9 @@ def nightly(
         chosen, limit = _budgeted(plan, budget_s, at_once, results, like)
         stopped = interrupted(results, plan) if resume else None
         options = Options(
-            results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures
-        )
+            results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
+            report_jobs=report_jobs(testbed),
+        )  # fmt: skip
         bed = on_kernel(chosen.points, own) if own else choose(testbed, chosen.points, None, at_once, wait_s)
         before, now = _run(replace(plan, points=chosen.points), bed, options, limit)
         if as_json:

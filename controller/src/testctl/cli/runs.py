@@ -187,9 +187,7 @@ def run(
         )
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:
-            # On a rack points come one by one, and this machine has nothing else to do when they are done.
-            report_jobs = 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
-            options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs)
+            options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs(testbed))
             judged = None if as_json else _judged
             policy = FirstFailure(chosen) if fail_fast else None
             done = run_plan(chosen, bed, options, progress, pool=pool, policy=policy, judged=judged)
@@ -207,6 +205,11 @@ def run(
         if code == SKIPPED:
             print(_nothing_measured(chosen, done), file=sys.stderr)
         sys.exit(code)
+
+
+def report_jobs(testbed: str) -> int:
+    """On a rack points come one by one, and this machine has nothing else to do when they are done."""
+    return 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
 
 
 def waiting_s(text: str) -> float:

@@ -169,11 +169,24 @@ def command_of(plan: Plan, does: str = "run") -> str:
 
 
 def command_without(plan: Plan, lacking: Collection[tuple[str, str]]) -> str:
-    """The command that leaves out the tuples that set these parameters of these entities; "" where none does."""
+    """The command that leaves out the tuples that set these parameters of these entities.
+
+    "" where there is none: no tuple sets one of them, or another one needs it.
+    """
+    from testctl.metrics import metric_names
+
     by = {(target.entity, target.param): (a.entity, a.param, "") for a in plan.assignments for target in a.targets}
     if not lacking or any(one not in by for one in lacking):
         return ""
-    return command_of(replace(plan, left_out=(*plan.left_out, *sorted({by[one] for one in lacking}))))
+    left_out = (*plan.left_out, *sorted({by[one] for one in lacking}))
+    words = [f"{entity}.{parameter}" for entity, parameter, _ in left_out]
+    try:
+        load_plan(
+            Path(plan.file), metrics=metric_names(), testbed=plan.testbed, overrides=plan.overrides, without=words
+        )
+    except PlanError:
+        return ""
+    return command_of(replace(plan, left_out=left_out))
 
 
 def from_here(path: Path | str) -> str:
