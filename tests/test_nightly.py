@@ -130,3 +130,6 @@ def test_a_night_with_other_tuples_is_a_series_of_its_own(tmp_path: Path) -> Non
         runs = sorted(path.name for path in (tmp_path / "results").glob("2*"))
         assert newest(tmp_path)["nightly"]["since"] == (None if since is None else runs[since])
         assert all(word in newest(tmp_path)["reproduce"] for word in words)
+    other = night(tmp_path, "--like", str(tmp_path / "results" / runs[1]))
+    assert other.returncode == 2
+    assert "want a run with the same --testbed, --set and --without; it was made by: testctl nightly" in other.stderr

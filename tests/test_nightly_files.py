@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -28,7 +29,7 @@ def rendered(name: str, **words: Any) -> str:
         autoescape=False,
     )  # fmt: skip
     given = {**known, **words}
-    given["nightly_results"] = made.from_string(given["nightly_results"]).render(given)
+    given |= {key: made.from_string(given[key]).render(given) for key in ("nightly_results", "nightly_cache")}
     return made.get_template(name).render(given) + "\n"
 
 
@@ -88,17 +89,61 @@ def test_each_run_is_uploaded_whatever_its_verdict_where_there_is_a_server() -> 
     assert " --results /var/lib/testctl-rack/results " in text
 
 
+def test_a_run_that_was_missed_waits_for_the_network_where_its_machines_are() -> None:
+    line = "\nAfter=network-online.target time-sync.target\n"
+    rack = rendered("unit.service.j2", nightly_checkout="/c", nightly_testbed="inventory/mine")
+    assert line in rack
+    assert "Environment=HOME=" not in rack, "its user's own SSH keys boot the hosts"
+    assert line not in rendered("unit.service.j2", nightly_checkout="/c")
+    text = rendered("unit.service.j2", nightly_checkout="/c", nightly_options=["--source", "/srv/linux"])
+    assert " --resume --source /srv/linux\n" in text
+
+
+REFUSED = {
+    "nightly_budget": ("0m", "a budget such as"),
+    "nightly_name": ("../x", "a name of a-z, 0-9 and -"),
+    "nightly_testbed": ("netns", "want nightly_testbed lab, or an inventory"),
+    "nightly_wait": ("2h", "want nightly_testbed lab, or an inventory"),
+    "nightly_plan": ("my plan.yaml", "without spaces, quotes"),
+    "nightly_options": (["--set", "bulk.rate=1%"], "without spaces, quotes"),
+    "nightly_influxdb_url": ("http://me:secret@host", "without a password, and a"),
+    "nightly_influxdb_password": ("secret", "or a user with a password"),
+}
+
+
 @pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
-def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str) -> None:
+    value, want = REFUSED[name]
+    program = tmp_path / ".venv" / "bin" / "testctl"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    code, said = played(tmp_path, {name: value}, "systemd")
+    assert code == 2, said
+    assert want in said
+    assert "secret" not in said
+
+
+def played(where: Path, more: dict[str, Any], service_mgr: str) -> tuple[int, str]:
+    """The playbook in check mode."""
     found = ansible("ansible-playbook")
     assert found is not None
     argv = [str(found), "-i", str(ROOT / "inventory" / "rack-example"), str(ROOT / "playbooks" / "nightly.yml")]
-    argv += ["--check", "-e", '{"ansible_facts": {"service_mgr": "runit"}}', "-e", f"nightly_checkout={tmp_path}"]
-    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(tmp_path),
-           "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path)}  # fmt: skip
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == 2
-    assert f"want systemd, {tmp_path}/.venv/bin/testctl (make setup), a budget such as 30m" in done.stdout
+    given = {"ansible_facts": {"service_mgr": service_mgr}, "nightly_checkout": str(where), **more}
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(where),
+           "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(where)}  # fmt: skip
+    done = subprocess.run(
+        [*argv, "--check", "-e", json.dumps(given)], capture_output=True, text=True, check=False, env=env
+    )
+    return done.returncode, " ".join(done.stdout.split())
+
+
+@pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
+    code, said = played(tmp_path, {}, "runit")
+    assert code == 2
+    assert f"want systemd, {tmp_path}/.venv/bin/testctl (make setup), a budget such as 30m" in said
+    assert "got runit" in said
 
 
 @pytest.mark.parametrize("name", ["ci", "nightly"])

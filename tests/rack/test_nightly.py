@@ -36,6 +36,8 @@ def test_two_nights_on_a_rack(rack: Bed) -> None:
     said = rack.ends(rack.run("--budget", "1h", "--wait", "10s", command="nightly"), 0)
     assert newest(rack)["nightly"]["since"] == one["run"]
     assert f"since {one['run']}" in said
+    assert "too few samples" in said, "two runs in wall-clock time are compared by statistics"
+    assert newest(rack)["nightly"]["first"] == []
 
 
 def test_a_budget_that_holds_one_point(rack: Bed) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from testctl.compare import judge_runs, print_statistical
+from testctl.compare import changed_points, changes, judge_runs, print_statistical
 from testctl.compare.statistical import Statistical
 from testctl.execution.run import in_turns
 from testctl.plan import load_plan
@@ -72,6 +72,19 @@ def test_what_changed_is_told_from_what_did_not(tmp_path: Path, capsys: pytest.C
     out = capsys.readouterr().out
     assert "changed (worse)" in out
     assert "2 points, 6 metrics, of which 4 vary: 2 changed, 4 without evidence, 0 with too few samples" in out
+
+
+def test_a_run_is_compared_with_the_one_before_as_its_testbed_wants(tmp_path: Path) -> None:
+    """Digests of runs in wall-clock time always differ; which of their points have changed is another matter."""
+    points = [*given(noisy(1000, 1)), *given(noisy(1000, 2), "x", OTHER)]
+    later = [*given(noisy(1000, 3)), *given(noisy(980, 4), "x", OTHER)]
+    a, b = run(tmp_path / "a", points), run(tmp_path / "b", later)
+    found = changes(a, b)
+    assert found.to_json()["how"] == "statistics"
+    assert changed_points(found) == {f"x{number:03}" for number in range(10)}
+    exact = changes(write_run(tmp_path / "c", points), write_run(tmp_path / "d", later))
+    assert exact.to_json()["how"] == "exact"
+    assert changed_points(exact) == {one.id for one in later}
 
 
 def test_an_improvement_is_no_failure(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from testctl.cli.nightly import seconds
-from testctl.nightly import KEY, Schedule, TimeBudget, interrupted, last_run, like, nightly_runs, schedule
+from testctl.nightly import KEY, Schedule, TimeBudget, interrupted, last_run, like, nightly_runs, presumed, schedule
 from testctl.nightly.budget import AIM
 from testctl.plan import Plan, cost_ms, load_plan
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
@@ -102,6 +102,21 @@ def test_what_was_not_run_is_listed_and_the_coverage_is_said(plan: Plan) -> None
     whole = live(plan, schedule(plan, None), 10 * total_s(plan), None)
     assert (whole["ended_by"], whole["not_run"], whole["missing_pairs"]) == ("all points run", [], [])
     assert [one["covered"] == one["feasible"] for one in whole["coverage"]] == [True] * 3
+
+
+def test_in_wall_clock_time_repetitions_are_chosen_together() -> None:
+    """With some of them nothing could be compared."""
+    plan = load_plan(PLAN + "repeat: 3\n", testbed="netns")
+    units = sum(cost_ms(point, "netns") for point in plan.points)
+    chosen = schedule(plan, units // 2)
+    counts = {point.levels: sum(one.levels == point.levels for one in chosen.points) for point in chosen.points}
+    assert set(counts.values()) == {3}
+    assert 0 < len(chosen.points) < len(plan.points)
+    assert chosen.cost <= units // 2
+    stray = chosen.left_out[-1]
+    assert {one.repeat for one in schedule(plan, units // 2, {stray.id}).points[:3]} == {0, 1, 2}
+    assert presumed(plan, 100.0, 1) == 80_000, "a unit is a ms"
+    assert presumed(load_plan(PLAN), 100.0, 1) is None, "in the lab the clock says"
 
 
 def test_what_failed_comes_first_and_changes_only_the_order(plan: Plan) -> None:

@@ -34,3 +34,10 @@ def test_every_further_agent_costs() -> None:
 def test_the_dry_run_shows_the_sum() -> None:
     plan = load_plan(PAIR + "  - [sender, cc, [cubic, reno]]\n")
     assert overview(plan).wall_s == sum(map(cost_ms, plan.points)) / 1000
+
+
+def test_by_the_wall_clock_a_second_is_a_second_and_a_packet_is_only_read() -> None:
+    plan = load_plan(PAIR + "  - [switch, rate, 10gbit]\n", testbed="inventory/mine")
+    packets = 1e10 / 8 / 1500 * 1.5
+    assert cost_ms(plan.points[0], plan.testbed) == pytest.approx(2600 + 1000 + packets / 1000, abs=1)
+    assert overview(plan).wall_s == cost_ms(plan.points[0], plan.testbed) / 1000

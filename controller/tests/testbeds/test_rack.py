@@ -23,6 +23,8 @@ from testctl_agent.system.identity import version
 
 from agents.tests.system.made_up import BACKENDS, GENERATORS, on_path, write
 
+ROOT = Path(__file__).parents[3]
+
 VARS: dict[str, dict[str, Any]] = {
     "alpha": {
         "testctl_listen": "192.0.2.11:7411",
@@ -175,6 +177,15 @@ def test_all_problems_come_at_once() -> None:
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="there is no such file or directory"):
         read_rack(tmp_path / "nothing")
+
+
+def test_an_inventory_is_read_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the sandbox of the nightly unit: Ansible's own files go to the cache, not to the checkout."""
+    (tmp_path / "ansible.cfg").write_text("[defaults]\nhome = /proc/nowhere\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
+    assert set(read_rack(ROOT / "inventory" / "rack-example").machines) == {"alpha", "beta", "s1"}
+    assert (tmp_path / "cache" / "ansible").is_dir()
 
 
 def test_entities_go_where_the_cables_are() -> None:

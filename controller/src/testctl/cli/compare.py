@@ -105,14 +105,12 @@ def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed
 
 
 def _print(found: Comparison | Statistical, everything: bool, as_json: bool) -> None:
-    from testctl.compare import Comparison, print_comparison, print_statistical
+    from testctl.compare import print_changes
 
     if as_json:
         print(json.dumps(found.to_json(), indent=1))
-    elif isinstance(found, Comparison):
-        print_comparison(found, Console(), everything)
     else:
-        print_statistical(found, Console(), everything)
+        print_changes(found, Console(), everything)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -112,7 +112,7 @@ def _run(plan: Plan, bed: Testbed, options: Options, limit: TimeBudget) -> tuple
 
 
 def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, TimeBudget]:
-    from testctl.nightly import KEY, TimeBudget, last_run, presumed, schedule
+    from testctl.nightly import KEY, TimeBudget, alike, last_run, presumed, schedule
     from testctl.nightly import like as like_run
     from testctl.results import load_run
 
@@ -123,6 +123,11 @@ def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path 
         entry = run.summary.get(KEY)
         if not entry:
             raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
+        if not alike(plan, run.summary):
+            made = run.summary.get("reproduce")
+            raise PlanError(
+                f"--like {like}: want a run with the same --testbed, --set and --without; it was made by: {made}"
+            )
         chosen = like_run(plan, run)
         return chosen, TimeBudget(chosen, entry["budget_s"], entry["jobs"], entry["capacity"], since, timed=False)
     capacity = last.capacity(budget_s, jobs) if last else presumed(plan, budget_s, jobs)
@@ -141,14 +146,14 @@ def seconds(text: str) -> float:
 
 
 def _print_json(before: Run | None, now: Run) -> None:
-    from testctl.compare import compare_runs
+    from testctl.compare import changes
 
-    changed = {"since": before.name, **compare_runs(before, now).to_json()} if before else None
+    changed = {"since": before.name, **changes(before, now).to_json()} if before else None
     print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))
 
 
 def _print(before: Run | None, now: Run, console: Console) -> None:
-    from testctl.compare import compare_runs, print_comparison
+    from testctl.compare import changes, print_changes
     from testctl.report import print_summary
 
     print_summary(now, console)
@@ -157,8 +162,8 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
         console.print("\nthe first nightly run of this plan here: there is nothing to compare with")
         return
     console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
-    found = compare_runs(before, now)
-    print_comparison(found, console)
+    found = changes(before, now)
+    print_changes(found, console)
     if found.differs:
         console.print(f"all of it: testctl compare {before.path} {now.path} --all")
 

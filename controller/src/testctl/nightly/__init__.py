@@ -2,7 +2,7 @@
 """A plan within a time budget: the most valuable points first, and what changed since the last run."""
 
 from testctl.nightly.budget import TimeBudget, presumed
-from testctl.nightly.earlier import KEY, LastRun, interrupted, last_run, nightly_runs
+from testctl.nightly.earlier import KEY, LastRun, alike, interrupted, last_run, nightly_runs
 from testctl.nightly.schedule import Schedule, like, schedule
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "LastRun",
     "Schedule",
     "TimeBudget",
+    "alike",
     "interrupted",
     "last_run",
     "like",

@@ -10,7 +10,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.compare import compare_runs
+from testctl.compare import changed_points, changes
 from testctl.plan import Plan
 from testctl.results import Run, load_run
 from testctl.results.layout import IN_PROGRESS, SUMMARY
@@ -57,12 +57,13 @@ def nightly_runs(results: Path, plan: Plan) -> list[Path]:
             entry = read_json(path / SUMMARY)
         except PlanError:
             continue
-        if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and _alike(plan, entry):
+        if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and alike(plan, entry):
             found.append(path)
     return found
 
 
-def _alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
+def alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
+    """Whether a run, by its summary, was made on the plan's testbed, with its --set and --without."""
     made = Provenance.from_json(summary)
     return (made.testbed, made.overrides, made.left_out) == (plan.testbed, plan.overrides, plan.left_out)
 
@@ -75,5 +76,5 @@ def last_run(results: Path, plan: Plan) -> LastRun | None:
     run = load_run(found[-1])
     first = {point.id for point in run.points if point.verdict not in GOOD}
     if len(found) > 1:
-        first |= {one.other for one in compare_runs(load_run(found[-2]), run).differences}
+        first |= changed_points(changes(load_run(found[-2]), run))
     return LastRun(run, frozenset(first))

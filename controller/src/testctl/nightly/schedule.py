@@ -8,12 +8,12 @@ runs of the same budget have the same points.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.core.testbed_kind import DEFAULT
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.plan import Plan, Point, cost_ms
 from testctl.plan.prioritise import by_value
 from testctl.results import Run
@@ -43,11 +43,27 @@ class Schedule:
         return cost_ms(point, self.testbed)
 
 
+Cell = tuple[Point, ...]
+"""Points that are chosen together."""
+
+
+def _cells(plan: Plan) -> list[Cell]:
+    """The most valuable first; in wall-clock time repetitions of a point are worth nothing without each other."""
+    cells: list[Cell]
+    if kind_of(plan.testbed).deterministic:
+        cells = [(point,) for point in plan.points]
+    else:
+        by: dict[tuple[int, ...], list[Point]] = {}
+        for point in plan.points:
+            by.setdefault(tuple(point.levels), []).append(point)
+        cells = [tuple(points) for points in by.values()]
+    costs = [sum(_costs(cell, plan)) for cell in cells]
+    return [cells[i] for i in by_value([cell[0].levels for cell in cells], costs, plan.design.strength or 2)]
+
+
 def ranked(plan: Plan) -> list[Point]:
     """The plan's points, the most valuable first."""
-    costs = [cost_ms(point, plan.testbed) for point in plan.points]
-    strength = plan.design.strength or 2
-    return [plan.points[i] for i in by_value([point.levels for point in plan.points], costs, strength)]
+    return [point for cell in _cells(plan) for point in cell]
 
 
 def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> Schedule:
@@ -55,18 +71,16 @@ def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> S
 
     Points of `first` are run first; they replace others only if they would not have been selected anyway.
     """
-    order = ranked(plan)
-    urgent = [point for point in order if point.id in first]
-    costs = {point.id: cost_ms(point, plan.testbed) for point in order}
-    room = sum(costs.values()) if capacity is None else capacity
-    chosen = _prefix(order, costs, room)
-    if not {point.id for point in urgent} <= {point.id for point in chosen}:
-        rest = [point for point in order if point.id not in first]
-        chosen = _prefix([*urgent, *rest], costs, room)
-    there = {point.id for point in chosen}
-    ahead = [point for point in urgent if point.id in there]
-    behind = [point for point in chosen if point.id not in first]
-    left = tuple(point for point in order if point.id not in there)
+    order = _cells(plan)
+    urgent = [cell for cell in order if any(point.id in first for point in cell)]
+    room = sum(cost for cell in order for cost in _costs(cell, plan)) if capacity is None else capacity
+    chosen = _prefix(plan, order, room)
+    if not _ids(urgent) <= _ids(chosen):
+        chosen = _prefix(plan, [*urgent, *_without(order, urgent)], room)
+    there = _ids(chosen)
+    ahead = tuple(point for cell in urgent if cell[0].id in there for point in cell)
+    behind = (point for cell in _without(chosen, urgent) for point in cell)
+    left = tuple(point for cell in _without(order, chosen) for point in cell)
     return Schedule((*ahead, *behind), tuple(point.id for point in ahead), left, plan.testbed)
 
 
@@ -81,12 +95,25 @@ def like(plan: Plan, run: Run) -> Schedule:
     return Schedule(chosen, (), left, plan.testbed)
 
 
-def _prefix(order: Sequence[Point], costs: Mapping[str, int], room: int) -> list[Point]:
-    """The points before the first one that does not fit."""
+def _prefix(plan: Plan, order: Sequence[Cell], room: int) -> list[Cell]:
+    """Those before the first one that does not fit."""
     chosen = []
-    for point in order:
-        room -= costs[point.id]
+    for cell in order:
+        room -= sum(_costs(cell, plan))
         if room < 0:
             break
-        chosen.append(point)
+        chosen.append(cell)
     return chosen
+
+
+def _costs(cell: Cell, plan: Plan) -> list[int]:
+    return [cost_ms(point, plan.testbed) for point in cell]
+
+
+def _ids(cells: Iterable[Cell]) -> set[str]:
+    return {cell[0].id for cell in cells}
+
+
+def _without(cells: Sequence[Cell], others: Sequence[Cell]) -> list[Cell]:
+    gone = _ids(others)
+    return [cell for cell in cells if cell[0].id not in gone]

@@ -21,8 +21,8 @@ WALL_POINT_MS = 2600
 """Beside its traffic a point by the wall clock takes about this time (docs/testbeds.md, Time of a point)."""
 VIRTUAL_S_MS = 500
 """A second of traffic without packets: timers, samples of tcp_info."""
-PACKETS_PER_MS = 40
-"""Rate of the whole pipeline: the lab, captures to records, and metrics."""
+PACKETS_PER_MS, WALL_PACKETS_PER_MS = 40, 1000
+"""Rate of the whole pipeline: the lab, captures to records, and metrics; by the wall clock without the first."""
 ALONE_BPS = 1_000_000_000
 """Assumed rate of a flow if no port has a rate."""
 ACK_EVERY = 2
@@ -41,10 +41,10 @@ def cost_ms(point: Point, testbed: str = DEFAULT) -> int:
     packets = sent / mtu * (1 + 1 / ACK_EVERY)
     agents = len(point.topology.entities)
     if kind_of(testbed).deterministic:
-        apart_ms, second_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT), VIRTUAL_S_MS
-    else:  # agents work side by side, and a second of traffic is one
-        apart_ms, second_ms = WALL_POINT_MS, 1000
-    return round(apart_ms + second_ms * seconds + packets / PACKETS_PER_MS)
+        boot_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT)
+        return round(boot_ms + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
+    # Agents work side by side, and a second of traffic is one.
+    return round(WALL_POINT_MS + 1000 * seconds + packets / WALL_PACKETS_PER_MS)
 
 
 def _bytes(options: Mapping[str, object]) -> int:

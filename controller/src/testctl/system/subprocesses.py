@@ -15,15 +15,22 @@ from testctl_agent.spec.errors import TestbedError
 Process = subprocess.Popen[bytes]
 
 
-def run(argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0, cwd: Path | None = None) -> str:
-    """Run a program to its end and return its standard output.
+def run(
+    argv: Sequence[str],
+    *,
+    stdin: str = "",
+    timeout_s: float = 60.0,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Run a program to its end and return its standard output.  env: its whole environment; None: this process's.
 
     Raises TestbedError with the program's own words when it can't be started, fails or
     takes longer than timeout_s.
     """
     try:
         done = subprocess.run(
-            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd
+            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd, env=env
         )
     except OSError as error:
         raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error

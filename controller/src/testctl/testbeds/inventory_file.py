@@ -26,6 +26,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import json
+import os
 import re
 import shlex
 import shutil
@@ -38,6 +39,7 @@ from typing import Any
 from testctl_agent.params import others
 from testctl_agent.params.words import Word
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.system.toolchain import cache_dir
 
 from testctl.system.subprocesses import run
 
@@ -124,7 +126,9 @@ def read_rack(path: Path) -> Rack:
     if program is None:
         raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
-        listed = json.loads(run([program, "-i", str(path), "--list"]))
+        # A user who only reads the checkout has no place for Ansible's files there (ansible.cfg).
+        env = os.environ | {"ANSIBLE_HOME": str(cache_dir() / "ansible")}
+        listed = json.loads(run([program, "-i", str(path), "--list"], env=env))
     except ValueError as error:
         raise PlanError(f"{path}: ansible-inventory did not print JSON: {error}") from error
     return rack_of(listed, path)

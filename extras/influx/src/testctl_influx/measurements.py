@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-RUN_TAGS = ("plan", "run")
+RUN_TAGS = ("plan", "run", "testbed", "options")
+"""testbed: lab, netns or an inventory; options: --set and --without of the run, such as hosts.kernel='6.1'."""
+SERIES_OF_RUNS = ("plan", "testbed", "options")
+"""What runs have in common of which each is compared with the one before, as nightly runs are."""
 POINT_TAGS = (*RUN_TAGS, "point", "verdict", "kernel", "cc")
 SERIES_TAGS = (*RUN_TAGS, "point", "flow", "kernel", "cc")
 

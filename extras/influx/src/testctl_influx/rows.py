@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from testctl.results import Run, RunPoint
+from testctl.results.provenance import Provenance
 from testctl_agent.spec.errors import PlanError
 
 from testctl_influx.line import Value, head, line, writable
@@ -29,7 +30,14 @@ def started_ns(run: Run) -> int:
 
 def run_tags(run: Run) -> dict[str, str]:
     """The tags of every line of a run."""
-    return {"plan": tag(run.summary.get("plan", "")), "run": tag(run.summary.get("run", run.name))}
+    made = Provenance.from_json(run.summary)
+    options = [*made.overrides, *(f"without {one}" for one in made.without)]
+    return {
+        "plan": tag(run.summary.get("plan", "")),
+        "run": tag(run.summary.get("run", run.name)),
+        "testbed": tag(made.testbed),
+        "options": tag("; ".join(options)),
+    }
 
 
 def summary_lines(run: Run) -> Iterator[str]:

@@ -8,6 +8,7 @@ from testctl.report.metrics import KEY_METRICS
 
 from testctl_influx.grafana.influxql import chosen, named_by, over_time, table
 from testctl_influx.grafana.model import Json, Panel
+from testctl_influx.measurements import SERIES_OF_RUNS
 
 _NO_CHANGE = 1e-9
 """A change that is less, either way, is the rounding of a mean."""
@@ -22,14 +23,16 @@ def key_metrics() -> list[MetricInfo]:
 
 def metric_over_time(info: MetricInfo, by: str) -> Panel:
     """A metric's mean over the chosen plan's points and flows at each run, a line for each value of the tag `by`."""
-    query = over_time([f'mean("{info.name}") AS "{info.name}"'], "metrics", chosen("plan", "flow"), [by])
+    query = over_time([f'mean("{info.name}") AS "{info.name}"'], "metrics", chosen("plan", "testbed", "flow"), [by])
     help_ = info.help + _BETTER[info.better]
     return Panel(info.name, query, f"{by} {named_by(by)}", unit=info.unit, help=help_, defaults=_POINTS)
 
 
 def metric_change(info: MetricInfo) -> Panel:
-    """The difference of a metric's mean from the previous run; red if it is worse and the metric has a direction."""
-    query = over_time([f'difference(mean("{info.name}")) AS "{info.name}"'], "metrics", chosen("plan"), ["plan"])
+    """The difference of a metric's mean from the previous run of its series; red if it is worse."""
+    query = over_time(
+        [f'difference(mean("{info.name}")) AS "{info.name}"'], "metrics", chosen("plan", "testbed"), SERIES_OF_RUNS
+    )
     below, above = {"higher": ("red", "green"), "lower": ("green", "red"), "none": ("blue", "blue")}[info.better]
     steps = [
         {"color": below, "value": None},
@@ -47,8 +50,9 @@ def metric_change(info: MetricInfo) -> Panel:
             "gradientMode": "scheme",
         },
     }
-    help_ = f"{info.help}: difference from the previous run{_BETTER[info.better]}"
-    return Panel(f"{info.name}, change", query, named_by("plan"), unit=info.unit, help=help_, defaults=look)
+    what = "difference from the previous run of the plan on its testbed, with its options"
+    help_ = f"{info.help}: {what}{_BETTER[info.better]}"
+    return Panel(f"{info.name}, change", query, named_by(*SERIES_OF_RUNS), unit=info.unit, help=help_, defaults=look)
 
 
 def metric_table(spec: MetricSpec) -> Panel:

@@ -8,11 +8,15 @@ from testctl.metrics import metrics
 from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of
 from testctl_influx.grafana.metrics import key_metrics, metric_change
 from testctl_influx.grafana.model import Board, Panel, Row
+from testctl_influx.measurements import SERIES_OF_RUNS
+
+_CHOSEN = chosen("plan", "testbed")
+_DIGESTS = ["plan::tag", "testbed::tag", "options::tag", "run::tag", "digest", "commit"]
 
 
 def _rows() -> list[Row]:
     title = "digests: in the lab, the same unless something changed"
-    digests = table(title, ["plan::tag", "run::tag", "digest", "commit"], "runs", chosen("plan"), height=7)
+    digests = table(title, _DIGESTS, "runs", _CHOSEN, height=7)
     changes = [
         Row(
             f"{metric.spec.name}: {metric.spec.help}",
@@ -37,8 +41,8 @@ def _rows() -> list[Row]:
 
 def _bars(title: str, measurement: str, *fields: str) -> Panel:
     """Sums of fields at each run."""
-    query = over_time([f'sum("{field}") AS "{field}"' for field in fields], measurement, chosen("plan"), ["plan"])
-    alias = named_by("plan", field=len(fields) > 1)
+    query = over_time([f'sum("{field}") AS "{field}"' for field in fields], measurement, _CHOSEN, SERIES_OF_RUNS)
+    alias = named_by(*SERIES_OF_RUNS, field=len(fields) > 1)
     return Panel(title, query, alias, width=12, defaults={"custom": {"drawStyle": "bars", "fillOpacity": 80}})
 
 
@@ -46,5 +50,5 @@ BOARD = Board(
     "testctl: nightly runs",
     "Each metric's mean over a plan's points and flows, as the difference from the previous run.",
     _rows,
-    [values_of("plan", "runs", "plan", every=True)],
+    [values_of("plan", "runs", "plan", every=True), values_of("testbed", "runs", "testbed", "plan", every=True)],
 )

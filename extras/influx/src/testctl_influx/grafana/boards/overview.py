@@ -9,7 +9,8 @@ from testctl.results import VERDICTS
 from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of
 from testctl_influx.grafana.model import Board, Panel, Row, override
 
-_RUN = ("plan::tag", "run::tag")
+_CHOSEN = chosen("plan", "testbed")
+_RUN = ("plan::tag", "testbed::tag", "run::tag")
 _TO_POINT = {
     "links": [
         {
@@ -26,7 +27,7 @@ _WIDTHS = dict.fromkeys(("points", *VERDICTS, "wall_s"), 80)
 
 
 def _rows() -> list[Row]:
-    plan = chosen("plan")
+    plan = _CHOSEN
     bad = f"\"verdict\" != 'pass' AND {plan}"
     sums = [f'sum("{verdict}") AS "{verdict}"' for verdict in VERDICTS]
     bars = {"custom": {"drawStyle": "bars", "stacking": {"mode": "normal"}, "fillOpacity": 80}}
@@ -62,7 +63,7 @@ def _rows() -> list[Row]:
 
 def _total(title: str, values: list[str], width: int) -> Panel:
     """Values over all chosen runs, as numbers."""
-    query = f'SELECT {", ".join(values)} FROM "runs" WHERE {chosen("plan")} AND $timeFilter'
+    query = f'SELECT {", ".join(values)} FROM "runs" WHERE {_CHOSEN} AND $timeFilter'
     look = {"reduceOptions": {"calcs": ["lastNotNull"], "values": False}, "colorMode": "value"}
     return Panel(title, query, named_by(field=True), "stat", width=width, height=6, options=look, overrides=_COLOURS)
 
@@ -71,5 +72,5 @@ BOARD = Board(
     "testctl: runs",
     "All uploaded runs, and the points and expectations that did not pass.",
     _rows,
-    [values_of("plan", "runs", "plan", every=True)],
+    [values_of("plan", "runs", "plan", every=True), values_of("testbed", "runs", "testbed", "plan", every=True)],
 )

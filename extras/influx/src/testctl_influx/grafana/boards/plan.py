@@ -28,13 +28,14 @@ BOARD = Board(
     _rows,
     [
         values_of("plan", "metrics", "plan"),
+        values_of("testbed", "metrics", "testbed", "plan", every=True),
         Variable(
             "by",
             "parameter",
             f'SHOW TAG KEYS FROM "metrics" WHERE {chosen("plan")}',
-            only=r"/^(cc|kernel|flow|verdict|.+\..+)$/",
+            only=r"/^(cc|kernel|testbed|options|flow|verdict|.+\..+)$/",
             first="cc",
         ),
-        values_of("flow", "metrics", "flow", "plan", every=True),
+        values_of("flow", "metrics", "flow", "plan", "testbed", every=True),
     ],
 )
