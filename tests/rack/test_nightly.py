@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl_agent.system.toolchain import cache_dir
 
 from tests.rack.bed import PLAN, POINTS, Bed, eventually
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 
 
@@ -70,3 +75,18 @@ def test_what_is_refused(rack: Bed) -> None:
         (("--wait", "soon"), "--wait: want a time such as 30min or 2h; got 'soon'"),
     ):
         assert want in rack.ends(rack.run("--budget", "1h", *words, command="nightly"), 2)
+
+
+def test_from_a_checkout_that_is_only_read(rack: Bed) -> None:
+    """As the unit of playbooks/nightly.yml has it: results and cache can be written, the checkout can't."""
+    argv = rack.command("nightly", str(rack.plan), "--testbed", str(rack.inventory), "--budget", "1h")
+    argv += ["--results", str(rack.where / "results")]
+    read_only = (
+        'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && ! touch x && exec "$@"'
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", read_only, str(ROOT), *argv], capture_output=True, text=True, check=False,
+        env=os.environ | {"TESTCTL_CACHE": str(cache_dir())},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(newest(rack)["points"]) == POINTS
