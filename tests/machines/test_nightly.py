@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ UPLOAD = "testctl-nightly-upload.service"
 
 
 @pytest.fixture
-def controller(up: Machines) -> Path:
+def controller(up: Machines) -> Iterator[Path]:
     """An inventory whose machine is the controller and has InfluxDB; the checkout and a kernel are there."""
     up.tool("off", WHERE)
     replace(up.rack, memory_mb=MEMORY_MB).save()
@@ -77,11 +78,14 @@ def controller(up: Machines) -> Path:
     inventory = up.state / "inventory-other"
     hosts = yaml.safe_load((up.inventory / "hosts.yaml").read_text(encoding="utf-8"))
     mine = {"hosts": {WHERE: hosts["testctl_hosts"]["hosts"][WHERE]}}
-    shutil.copytree(up.inventory, inventory, dirs_exist_ok=True)
+    shutil.copytree(up.inventory, inventory)
     (inventory / "hosts.yaml").write_text(
         yaml.safe_dump({"testctl_controller": mine, "testctl_influxdb": mine}), encoding="utf-8"
     )
-    return inventory
+    try:
+        yield inventory
+    finally:
+        shutil.rmtree(inventory)  # `tools/rack down` removes what tools/rack has made
 
 
 def _send_checkout(up: Machines) -> None:
