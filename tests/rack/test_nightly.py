@@ -81,9 +81,7 @@ def test_from_a_checkout_that_is_only_read(rack: Bed) -> None:
     """As the unit of playbooks/nightly.yml has it: results and cache can be written, the checkout can't."""
     argv = rack.command("nightly", str(rack.plan), "--testbed", str(rack.inventory), "--budget", "1h")
     argv += ["--results", str(rack.where / "results")]
-    read_only = (
-        'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && ! touch x && exec "$@"'
-    )
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && ! touch x && exec "$@"'
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", read_only, str(ROOT), *argv], capture_output=True, text=True, check=False,
         env=os.environ | {"TESTCTL_CACHE": str(cache_dir())},
