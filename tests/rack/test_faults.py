@@ -7,6 +7,7 @@ The table "Faults, and what is left after each" of docs/testbeds.md says the sam
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -145,6 +146,34 @@ def test_the_controller_is_killed_in_its_second_point(rack: Bed) -> None:
     assert eventually(lambda: not drift(before, rack.attest()))
     assert eventually(rack.is_free)
     whole_after(rack, finished=1)
+
+
+def test_the_controller_s_machine_sleeps(rack: Bed) -> None:
+    """As a machine that is suspended: meanwhile its leases end and its hosts are restored; then the run goes on."""
+    before = rack.attest()
+    process = rack.run(*SLOW, lease_s=3)
+    rack.reaches("sender Wait begins", process)
+    asleep = [process.pid, *descendants(process.pid)]
+    for pid in asleep:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert eventually(rack.is_free)
+        assert drift(before, rack.attest()) == []
+    finally:
+        for pid in asleep:
+            os.kill(pid, signal.SIGCONT)
+    rack.ends(process, 3)
+    assert [point["verdict"] for point in points(rack)] == ["broken", "pass"]
+    assert "lease" in reasons(rack, "broken")[0]
+    whole_after(rack, *SLOW, finished=1)
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, listed.read_text(encoding="ascii").split()):
+            found += [child, *descendants(child)]
+    return found
 
 
 def test_interrupted_twice(rack: Bed) -> None:
