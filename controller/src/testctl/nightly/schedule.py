@@ -43,27 +43,33 @@ class Schedule:
         return cost_ms(point, self.testbed)
 
 
-Cell = tuple[Point, ...]
-"""Points that are chosen together."""
+@dataclass(frozen=True)
+class _Cell:
+    """Points that are chosen together, and what they cost."""
+
+    points: tuple[Point, ...]
+    cost: int
+
+    @property
+    def id(self) -> str:
+        return self.points[0].id
 
 
-def _cells(plan: Plan) -> list[Cell]:
+def _cells(plan: Plan) -> list[_Cell]:
     """The most valuable first; in wall-clock time repetitions of a point are worth nothing without each other."""
-    cells: list[Cell]
-    if kind_of(plan.testbed).deterministic:
-        cells = [(point,) for point in plan.points]
-    else:
-        by: dict[tuple[int, ...], list[Point]] = {}
-        for point in plan.points:
-            by.setdefault(tuple(point.levels), []).append(point)
-        cells = [tuple(points) for points in by.values()]
-    costs = [sum(_costs(cell, plan)) for cell in cells]
-    return [cells[i] for i in by_value([cell[0].levels for cell in cells], costs, plan.design.strength or 2)]
+    together: dict[object, list[Point]] = {}
+    for point in plan.points:
+        together.setdefault(point.id if kind_of(plan.testbed).deterministic else point.levels, []).append(point)
+    cells = [
+        _Cell(tuple(points), sum(cost_ms(point, plan.testbed) for point in points)) for points in together.values()
+    ]
+    levels = [cell.points[0].levels for cell in cells]
+    return [cells[i] for i in by_value(levels, [cell.cost for cell in cells], plan.design.strength or 2)]
 
 
 def ranked(plan: Plan) -> list[Point]:
     """The plan's points, the most valuable first."""
-    return [point for cell in _cells(plan) for point in cell]
+    return _points(_cells(plan))
 
 
 def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> Schedule:
@@ -72,16 +78,17 @@ def schedule(plan: Plan, capacity: int | None, first: Collection[str] = ()) -> S
     Points of `first` are run first; they replace others only if they would not have been selected anyway.
     """
     order = _cells(plan)
-    urgent = [cell for cell in order if any(point.id in first for point in cell)]
-    room = sum(cost for cell in order for cost in _costs(cell, plan)) if capacity is None else capacity
-    chosen = _prefix(plan, order, room)
-    if not _ids(urgent) <= _ids(chosen):
-        chosen = _prefix(plan, [*urgent, *_without(order, urgent)], room)
-    there = _ids(chosen)
-    ahead = tuple(point for cell in urgent if cell[0].id in there for point in cell)
-    behind = (point for cell in _without(chosen, urgent) for point in cell)
-    left = tuple(point for cell in _without(order, chosen) for point in cell)
-    return Schedule((*ahead, *behind), tuple(point.id for point in ahead), left, plan.testbed)
+    urgent = [cell for cell in order if any(point.id in first for point in cell.points)]
+    named = {cell.id for cell in urgent}
+    others = [cell for cell in order if cell.id not in named]
+    room = sum(cell.cost for cell in order) if capacity is None else capacity
+    there = _prefix(order, room)
+    if not named <= there:
+        there = _prefix([*urgent, *others], room)
+    ahead = _points(cell for cell in urgent if cell.id in there)
+    behind = _points(cell for cell in others if cell.id in there)
+    left = _points(cell for cell in order if cell.id not in there)
+    return Schedule((*ahead, *behind), tuple(point.id for point in ahead), tuple(left), plan.testbed)
 
 
 def like(plan: Plan, run: Run) -> Schedule:
@@ -95,25 +102,16 @@ def like(plan: Plan, run: Run) -> Schedule:
     return Schedule(chosen, (), left, plan.testbed)
 
 
-def _prefix(plan: Plan, order: Sequence[Cell], room: int) -> list[Cell]:
-    """Those before the first one that does not fit."""
-    chosen = []
+def _prefix(order: Sequence[_Cell], room: int) -> set[str]:
+    """Ids of those before the first one that does not fit."""
+    found = set()
     for cell in order:
-        room -= sum(_costs(cell, plan))
+        room -= cell.cost
         if room < 0:
             break
-        chosen.append(cell)
-    return chosen
+        found.add(cell.id)
+    return found
 
 
-def _costs(cell: Cell, plan: Plan) -> list[int]:
-    return [cost_ms(point, plan.testbed) for point in cell]
-
-
-def _ids(cells: Iterable[Cell]) -> set[str]:
-    return {cell[0].id for cell in cells}
-
-
-def _without(cells: Sequence[Cell], others: Sequence[Cell]) -> list[Cell]:
-    gone = _ids(others)
-    return [cell for cell in cells if cell[0].id not in gone]
+def _points(cells: Iterable[_Cell]) -> list[Point]:
+    return [point for cell in cells for point in cell.points]
