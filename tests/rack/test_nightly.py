@@ -72,7 +72,7 @@ def test_what_is_refused(rack: Bed) -> None:
     for words, want in (
         (("--jobs", "2"), "a rack runs one point at once; want --jobs 1, got 2"),
         (("--source", "/nonexistent"), "--source: want --testbed lab"),
-        (("--wait", "soon"), "--wait: want a time such as 30min or 2h; got 'soon'"),
+        (("--wait", "soon"), "--wait: want a time such as 90s, 30m or 2h; got 'soon'"),
     ):
         assert want in rack.ends(rack.run("--budget", "1h", *words, command="nightly"), 2)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.cli.nightly import seconds
+from testctl.cli.runs import seconds
 from testctl.nightly import KEY, Schedule, TimeBudget, interrupted, last_run, like, nightly_runs, presumed, schedule
 from testctl.nightly.budget import AIM
 from testctl.plan import Plan, cost_ms, load_plan
@@ -189,10 +189,10 @@ def test_another_night_again(tmp_path: Path, plan: Plan) -> None:
 
 
 def test_a_budget_in_words() -> None:
-    assert [seconds(text) for text in ("90s", "30m", "1.5h")] == [90, 1800, 5400]
-    for bad in ("30", "m", "0s", "-1m", "1d"):
+    assert [seconds("--budget", text) for text in ("90s", "30m", "30min", "1.5h", "0s")] == [90, 1800, 1800, 5400, 0]
+    for bad in ("30", "m", "-1m", "1d"):
         with pytest.raises(PlanError, match="--budget: want a time such as 90s, 30m or 2h"):
-            seconds(bad)
+            seconds("--budget", bad)
 
 
 def test_a_point_costs_more_with_more_packets(plan: Plan) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, report_jobs, waiting_s
+from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, report_jobs, seconds
 from testctl.cli.source import HELP, METAVAR
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
@@ -26,15 +25,13 @@ from testctl.testbeds.choose import interrupted as stopped_bed
 
 if TYPE_CHECKING:
     from testctl.execution.options import Options
-    from testctl.nightly import Schedule, TimeBudget
+    from testctl.nightly import LastRun, Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
     from testctl.testbeds.bed import Bed as Testbed
 
 PLAN = "plans/nightly.yaml"
 MAX_POINTS = 10_000
-_BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 GAPS_SHOWN = 6
 
 
@@ -67,7 +64,9 @@ def nightly(
     """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
     from testctl.system import checkout
 
-    budget_s, wait_s = seconds(budget), waiting_s(wait)
+    budget_s, wait_s = seconds("--budget", budget), seconds("--wait", wait)
+    if not budget_s:
+        raise PlanError(f"--budget: want more than no time; got {budget!r}")
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
     plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
@@ -76,17 +75,18 @@ def nightly(
 
     from testctl.cli.exit_code import exit_code
     from testctl.execution.options import Options
-    from testctl.nightly import interrupted
+    from testctl.nightly import interrupted, last_run
 
     with interruptible():
-        chosen, limit = _budgeted(plan, budget_s, at_once, results, like)
+        last = last_run(results, plan)
+        chosen, limit = _budgeted(plan, budget_s, at_once, last, like)
         stopped = interrupted(results, plan) if resume else None
         options = Options(
             results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
             report_jobs=report_jobs(testbed),
         )  # fmt: skip
         bed = on_kernel(chosen.points, own) if own else choose(testbed, chosen.points, None, at_once, wait_s)
-        before, now = _run(replace(plan, points=chosen.points), bed, options, limit)
+        before, now = last.run if last else None, _run(replace(plan, points=chosen.points), bed, options, limit)
         if as_json:
             _print_json(before, now)
         else:
@@ -94,29 +94,26 @@ def nightly(
         sys.exit(exit_code(now))
 
 
-def _run(plan: Plan, bed: Testbed, options: Options, limit: TimeBudget) -> tuple[Run | None, Run]:
-    """(The last run, this one)."""
+def _run(plan: Plan, bed: Testbed, options: Options, limit: TimeBudget) -> Run:
     from testctl.execution.run import run_plan
-    from testctl.nightly import last_run
     from testctl.report import Progress
 
-    last = last_run(options.results_dir, plan)
     progress = Progress(len(plan.points), Console(stderr=True))
     try:
-        now = run_plan(plan, bed, options, progress, policy=limit)
+        return run_plan(plan, bed, options, progress, policy=limit)
     except KeyboardInterrupt:
         stopped_bed(bed)
         print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    return (last.run if last else None), now
 
 
-def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path | None) -> tuple[Schedule, TimeBudget]:
-    from testctl.nightly import KEY, TimeBudget, alike, last_run, presumed, schedule
+def _budgeted(
+    plan: Plan, budget_s: float, jobs: int, last: LastRun | None, like: Path | None
+) -> tuple[Schedule, TimeBudget]:
+    from testctl.nightly import KEY, TimeBudget, alike, presumed, schedule
     from testctl.nightly import like as like_run
     from testctl.results import load_run
 
-    last = last_run(results, plan)
     since = last.run.name if last else ""
     if like is not None:
         run = load_run(like)
@@ -135,14 +132,6 @@ def _budgeted(plan: Plan, budget_s: float, jobs: int, results: Path, like: Path 
     if not chosen.points or chosen.cost_of(chosen.points[0]) > 1000 * budget_s:
         raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
     return chosen, TimeBudget(chosen, budget_s, jobs, capacity, since)
-
-
-def seconds(text: str) -> float:
-    """ "90s", "30m", "1.5h" in seconds.  Raises PlanError."""
-    found = _BUDGET.fullmatch(text)
-    if not found or float(found[1]) == 0:
-        raise PlanError(f"--budget: want a time such as 90s, 30m or 2h; got {text!r}")
-    return float(found[1]) * _SECONDS[found[2]]
 
 
 def _print_json(before: Run | None, now: Run) -> None:

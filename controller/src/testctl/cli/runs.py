@@ -159,7 +159,7 @@ def run(
 
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
-    wait_s = waiting_s(wait)
+    wait_s = seconds("--wait", wait)
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
     chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
@@ -212,11 +212,11 @@ def report_jobs(testbed: str) -> int:
     return 1 if kind_of(testbed).local else len(os.sched_getaffinity(0))
 
 
-def waiting_s(text: str) -> float:
-    """Of --wait.  Raises PlanError."""
+def seconds(option: str, text: str) -> float:
+    """A time such as "90s", "30m" or "1.5h" in seconds; option: whose value it is.  Raises PlanError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|min|h)", text)
     if match is None:
-        raise PlanError(f"--wait: want a time such as 30min or 2h; got {text!r}")
+        raise PlanError(f"{option}: want a time such as 90s, 30m or 2h; got {text!r}")
     return float(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]]
 
 
