@@ -16,6 +16,7 @@ import first_process
 from testctl.core.point import PointSpec
 from testctl.system.subprocesses import run
 from testctl.testbeds import network, point_runner
+from testctl.testbeds.agents import LocalAgents
 from testctl.testbeds.traffic_time import VirtualTime
 
 
@@ -25,8 +26,9 @@ def main() -> None:
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text))
-    agents, pids = first_process.agents(asked, Path("/run/raw"))
-    switch = pids[agents.names.index(asked.topology.switches[0])]
+    pipes, pids = first_process.forked_agents(asked, Path("/run/raw"))
+    switch = pids[list(pipes).index(asked.topology.switches[0])]
+    agents = LocalAgents(pipes)
     hooks = point_runner.Hooks(hold=lambda: os.kill(switch, signal.SIGKILL))
     runner = point_runner.PointRun(asked, agents, VirtualTime(time.time_ns() + 20 * 10**9), hooks)
     outcome = point_runner.outcome_of(runner)

@@ -12,10 +12,10 @@ is the slow part.
 from __future__ import annotations
 
 import codecs
-import functools
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,15 +32,20 @@ from testctl.testbeds.agents import LocalAgents
 from testctl.testbeds.traffic_time import VirtualTime
 from testctl_agent.engine import factory
 from testctl_agent.engine.factory import AgentConfig
-from testctl_agent.engine.local import forked_local_agent
-from testctl_agent.system.namespace import check, enter, mount
-from traffic import Traffic, flows
+from testctl_agent.engine.local import HereAgent, forked_local_agent
+from testctl_agent.spec.types import Value
+from testctl_agent.system.namespace import Place, check, enter, mount
+from testctl_agent.wire.messages import plain
+from testctl_agent.wire.pipe import Pipe
+from traffic import Forked, Here, Passive, Traffic, flows
 from user_programs import programs
 
 RUN = Path("/run/testctl")
 RB_POWER_OFF = 0x4321FEDC
 BACKENDS = ("netem", "ebpf")
 """Those of which everything is in one file; another one's modules are found as ever."""
+THREADED = {"probe", "clock"}
+"""Generators and collectors that are threads of their agent; those of other distributions may be."""
 MS_BIND = 4096
 KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
@@ -90,15 +95,46 @@ def load_code(point: PointSpec) -> None:
     factory.load_code(sorted(collectors | generators), point.backend)
 
 
-def agents(point: PointSpec, workdir: Path) -> tuple[LocalAgents, list[int]]:
+def settings_of(point: PointSpec, name: str) -> dict[str, dict[str, Value]]:
+    """What the point will set on an entity and its ports: of a lab that is all there will be."""
+    return {
+        entity: {parameter: plain(value) for parameter, value in values.items()}
+        for entity, values in point.state.items()
+        if point_runner.owner(entity) == name
+    }
+
+
+def config_of(point: PointSpec, name: str, workdir: Path) -> AgentConfig:
+    told = network.agent_config(point, name, workdir, RUN, point.kernel)
+    told |= {"version": os.environ.get("TESTCTL_VERSION", ""), "settings": settings_of(point, name)}
+    return AgentConfig.from_json(told)
+
+
+def agents(point: PointSpec, workdir: Path) -> tuple[LocalAgents, Passive]:
+    """Every entity's agent, in this process if none may start a thread, and how they are kept from acting."""
+    names = point.topology.entities
+    if not threads(point):
+        home = Place.here()
+        here = {name: HereAgent(config_of(point, name, workdir), home, partial(enter, name)) for name in names}
+        return LocalAgents(here), Here(home, [agent.place for agent in here.values()])
+    pipes, processes = forked_agents(point, workdir)
+    return LocalAgents(pipes), Forked(processes)
+
+
+def forked_agents(point: PointSpec, workdir: Path) -> tuple[dict[str, Pipe], list[int]]:
     """Every entity's agent, and their processes."""
     pipes, processes = {}, []
     for name in point.topology.entities:
-        told = network.agent_config(point, name, workdir, RUN, point.kernel)
-        config = AgentConfig.from_json(told | {"version": os.environ.get("TESTCTL_VERSION", "")})
-        pid, pipes[name] = forked_local_agent(config, functools.partial(enter, name))
+        pid, pipes[name] = forked_local_agent(config_of(point, name, workdir), partial(enter, name))
         processes.append(pid)
-    return LocalAgents(pipes), processes
+    return pipes, processes
+
+
+def threads(point: PointSpec) -> bool:
+    """Whether an agent may start threads, which would go on when all but the traffic is to wait."""
+    generators = {flow.generator for flow in point.flows} - factory.own_tasks("generator")
+    wanted = {flow.generator for flow in point.flows} | {name for names in point.collect.values() for name in names}
+    return bool(generators or wanted & THREADED)
 
 
 def main() -> None:
@@ -126,7 +162,7 @@ def main() -> None:
     network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
     step_ended("network")
     load_code(point)
-    reached, pids = agents(point, Path(spec["workdir"]))
+    reached, passive = agents(point, Path(spec["workdir"]))
     step_ended("agents")
     if spec["mode"] != "point":
         name_hosts(point, spec["family"])
@@ -135,7 +171,7 @@ def main() -> None:
         interact(["/bin/bash", "--norc"], env=os.environ | {"PS1": r"lab \w# ", "HOME": HOME})
         return
     PANIC_ON_OOM.write_text("2", encoding="ascii")
-    passing = Traffic(spec, point, pids, programs if spec["mode"] == "programs" else flows)
+    passing = Traffic(spec, point, passive, programs if spec["mode"] == "programs" else flows)
     hooks = point_runner.Hooks(hold=passing.hold, step_ended=step_ended)
     runner = point_runner.PointRun(point, reached, VirtualTime(spec["t0_ns"]), hooks)
     try:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import tracing
 from early import step_ended
@@ -20,6 +20,7 @@ from kernel_state import seed
 from testctl.core.point import PointSpec
 from testctl.testbeds import point_runner
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.system.namespace import Place, away
 
 FORGET = Path("/sys/module/testctl_sched/parameters/forget")
 SETTLE_NS = 2 * 10**7
@@ -34,19 +35,67 @@ ALONE_S, END_S = 1.0, 5.0
 """How long the others may go on when the last program has ended, and after SIGTERM."""
 
 
+class Passive(Protocol):
+    """The agents while the traffic passes: they do nothing, and what their namespaces count can be read."""
+
+    def stop(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+    def net(self, *files: str) -> list[str]:
+        """The texts of files of /proc/net, agent by agent."""
+        ...
+
+
+class Here:
+    """Agents of this process: it does nothing else."""
+
+    def __init__(self, home: Place, places: list[Place]) -> None:
+        self._home, self._places = home, places
+
+    def stop(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+    def net(self, *files: str) -> list[str]:
+        found = []
+        for place in self._places:
+            with away(self._home, place):
+                found += [Path(f"/proc/net/{file}").read_text(encoding="ascii") for file in files]
+        return found
+
+
+class Forked:
+    """Processes, which are stopped: an agent may have threads that wake up at times of their own."""
+
+    def __init__(self, processes: list[int]) -> None:
+        self._processes = processes
+
+    def stop(self) -> None:
+        for pid in self._processes:
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        for pid in self._processes:
+            os.kill(pid, signal.SIGCONT)
+
+    def net(self, *files: str) -> list[str]:
+        found = itertools.product(self._processes, files)
+        return [Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for pid, file in found]
+
+
 class Traffic:
     """The time in which the traffic passes, and only its programs run.
 
-    An agent may have threads that wake up at times of their own, and a process that reads the clock moves it.  So
-    this process, which runs the point and has no threads, stops the agents, sleeps, and lets them go on when the
-    generators have ended.
+    A process that reads the clock moves it.  So this process, which runs the point and has no threads, stops the
+    agents, sleeps, and lets them go on when the generators have ended.
     """
 
     def __init__(
         self,
         spec: dict[str, Any],
         point: PointSpec,
-        agents: list[int],
+        agents: Passive,
         traffic: Callable[[dict[str, Any], PointSpec], Callable[[], None]],
     ) -> None:
         """traffic: given the lab's orders and the point just before the traffic, what lets it pass"""
@@ -57,11 +106,9 @@ class Traffic:
 
     def hold(self) -> None:
         """Until the traffic is over."""
-        for pid in self._agents:
-            os.kill(pid, signal.SIGSTOP)
+        self._agents.stop()
         self._pass()
-        for pid in self._agents:
-            os.kill(pid, signal.SIGCONT)
+        self._agents.go_on()
 
     def _pass(self) -> None:
         """Restart the kernel's random numbers, let the traffic pass, and wait for what is on its way."""
@@ -83,7 +130,7 @@ class Traffic:
         """
         end_ns = now_ns + DRAIN_LIMIT_NS
         before = None
-        while (passed := packets(self._agents)) != before and now_ns <= end_ns:
+        while (passed := self._agents.net("dev")) != before and now_ns <= end_ns:
             before = passed
             while connections(self._agents) and now_ns <= end_ns:
                 now_ns += POLL_NS
@@ -151,15 +198,7 @@ def generators() -> list[tuple[str, int]]:
     return found
 
 
-def connections(agents: list[int]) -> int:
+def connections(agents: Passive) -> int:
     """TCP sockets of the agents' network namespaces, those without a process too, but not in TIME-WAIT."""
-    found = 0
-    for pid, file in itertools.product(agents, ("sockstat", "sockstat6")):
-        text = Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii")
-        found += sum(int(count) for count in re.findall(r"^TCP6?: inuse (\d+)", text, re.MULTILINE))
-    return found
-
-
-def packets(agents: list[int]) -> list[str]:
-    """The counters of the agents' devices."""
-    return [Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii") for pid in agents]
+    texts = agents.net("sockstat", "sockstat6")
+    return sum(int(count) for text in texts for count in re.findall(r"^TCP6?: inuse (\d+)", text, re.MULTILINE))

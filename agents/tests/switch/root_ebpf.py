@@ -67,6 +67,26 @@ def full(open_switch: Backend) -> None:
     open_switch.apply("", "fate", "none")
 
 
+def narrow(ends: dict[str, socket.socket]) -> None:
+    """Loaded for a point: it forwards, takes the point's settings, and refuses what it was loaded without."""
+    flows = "bulk/0 tcp 10.0.0.1:1 10.0.0.2:2"
+    point = {("", "flows"): flows, ("to_a", "ecn_threshold"): 30_000}
+    less = backends.load("ebpf", PORTS, {mac: f"to_{name}" for name, mac in MACS.items()}, point)
+    forwards(ends)
+    for (port, what), value in point.items():
+        less.apply(port, what, value)
+        assert less.read(port, what) == value
+    with pytest.raises(ApplyError, match="switch, fate: table .*: the program was loaded without it"):
+        less.apply("", "fate", "drop data 7 of bulk")
+    if not less.unavailable("rate"):
+        with pytest.raises(ApplyError, match="port to_a, rate: .*loaded without links that change"):
+            less.apply("to_a", "rate", "1mbit; 1s 2mbit")
+    forwards(ends)
+    for port, what in reversed(point):
+        less.apply(port, what, backends.UNSET[what])
+    less.close()
+
+
 def main() -> None:
     if sys.argv[1:] == ["open"]:
         switch()
@@ -97,6 +117,8 @@ def main() -> None:
     after.close()
     assert state() == before
     silent(ends)
+    narrow(ends)
+    assert state() == before
     with pytest.raises(TestbedError, match="device to_c: not in this network namespace"):
         backends.load("ebpf", {"switch:c": "to_c"}, {})
     qdisc.put_qdisc("to_b", "clsact", qdisc.CLSACT_HANDLE, qdisc.CLSACT)

@@ -11,7 +11,7 @@ import ctypes
 import errno
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ctypes import POINTER, c_char_p, c_int, c_long, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
@@ -64,6 +64,7 @@ def _library() -> ctypes.CDLL:
         "bpf_map__max_entries": (c_uint, [c_void_p]),
         "bpf_object__find_map_by_name": (c_void_p, [c_void_p, c_char_p]),
         "bpf_map__attach_struct_ops": (c_void_p, [c_void_p]),
+        "bpf_map__set_initial_value": (c_int, [c_void_p, c_void_p, c_size_t]),
         "bpf_link__destroy": (c_int, [c_void_p]),
         "bpf_link__disconnect": (None, [c_void_p]),
         "bpf_map_get_next_id": (c_int, [c_uint32, POINTER(c_uint32)]),
@@ -229,12 +230,18 @@ class Link:
 class Object:
     """A loaded BPF object: its maps by name, its programs' file descriptors.  close() lets go of all of it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, constants: Mapping[str, bytes] | None = None) -> None:
+        """constants: the bytes of sections that are only read; the verifier takes them as known."""
         library = _library()
         _said.clear()
         self._handle = library.bpf_object__open_file(str(path).encode(), None)
         if not self._handle:
             raise TestbedError(f"{path}: can't be opened as a BPF object: {_why()}{_last_words()}")
+        for name, value in (constants or {}).items():
+            handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
+            if not handle or library.bpf_map__set_initial_value(handle, value, len(value)):
+                self.close()
+                raise TestbedError(f"{path}: want a section {name} of {len(value)} bytes; got none")
         if library.bpf_object__load(self._handle):
             why = _why()
             self.close()

@@ -44,6 +44,7 @@ class AgentConfig:
     notes       facts for the entities: "kernel" is the name it was booted under
     generators  those of other distributions that it may run; None: whichever is installed
     commands    whether it runs the commands of a plan: never an agent that others can call
+    settings    what will be set, entity → parameter → value, where that is known beforehand; None: anything
     version     of its code, where the process that starts it knows; "": to be read from the files
     """
 
@@ -58,6 +59,7 @@ class AgentConfig:
     generators: tuple[str, ...] | None = None
     commands: bool = False
     version: str = ""
+    settings: Mapping[str, Mapping[str, Value]] | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> AgentConfig:
@@ -149,7 +151,9 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
     """
     devices = tuple(config.devices.values())
     is_switch = config.kind == "switch"
-    backend = backends.load(config.backend, config.devices, config.forwarding) if is_switch else None
+    backend = (
+        backends.load(config.backend, config.devices, config.forwarding, _by_device(config)) if is_switch else None
+    )
     entities = [Entity(config.name, config.kind, devices, backend=backend, notes=config.notes)]
     if is_switch:
         entities += [
@@ -171,6 +175,17 @@ def prepare(config: AgentConfig, boot: str = "") -> AgentState:
         registry.collectors,
         partial(_version, config),
     )
+
+
+def _by_device(config: AgentConfig) -> dict[tuple[str, str], Value] | None:
+    """The settings of a switch by device; "" is the switch itself."""
+    if config.settings is None:
+        return None
+    return {
+        (config.devices.get(entity, ""), parameter): value
+        for entity, values in config.settings.items()
+        for parameter, value in values.items()
+    }
 
 
 def _version(config: AgentConfig) -> str:

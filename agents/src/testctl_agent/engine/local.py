@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents without gRPC: a process for each, forked from one that has loaded everything, and a pipe each way.
+"""Agents without gRPC, for the lab, where importing it takes longer than all calls of a point.
 
-For the lab, where importing gRPC takes longer than all calls of a point.  The calls are those of wire/agent.proto, one
+Either they all are in this process, which goes to the namespaces of an agent for a call of it; or there is a process
+for each, forked from one that has loaded everything, and a pipe each way.  The calls are those of wire/agent.proto, one
 after the other: ("Apply", ApplyRequest) is answered by (True, ApplyReply) or (False, TestctlError), pickled.
 """
 
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.engine.service import Service
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
+from testctl_agent.system.namespace import Place, away
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.pipe import Pipe
 
@@ -40,6 +42,29 @@ def forked_local_agent(config: AgentConfig, enter: Callable[[], None]) -> tuple[
     os.close(requests)
     os.close(replies)
     return pid, Pipe(os.fdopen(sends, "wb"), os.fdopen(receives, "rb"))
+
+
+class HereAgent:
+    """An agent of this process, which has no other threads: `call` as of Pipe."""
+
+    def __init__(self, config: AgentConfig, home: Place, enter: Callable[[], None]) -> None:
+        """enter: puts this process in the agent's place, where it is assembled; afterwards it is at home again."""
+        self._home = home
+        try:
+            enter()
+            self.place = Place.here()
+            self._service = Service(assemble(config))
+        finally:
+            home.go()
+
+    def call(self, method: str, request: Message) -> Any:
+        """The reply, which has nothing in common with the agent's own.  Raises what the agent raises."""
+        with away(self._home, self.place):
+            answer = _answer(self._service, method, pickle.loads(pickle.dumps(request)))
+        done, reply = pickle.loads(pickle.dumps(answer))
+        if not done:
+            raise reply
+        return reply
 
 
 def serve(service: Service, requests: BinaryIO, replies: BinaryIO) -> None:

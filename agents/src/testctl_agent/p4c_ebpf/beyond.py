@@ -87,10 +87,10 @@ static __noinline int answer(struct __sk_buff *skb, struct packet *p)
         if not self.parks:
             return
         park = self.fields[PARK]
-        with code.block(f"if ({park} & PARK_KEEP)"):
+        with code.block(f"if (needed[NEEDS_PARKS] && {park} & PARK_KEEP)"):
             code.add(f"if (!park_keep(skb, p, {park} & (PARK_PLACES - 1)))", "\treturn TC_ACT_SHOT;", f"{park} = 0;")
             if _FATE in self.fields:
                 code.add(f"{self.fields[_FATE]} = 0;")
-        with code.block(f"if ({park} & PARK_TAKE)"):
+        with code.block(f"if (needed[NEEDS_PARKS] && {park} & PARK_TAKE)"):
             code.add(f"u32 place = {park} & (PARK_PLACES - 1);", "", "route(skb, p);")
             code.add("if (!park_take(skb, p, place))", "\troute(skb, p);", "return TC_ACT_SHOT;")

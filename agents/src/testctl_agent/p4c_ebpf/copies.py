@@ -99,13 +99,13 @@ class Copies:
             code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
         code.add(*self._copy("saved", "p"))
         with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
-            code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
-            code.add("if (i > 0)", "\tagain(p, one);")
+            code.add("u32 port;", "", "if (i >= needed[MOST_COPIES] || i >= g->copies)", "\tbreak;")
+            code.add("port = g->port[i];", "if (i > 0)", "\tagain(p, one);")
             self._set(code, "egress_rid", "g->instance[i]")
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
             if EGRESS_CLONE in self.program.clones:
                 code.add("if (p->clone)", f"\tclone(skb, p, {EGRESS_CLONE});")
-        code.add("return p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
+        code.add("return needed[NEEDS_LINKS] && p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
         return (
             "/* A copy for each port of the group; each has its own egress. */\n"
             f"static {'__noinline' if self._parks else '__always_inline'} int flood(struct __sk_buff *skb, "

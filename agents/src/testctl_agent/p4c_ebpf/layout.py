@@ -35,6 +35,12 @@ METER = "=2I7Q"
 """struct meter of runtime/meter.h."""
 MAX_TUPLES = 64
 
+NEEDED = ".rodata.needed"
+"""The constants that say what of a program is needed, a byte each: at a place of its own, or of a table's index behind
+those.  The verifier looks at no code whose condition is such a 0, and removes it."""
+NEEDS_LINKS, NEEDS_PARKS, MOST_COPIES, NEEDS_TABLE = range(4)
+"""Links that change; packets that are kept; copies that a group makes at the most; the table with index 0."""
+
 
 @dataclass(frozen=True)
 class Key:
@@ -200,6 +206,8 @@ class Layout:
     profiles: tuple[Profile, ...] = ()
     first_port: int = 1
     value_sets: tuple[ValueSet, ...] = ()
+    needed_bytes: int = 0
+    """Of NEEDED."""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -239,4 +247,5 @@ def from_json(text: str) -> Layout:
         tuple(Profile(**one) for one in raw["profiles"]),
         raw["first_port"],
         tuple(ValueSet(**{**one, "widths": tuple(one["widths"])}) for one in raw["value_sets"]),
+        raw["needed_bytes"],
     )

@@ -276,7 +276,7 @@ class Lookup:
     def emit(self, code: Code) -> None:
         n = self.table.index
         code.add(f"struct row{n} *r = NULL;", "")
-        with code.block(f"if (control.t{n}.rows)"):
+        with code.block(f"if (needed[NEEDS_TABLE + {n}] && control.t{n}.rows)"):
             self._key(code)
             getattr(self, f"_{self.table.kind}")(code, n)
 

@@ -136,7 +136,11 @@ class _Writer:
                 for one in self.program.value_sets.values()
                 if one.name in self.parser.value_sets
             ),
+            needed_bytes=self._needed(),
         )
+
+    def _needed(self) -> int:
+        return layout.NEEDS_TABLE + max((one.index + 1 for one in self.tables), default=0)
 
     # declarations
 
@@ -173,6 +177,12 @@ class _Writer:
             f"struct group {{\n\tu32 copies;\n\tu16 port[{MAX_COPIES}], instance[{MAX_COPIES}];\n}};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
             '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
+        )
+        text += (
+            "/* What is needed of the program, unless a loader says less. */\n"
+            "enum { NEEDS_LINKS, NEEDS_PARKS, MOST_COPIES, NEEDS_TABLE };\n"
+            f'const volatile u8 needed[{self._needed()}] SEC("{layout.NEEDED}") = {{\n'
+            f"\t1, 1, {MAX_COPIES}, {', '.join('1' * (self._needed() - layout.NEEDS_TABLE))}\n}};\n\n"
         )
         text += self.copies.maps()
         for one in self.program.registers.values():
@@ -257,7 +267,7 @@ class _Writer:
         code.add("\tbytes = bytes - p->headers + header_bytes(p);")
         if self.program.truncates:
             code.add("if (p->cut && bytes >= p->cut)", "\tbytes = p->cut - 1;")
-        with code.block("if (out->changes)"):
+        with code.block("if (needed[NEEDS_LINKS] && out->changes)"):
             code.add("d = (struct departure){};", f"link_enqueue(port, {now}, bytes, &d);")
         with code.block("else"):
             code.add(f"d = port_enqueue(out, {now}, bytes);")
@@ -342,7 +352,7 @@ class _Writer:
             with code.block("if (p->clone)"):
                 code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
                 code.add(f"clone(skb, p, {EGRESS_CLONE});", "return TC_ACT_SHOT;")
-        code.add("if (!ifindex)", "\treturn p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
+        code.add("if (!ifindex)", "\treturn needed[NEEDS_LINKS] && p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
         code.add("return send_away(skb, port, ifindex, p->waits);")
         return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
 

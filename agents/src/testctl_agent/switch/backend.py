@@ -123,9 +123,21 @@ def own() -> tuple[str, ...]:
     return tuple(sorted({*of_plans(), *_registered}))
 
 
-def load(name: str, devices: Mapping[str, str], forwarding: Stations) -> Backend:
-    """The back end called `name` for a switch with these devices by port.  Raises TestbedError."""
-    return opener(name)(tuple(devices.values()), forwarding)
+def load(
+    name: str,
+    devices: Mapping[str, str],
+    forwarding: Stations,
+    settings: Mapping[tuple[str, str], Value] | None = None,
+) -> Backend:
+    """The back end called `name` for a switch with these devices by port.  Raises TestbedError.
+
+    settings: all that will be set there, (device or "", parameter) → value, where that is known; a back end that has
+    open_narrow() may then leave out what they do not need
+    """
+    opened, ports = opener(name), tuple(devices.values())
+    narrow = getattr(sys.modules.get(opened.__module__), "open_narrow", None) if settings is not None else None
+    backend: Backend = narrow(ports, forwarding, settings) if narrow else opened(ports, forwarding)
+    return backend
 
 
 def opener(name: str) -> Open:

@@ -25,17 +25,18 @@ from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNS
 from testctl_agent.switch.ebpf_aqm import Managed
 from testctl_agent.switch.ebpf_links import Link, LinkMaps
 from testctl_agent.switch.ebpf_ports import MAX_BYTES, Port, PortMap
+from testctl_agent.switch.needs import Settings, needs
 from testctl_agent.switch.physical_ports import PhysicalPorts
 from testctl_agent.switch.testbed_program import MAX_DEPTH
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 
 class EbpfBackend:
-    """The back end `ebpf`."""
+    """The back end `ebpf`; with settings, what will be set there, the program is loaded as far as they need it."""
 
     name = "ebpf"
 
-    def __init__(self, ports: tuple[str, ...], forwarding: Stations) -> None:
+    def __init__(self, ports: tuple[str, ...], forwarding: Stations, settings: Settings | None = None) -> None:
         ebpf_ports.check_devices(ports)
         self.ports = ports
         self._numbers = {device: number for number, device in enumerate(ports, 1)}
@@ -48,7 +49,11 @@ class EbpfBackend:
             ebpf_ports.detach(device)
         self._physical = PhysicalPorts(ports)
         try:
-            self._loaded = testbed_object.load()
+            self._loaded = testbed_object.load(
+                lambda layout: (
+                    None if settings is None else needs(self._numbers, forwarding, layout.most_copies, settings)
+                )
+            )
         except BaseException:
             self._physical.close()
             raise
@@ -145,6 +150,8 @@ class EbpfBackend:
     def _set_link(self, port: str, number: int, what: str, value: Value) -> None:
         now = self._map.read(number)
         link = replace(self._link(number, now), **{what: value})
+        if link.changes and not self._loaded.links:
+            raise ApplyError("the program was loaded without links that change, as its point has none")
         self._links.write(number, link if link.changes else None)
         rate, delay = (0, 0) if link.changes else (0 if link.rate == "none" else int(link.rate), int(link.delay))
         kind = ebpf_ports.REORDERS if link.reorders else ebpf_ports.CHANGES if link.changes else ebpf_ports.STEADY
@@ -253,3 +260,8 @@ class EbpfBackend:
 
 def open_backend(ports: tuple[str, ...], forwarding: Stations) -> EbpfBackend:
     return EbpfBackend(ports, forwarding)
+
+
+def open_narrow(ports: tuple[str, ...], forwarding: Stations, settings: Settings) -> EbpfBackend:
+    """For one point, whose settings are known: (device or "", parameter) → value."""
+    return EbpfBackend(ports, forwarding, settings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from testctl_agent.p4c_ebpf import layout as layouts
 from testctl_agent.p4c_ebpf.layout import Layout
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
+from testctl_agent.switch.needs import Needs, absent
 from testctl_agent.switch.testbed_tables import built
 
 PROGRAM = "switch_ingress"
@@ -55,6 +57,8 @@ class Loaded:
     object: Object
     driver: EbpfDriver
     most_copies: int
+    links: bool
+    """Whether links may change."""
 
     @property
     def program_fd(self) -> int:
@@ -70,8 +74,15 @@ class Loaded:
         self.object.close()
 
 
-def load() -> Loaded:
-    """Raises ProgramError or TestbedError; the latter carries the verifier's words."""
-    loaded = Object(compiled())
+def load(wanted: Callable[[Layout], Needs | None] = lambda _: None) -> Loaded:
+    """The program, or what is wanted of it.  Raises ProgramError or TestbedError; the latter carries the verifier's
+    words."""
     known = layout()
-    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies)
+    needs = wanted(known)
+    if needs is None:
+        loaded = Object(compiled())
+        return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
+    constants = needs.constants(known)
+    loaded = Object(compiled(), {layouts.NEEDED: constants})
+    driver = EbpfDriver(loaded, known, absent(known, constants))
+    return Loaded(loaded, driver, known.most_copies, needs.links)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 NAMED = Path("/run/netns")
@@ -45,6 +48,37 @@ def join(namespace: Path) -> None:
     """Move this thread into a network namespace."""
     with namespace.open("rb") as file:
         check(_libc.setns(file.fileno(), CLONE_NEWNET), f"setns {namespace}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A network namespace with the mounts of a process that was in it, as open files; close() lets go of them."""
+
+    network: int
+    mounts: int
+
+    @classmethod
+    def here(cls) -> Place:
+        return cls(*(os.open(f"/proc/self/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in ("net", "mnt")))
+
+    def go(self) -> None:
+        """Move this process there, which has no other threads; its directory is then /."""
+        check(_libc.setns(self.mounts, CLONE_NEWNS), "setns of mounts")
+        check(_libc.setns(self.network, CLONE_NEWNET), "setns")
+
+    def close(self) -> None:
+        os.close(self.network)
+        os.close(self.mounts)
+
+
+@contextmanager
+def away(home: Place, there: Place) -> Iterator[None]:
+    """This process is there; afterwards it is at home."""
+    there.go()
+    try:
+        yield
+    finally:
+        home.go()
 
 
 def enter(namespace: str) -> None:

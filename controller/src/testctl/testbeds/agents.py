@@ -9,13 +9,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.wire.messages import Message
-from testctl_agent.wire.pipe import Pipe
 
 CALL_S = 120.0
+
+
+class Called(Protocol):
+    """An agent that is not reached through a network (engine/local.py, wire/pipe.py)."""
+
+    def call(self, method: str, request: Message) -> Any: ...
 
 
 class Agents:
@@ -50,15 +55,15 @@ class Agents:
 
 
 class LocalAgents(Agents):
-    """Agents of this process, each with a pipe; one after the other, and without a limit of time."""
+    """Agents of this process or of processes of it; one after the other, and without a limit of time."""
 
-    def __init__(self, pipes: Mapping[str, Pipe]) -> None:
-        super().__init__(pipes)
-        self._pipes = pipes
+    def __init__(self, agents: Mapping[str, Called]) -> None:
+        super().__init__(agents)
+        self._agents = agents
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
         with words_of(name):
-            return self._pipes[name].call(method, request)
+            return self._agents[name].call(method, request)
 
 
 @contextmanager

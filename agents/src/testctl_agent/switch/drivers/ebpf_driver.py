@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from testctl_agent.bpf.libbpf import Object
@@ -28,10 +28,14 @@ _MAX_SESSION = 2**15 - 1
 
 
 class EbpfDriver:
-    """driver.Driver over a loaded object; making one sets every table to what the program declares."""
+    """driver.Driver over a loaded object; making one sets every table to what the program declares.
 
-    def __init__(self, loaded: Object, layout: Layout) -> None:
+    absent: tables that it was loaded without
+    """
+
+    def __init__(self, loaded: Object, layout: Layout, absent: Collection[str] = ()) -> None:
         self._loaded = loaded
+        self._absent = frozenset(absent)
         self._layout = layout
         self._image = bytearray(layout.control_bytes)
         self._registers = {one.name: one for one in layout.registers}
@@ -69,6 +73,8 @@ class EbpfDriver:
 
     def insert(self, entry: Entry) -> None:
         rows = self._changeable(entry.table)
+        if rows.table.name in self._absent:
+            raise DriverError(f"table {rows.table.name}: the program was loaded without it, as its point needs no row")
         row = row_of(rows.table, entry)
         if rows.table.profile:
             row.data = (self._profiles[rows.table.profile].reference(entry.member, entry.group),)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a point needs of the testbed program: the rest is not loaded, so that the verifier need not look at it.
+
+The rows that the point's settings will make are made once for a driver that only remembers their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from testctl_agent.p4c_ebpf.layout import MOST_COPIES, NEEDS_LINKS, NEEDS_PARKS, NEEDS_TABLE, Layout
+from testctl_agent.spec.ecmp import Stations
+from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.types import Value
+from testctl_agent.switch.backend import UNSET
+from testctl_agent.switch.drivers.driver import Count, Entry, find
+from testctl_agent.switch.ebpf_links import PARAMETERS, Link
+from testctl_agent.switch.testbed_tables import TestbedTables
+
+Settings = Mapping[tuple[str, str], Value]
+"""(device of a port or "", parameter) → value."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """tables: by the names of Entry; links: some change; copies: that a group makes at the most."""
+
+    tables: frozenset[str]
+    links: bool
+    copies: int
+
+    def constants(self, layout: Layout) -> bytes:
+        """The bytes of layout.NEEDED."""
+        named = {one.name: one for one in layout.tables}
+        wanted = {find(named, name, "table").name for name in self.tables}
+        found = bytearray(b"\1" * layout.needed_bytes)
+        found[NEEDS_LINKS], found[NEEDS_PARKS] = self.links, "swap" in self.tables
+        found[MOST_COPIES] = min(max(self.copies, 1), layout.most_copies)
+        for one in layout.tables:
+            found[NEEDS_TABLE + one.index] = one.name in wanted or bool(one.entries)
+        return bytes(found)
+
+
+class _Remembers:
+    """driver.Driver without a program."""
+
+    def __init__(self) -> None:
+        self.tables: set[str] = set()
+        self.copies = 0
+
+    def insert(self, entry: Entry) -> None:
+        self.tables.add(entry.table)
+
+    def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
+        self.copies = max(self.copies, len(ports))
+
+    def delete(self, entry: Entry) -> None: ...
+
+    def clear(self, table: str) -> None: ...
+
+    def set_default(self, table: str, action: str, params: Mapping[str, int]) -> None: ...
+
+    def counter(self, name: str, index: int) -> Count:
+        return Count(0, 0)
+
+    def direct(self, entry: Entry) -> Count:
+        return Count(0, 0)
+
+    def register(self, name: str) -> list[int]:
+        return []
+
+    def write_register(self, name: str, index: int, value: int) -> None: ...
+
+
+def needs(ports: Mapping[str, int], forwarding: Stations, most_copies: int, settings: Settings) -> Needs | None:
+    """Of a switch with these devices (→ P4 port); None: all, as a value will be refused when it is set."""
+    driver = _Remembers()
+    try:
+        tables = TestbedTables(driver, ports, forwarding, most_copies)
+        tables.set_flows(str(settings.get(("", "flows"), UNSET["flows"])))
+        tables.set_fates(str(settings.get(("", "fate"), UNSET["fate"])))
+        tables.set_ecmp_seed(int(settings.get(("", "ecmp_seed"), UNSET["ecmp_seed"])))
+        for port in ports:
+            if depth := _number(settings.get((port, "ecn_threshold"))):
+                tables.set_threshold(port, depth)
+        links = any(_link(port, settings).changes for port in ports)
+    except (TestctlError, ValueError):
+        return None
+    return Needs(frozenset(driver.tables), links, driver.copies)
+
+
+def absent(layout: Layout, constants: bytes) -> Collection[str]:
+    """The tables that a program with these constants has not got."""
+    return [one.name for one in layout.tables if not constants[NEEDS_TABLE + one.index]]
+
+
+def _number(value: Value | None) -> int:
+    return 0 if value in (None, "none") else int(value or 0)
+
+
+def _link(port: str, settings: Settings) -> Link:
+    return Link(**{what: settings[port, what] for what in PARAMETERS if (port, what) in settings})
