@@ -44,8 +44,6 @@ RUN = Path("/run/testctl")
 RB_POWER_OFF = 0x4321FEDC
 BACKENDS = ("netem", "ebpf")
 """Those of which everything is in one file; another one's modules are found as ever."""
-THREADED = {"probe", "clock"}
-"""Generators and collectors that are threads of their agent; those of other distributions may be."""
 MS_BIND = 4096
 KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
@@ -90,9 +88,7 @@ def load_everything() -> None:
 
 def load_code(point: PointSpec) -> None:
     """Import once what the agents of the point need."""
-    collectors = {("collector", name) for wanted in point.collect.values() for name in wanted}
-    generators = {("generator", flow.generator) for flow in point.flows}
-    factory.load_code(sorted(collectors | generators), point.backend)
+    factory.load_code(tasks(point), point.backend)
 
 
 def settings_of(point: PointSpec, name: str) -> dict[str, dict[str, Value]]:
@@ -111,9 +107,12 @@ def config_of(point: PointSpec, name: str, workdir: Path) -> AgentConfig:
 
 
 def agents(point: PointSpec, workdir: Path) -> tuple[LocalAgents, Passive]:
-    """Every entity's agent, in this process if none may start a thread, and how they are kept from acting."""
+    """Every entity's agent, and how they are kept from acting while the traffic passes.
+
+    They are in this process if none may start a thread, which would go on when all but the traffic is to wait.
+    """
     names = point.topology.entities
-    if not threads(point):
+    if factory.without_threads(tasks(point), point.backend, parameters(point)):
         home = Place.here()
         here = {name: HereAgent(config_of(point, name, workdir), home, partial(enter, name)) for name in names}
         return LocalAgents(here), Here(home, [agent.place for agent in here.values()])
@@ -130,11 +129,19 @@ def forked_agents(point: PointSpec, workdir: Path) -> tuple[dict[str, Pipe], lis
     return pipes, processes
 
 
-def threads(point: PointSpec) -> bool:
-    """Whether an agent may start threads, which would go on when all but the traffic is to wait."""
-    generators = {flow.generator for flow in point.flows} - factory.own_tasks("generator")
-    wanted = {flow.generator for flow in point.flows} | {name for names in point.collect.values() for name in names}
-    return bool(generators or wanted & THREADED)
+def tasks(point: PointSpec) -> list[tuple[str, str]]:
+    """The generators and collectors of a point: kind and name."""
+    collectors = {("collector", name) for wanted in point.collect.values() for name in wanted}
+    return sorted(collectors | {("generator", flow.generator) for flow in point.flows})
+
+
+def parameters(point: PointSpec) -> list[tuple[str, str]]:
+    """What the point sets: the kind of the entity, and the name."""
+    hosts, switches = point.topology.hosts, point.topology.switches
+    kinds = {
+        entity: "host" if entity in hosts else "switch" if entity in switches else "port" for entity in point.state
+    }
+    return [(kinds[entity], name) for entity, values in point.state.items() for name in values]
 
 
 def main() -> None:

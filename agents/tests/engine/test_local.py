@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent behind a pipe: the same calls, the same errors, in a process of its own."""
+"""Agents without gRPC: the same calls, the same errors, in a process of its own or in this one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -109,3 +109,8 @@ def test_an_agent_whose_caller_is_gone_ends(tmp_path: Path) -> None:
     pipe.close()
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.root
+def test_agents_of_one_process_have_their_own_networks(in_namespace: Callable[..., str]) -> None:
+    assert in_namespace(Path(__file__).with_name("root_here.py")).endswith("all at home\n")

@@ -76,10 +76,10 @@ def narrow(ends: dict[str, socket.socket]) -> None:
     for (port, what), value in point.items():
         less.apply(port, what, value)
         assert less.read(port, what) == value
-    with pytest.raises(ApplyError, match="switch, fate: table .*: the program was loaded without it"):
+    with pytest.raises(ApplyError, match=r"switch, fate: table .*: the program was loaded without it"):
         less.apply("", "fate", "drop data 7 of bulk")
     if not less.unavailable("rate"):
-        with pytest.raises(ApplyError, match="port to_a, rate: .*loaded without links that change"):
+        with pytest.raises(ApplyError, match=r"port to_a, rate: .*loaded without links that change"):
             less.apply("to_a", "rate", "1mbit; 1s 2mbit")
     forwards(ends)
     for port, what in reversed(point):

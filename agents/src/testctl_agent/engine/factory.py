@@ -32,6 +32,9 @@ from testctl_agent.system.entry_points import GENERATORS
 from testctl_agent.system.identity import version
 from testctl_agent.tasks.task import Task
 
+THREADED = frozenset({("generator", "probe"), ("collector", "clock")})
+"""Tasks that are threads of their agent (tasks/thread_task.py)."""
+
 _PACKAGES = {"generator": generators, "collector": collect}
 
 
@@ -116,6 +119,14 @@ def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
     if backend:
         with suppress(TestctlError):
             backends.opener(backend)
+
+
+def without_threads(tasks: Iterable[tuple[str, str]], backend: str, parameters: Iterable[tuple[str, str]]) -> bool:
+    """Whether agents with these tasks, this back end and these parameters start no thread: what is of another
+    distribution may."""
+    wanted = set(tasks)
+    own = all(name in own_tasks(kind) for kind, name in wanted) and backends.is_own(backend)
+    return own and not wanted & THREADED and all(registry.is_own(kind, name) for kind, name in parameters)
 
 
 def _other_generator(name: str, own: Collection[str], others: Collection[str] | None) -> ModuleType:
