@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from testctl_agent.spec.units import Duration
 
@@ -71,6 +70,8 @@ def quantiles(jitter: Jitter) -> tuple[int, ...]:
     shares = [(i + 0.5) / (PLACES + 1) for i in range(PLACES + 1)]
     if jitter.distribution == "exponential":
         return tuple(round(-jitter.amounts[0] * math.log1p(-share)) for share in shares)
+    from statistics import NormalDist  # which imports a dozen modules, and few points need it
+
     normal = NormalDist(*jitter.amounts)
     return tuple(max(round(normal.inv_cdf(share)), 0) for share in shares)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -223,6 +222,8 @@ def _drawn(
     shape: tuple[int, int, int], sizes: str, rate: float, think_ns: float, every_ns: int, asked: int, stream: str
 ) -> tuple[Request, ...]:
     arrivals, wide, conns = shape
+    import random  # for flows that make requests
+
     source, distribution = random.Random(stream), parsed(sizes)
     found, at_s = [], 0.0
     for arrival in range(arrivals):

@@ -7,7 +7,6 @@ written together here.  Each host has a stream of random numbers of its own, whi
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -91,6 +90,8 @@ def _read(entity: Entity, device: str) -> _Jitter:
 
 def _stream(entity: Entity, device: str) -> int:
     """A number of the host's name and device, the same on every machine."""
+    import hashlib  # which loads OpenSSL, and few points need it
+
     digest = hashlib.blake2b(f"{entity.name} {device}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
