@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,49 @@ def test_a_change_far_away_changes_the_hash(package: Path) -> None:
     assert hash_of(["pack.a"]) == before
     (package / "other.py").write_text("x = 1\n")
     assert hash_of(["pack.a"]) != before
+
+
+KEPT = """
+from testctl.system import code_hash
+from testctl.system.code_hash import closure
+parsed = []
+kept = code_hash._parsed
+code_hash._parsed = lambda text, *others: parsed.append(text) or kept(text, *others)
+found = closure(["testctl.execution.run"])
+print(len(parsed), *sorted(found))
+"""
+
+
+def closure_with(cache: Path) -> tuple[int, list[str]]:
+    """In a process of its own, with that cache: how many texts it parsed, and the modules."""
+    env = os.environ | {"TESTCTL_CACHE": str(cache)}
+    argv = [sys.executable, "-c", KEPT]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, env=env)
+    parsed, *found = done.stdout.split()
+    return int(parsed), found
+
+
+def test_what_a_text_imports_is_kept(tmp_path: Path) -> None:
+    many, found = closure_with(tmp_path / "cache")
+    assert many > 50
+    assert closure_with(tmp_path / "cache") == (0, found)
+    (kept,) = (tmp_path / "cache").iterdir()
+    for odd in ("", "[]", '{"one": 1}', "\0" * 100):
+        kept.write_text(odd, encoding="utf-8")
+        assert closure_with(tmp_path / "cache") == (many, found)
+        assert closure_with(tmp_path / "cache") == (0, found)
+
+
+def test_a_cache_that_can_not_be_written_is_no_error(tmp_path: Path) -> None:
+    """A file is where its directory should be."""
+    (tmp_path / "cache").write_text("", encoding="utf-8")
+    many, found = closure_with(tmp_path / "cache")
+    assert many > 50
+    assert "testctl.execution.run" in found
+
+
+def test_a_changed_text_is_parsed_anew(tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    for module in ("testctl.core.point", "testctl.core.outcome"):
+        path.write_text(f"import {module}\n", encoding="utf-8")
+        assert imports(path) == [module]

@@ -1,14 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of code: of modules and of all that they import of this project, which is read from their text."""
+"""Hashes of code: of modules and of all that they import of this project, which is read from their text.
+
+What a text imports is kept in the cache: parsing the project's files takes longer than all else that a command does
+before its first point.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import importlib.util
+import json
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from testctl.system.checkout import cache_dir
+
+KEPT = "imports.json"
+"""In the cache: a key of _key() → names."""
+MOST = 4000
+"""Texts in it."""
 
 PACKAGES = ("testctl", "testctl_agent")
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -43,6 +57,7 @@ def closure(modules: Iterable[str]) -> dict[str, Path]:
             continue
         found[name] = path
         waiting += [name.rpartition(".")[0], *imports(path, name)]
+    _keep()
     return found
 
 
@@ -58,7 +73,15 @@ def imports(path: Path, name: str = "") -> list[str]:
 
 @cache
 def _imports(text: bytes, package: str, is_package: bool) -> tuple[str, ...]:
-    """Those of a text, which is parsed once: several closures of a run have the same files."""
+    """Those of a text, which is parsed once: several closures of a run have the same files, and so have other runs."""
+    key = _key(text, package, is_package)
+    if (known := _kept().get(key)) is None:
+        known = _new[key] = _parsed(text, package, is_package)
+    _used[key] = known
+    return tuple(known)
+
+
+def _parsed(text: bytes, package: str, is_package: bool) -> list[str]:
     found = []
     for node in _statements(ast.parse(text), functions=not is_package):
         if isinstance(node, ast.Import):
@@ -67,7 +90,49 @@ def _imports(text: bytes, package: str, is_package: bool) -> tuple[str, ...]:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return tuple(one for one in found if one.partition(".")[0] in PACKAGES)
+    return [one for one in found if one.partition(".")[0] in PACKAGES]
+
+
+_new: dict[str, list[str]] = {}
+_used: dict[str, list[str]] = {}
+
+
+def _key(text: bytes, package: str, is_package: bool) -> str:
+    """Of what determines the names: the rules of this module, too."""
+    return hashlib.sha256(_rules() + f"{package} {is_package}\0".encode() + text).hexdigest()[:32]
+
+
+@cache
+def _rules() -> bytes:
+    return hashlib.sha256(Path(__file__).read_bytes()).digest()
+
+
+@cache
+def _kept() -> dict[str, list[str]]:
+    """What the cache has; nothing if that is no such file."""
+    with suppress(OSError, ValueError):
+        found = json.loads((cache_dir() / KEPT).read_bytes())
+        if isinstance(found, dict) and all(isinstance(names, list) for names in found.values()):
+            return found
+    return {}
+
+
+def _keep() -> None:
+    """Put what is new into the cache, where it can be written."""
+    if not _new:
+        return
+    together = _kept() | _new
+    kept = together if len(together) <= MOST else _used
+    path = cache_dir() / KEPT
+    fresh = path.with_name(f".{KEPT}-{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(json.dumps(kept), encoding="utf-8")
+        fresh.replace(path)
+    with suppress(OSError):
+        fresh.unlink()  # a write that failed left it
+    _kept().update(_new)
+    _new.clear()
 
 
 @cache
