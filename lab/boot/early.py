@@ -6,6 +6,20 @@ import os
 
 libc = ctypes.CDLL(None, use_errno=True)
 
+_MCL_FUTURE = 2
+
+
+def fill_memory() -> None:
+    """Let the kernel fill what this process gets of memory at once, not page by page when it is touched (mlockall(2)).
+
+    For each such page a lab stops its process, which takes longer than all else that an import does.
+    """
+    libc.mlockall(_MCL_FUTURE)
+
+
+def fill_no_more() -> None:
+    libc.munlockall()
+
 
 def mount_writable(where: str) -> None:
     """Mount a directory again where it is: of the machine's files only what is below such a one can be changed."""

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 import commands
 import tracing
-from early import libc, mount_writable, step_ended
+from early import fill_no_more, libc, mount_writable, step_ended
 from kernel_state import TAINTED, kernel_log
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
@@ -169,6 +169,7 @@ def main() -> None:
     network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
     step_ended("network")
     load_code(point)
+    fill_no_more()
     reached, passive = agents(point, Path(spec["workdir"]))
     step_ended("agents")
     if spec["mode"] != "point":

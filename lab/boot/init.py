@@ -83,7 +83,9 @@ def main() -> None:
     if code:
         builtin_and_frozen = 2
         sys.meta_path.insert(builtin_and_frozen, code)
-    from early import mount_writable, step_ended
+    from early import fill_memory, mount_writable, step_ended
+
+    fill_memory()
 
     if steps := os.environ.get("TESTCTL_STEPS"):
         mount_writable(steps)
