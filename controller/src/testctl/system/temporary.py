@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -61,8 +62,18 @@ def remove_mine() -> None:
 
 
 def remove_temporary() -> None:
-    """Remove the labs' directories whose process is dead."""
-    remove_abandoned(Path(tempfile.gettempdir()).glob(f"{LABS}*"))
+    """Remove the labs' directories whose process is dead, and end what is left of these labs."""
+    for home in remove_abandoned(Path(tempfile.gettempdir()).glob(f"{LABS}*")):
+        _end_lab(home)
+
+
+def _end_lab(home: Path) -> None:
+    """A process of a lab whose first one is killed while it is made waits to be traced, for ever."""
+    word = f"uml_dir={home}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if word in (process / "cmdline").read_bytes().split(b"\0") and process.stat().st_uid == os.geteuid():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def remove_abandoned(directories: Iterable[Path]) -> list[Path]:
