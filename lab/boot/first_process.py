@@ -5,8 +5,8 @@ Started by init.py with TESTCTL_LAB naming a JSON file: {"workdir", "outcome",
 "t0_ns", "seed", "kernel_log" (a file for the kernel's taints and messages), "mode": "self-test", "point",
 "programs", "cases" (case_runner.py) or "shell", "writable" (directories), "point": …}, for programs and a shell
 "family" (lab/programs.py), and for programs "programs", "environment", "directory" and "ends" (a file).  The root is
-the machine's, read-only.  Agents are forked from this process, which has loaded everything, because starting Python
-is the slow part.
+the machine's, read-only.  Agents are part of this process, or forked from it, which has loaded everything, because
+starting Python is the slow part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import commands
 import tracing
@@ -33,6 +33,7 @@ from testctl.testbeds.traffic_time import VirtualTime
 from testctl_agent.engine import factory
 from testctl_agent.engine.factory import AgentConfig
 from testctl_agent.engine.local import HereAgent, forked_local_agent
+from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.namespace import Place, check, enter, mount
 from testctl_agent.wire.messages import plain
@@ -44,6 +45,8 @@ RUN = Path("/run/testctl")
 RB_POWER_OFF = 0x4321FEDC
 BACKENDS = ("netem", "ebpf")
 """Those of which everything is in one file; another one's modules are found as ever."""
+OPEN_FILES = 900
+"""So many of the 1024 that a process may have agents may take."""
 MS_BIND = 4096
 KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
@@ -78,6 +81,8 @@ def name_hosts(point: PointSpec, family: str) -> None:
 
 def load_everything() -> None:
     """Import whatever a point may need here, so that it can be listed (testctl/lab/boot_code.py)."""
+    import resource  # noqa: F401
+
     import case_runner  # noqa: F401
 
     codecs.lookup("ascii")  # which Python imports when the first file of that encoding is opened
@@ -113,6 +118,8 @@ def agents(point: PointSpec, workdir: Path) -> tuple[LocalAgents, Passive]:
     """
     names = point.topology.entities
     if factory.without_threads(tasks(point), point.backend, parameters(point)):
+        if (most := files(point)) > OPEN_FILES:
+            allow_files(most)
         home = Place.here()
         here = {name: HereAgent(config_of(point, name, workdir), home, partial(enter, name)) for name in names}
         return LocalAgents(here), Here(home, [agent.place for agent in here.values()])
@@ -127,6 +134,17 @@ def forked_agents(point: PointSpec, workdir: Path) -> tuple[dict[str, Pipe], lis
         pid, pipes[name] = forked_local_agent(config_of(point, name, workdir), partial(enter, name))
         processes.append(pid)
     return pipes, processes
+
+
+def files(point: PointSpec) -> int:
+    """How many files the agents of a point have open at the most: maps of a switch's program, recorders, pipes."""
+    return 80 * len(point.topology.switches) + 8 * (len(point.topology.hosts) + len(point.flows))
+
+
+def allow_files(most: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most + OPEN_FILES, most + OPEN_FILES))
 
 
 def tasks(point: PointSpec) -> list[tuple[str, str]]:
@@ -150,6 +168,7 @@ def main() -> None:
     for where in spec["writable"]:
         mount_writable(where)
     if spec["mode"] == "cases":
+        fill_no_more()
         import case_runner
 
         case_runner.run_cases(spec)
@@ -170,7 +189,14 @@ def main() -> None:
     step_ended("network")
     load_code(point)
     fill_no_more()
-    reached, passive = agents(point, Path(spec["workdir"]))
+    try:
+        reached, passive = agents(point, Path(spec["workdir"]))
+    except TestbedError as error:
+        if spec["mode"] == "shell":
+            raise
+        point_runner.write_outcome(Outcome(error=str(error)), Path(spec["outcome"]))
+        write_kernel_log(spec)
+        return
     step_ended("agents")
     if spec["mode"] != "point":
         name_hosts(point, spec["family"])
@@ -185,11 +211,15 @@ def main() -> None:
     try:
         point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
     finally:
-        Path(spec["kernel_log"]).write_bytes(TAINTED.read_bytes() + kernel_log())
+        write_kernel_log(spec)
     if point.trace:
         tracing.write(Path(spec["workdir"]) / TRACE)
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
+
+
+def write_kernel_log(spec: dict[str, Any]) -> None:
+    Path(spec["kernel_log"]).write_bytes(TAINTED.read_bytes() + kernel_log())
 
 
 def banner(point: PointSpec, writable: list[str]) -> str:

@@ -72,7 +72,7 @@ def main() -> None:
     for name in agents:
         agents[name].call("Restore", messages.RestoreRequest())
         assert not (folder / f"{name}.journal").exists()
-    with pytest.raises(OSError, match="no such place"):
+    with pytest.raises(TestbedError, match=r"^agent gamma: no such place$"):
         HereAgent(config("gamma", "three", folder), home, no_place)
     assert where() == at_home
     print("all at home")

@@ -24,6 +24,7 @@ def test_a_usual_point() -> None:
         ([("collector", "clock")], "ebpf", []),
         ([("generator", "somebodys")], "ebpf", []),
         ([], "somebodys", []),
+        ([], "bmv2", []),
         ([], "ebpf", [("host", "somebodys")]),
     ],
 )

@@ -35,6 +35,9 @@ from testctl_agent.tasks.task import Task
 THREADED = frozenset({("generator", "probe"), ("collector", "clock")})
 """Tasks that are threads of their agent (tasks/thread_task.py)."""
 
+SINGLE_THREADED = frozenset({"ebpf", "netem"})
+"""Back ends."""
+
 _PACKAGES = {"generator": generators, "collector": collect}
 
 
@@ -123,9 +126,9 @@ def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
 
 def without_threads(tasks: Iterable[tuple[str, str]], backend: str, parameters: Iterable[tuple[str, str]]) -> bool:
     """Whether agents with these tasks, this back end and these parameters start no thread: what is of another
-    distribution may."""
+    distribution may, and so does gRPC, by which BMv2 is reached."""
     wanted = set(tasks)
-    own = all(name in own_tasks(kind) for kind, name in wanted) and backends.is_own(backend)
+    own = all(name in own_tasks(kind) for kind, name in wanted) and backend in SINGLE_THREADED
     return own and not wanted & THREADED and all(registry.is_own(kind, name) for kind, name in parameters)
 
 

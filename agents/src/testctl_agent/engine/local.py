@@ -48,19 +48,28 @@ class HereAgent:
     """An agent of this process, which has no other threads: `call` as of Pipe."""
 
     def __init__(self, config: AgentConfig, home: Place, enter: Callable[[], None]) -> None:
-        """enter: puts this process in the agent's place, where it is assembled; afterwards it is at home again."""
+        """enter: puts this process in the agent's place, where it is assembled; afterwards it is at home again.
+
+        Raises TestbedError, which names the agent.
+        """
         self._home = home
         try:
-            enter()
-            self.place = Place.here()
-            self._service = Service(assemble(config))
-        finally:
-            home.go()
+            try:
+                enter()
+                self.place = Place.here()
+                self._service = Service(assemble(config))
+            finally:
+                home.go()
+        except (TestctlError, OSError) as error:
+            raise TestbedError(f"agent {config.name}: {error}") from error
 
     def call(self, method: str, request: Message) -> Any:
         """The reply, which has nothing in common with the agent's own.  Raises what the agent raises."""
-        with away(self._home, self.place):
-            answer = _answer(self._service, method, pickle.loads(pickle.dumps(request)))
+        try:
+            with away(self._home, self.place):
+                answer = _answer(self._service, method, pickle.loads(pickle.dumps(request)))
+        except OSError as error:
+            raise TestbedError(f"{method}: {error}") from error
         done, reply = pickle.loads(pickle.dumps(answer))
         if not done:
             raise reply

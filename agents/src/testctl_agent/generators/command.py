@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any program of the machine, in the lab and in netns: the command line comes with the flow (params/flow/command.py).
 
-Only an agent whose configuration allows commands runs it: those that the lab and netns fork for a plan of the user do,
+Only an agent whose configuration allows commands runs it: those of the lab and of netns for a plan of the user do,
 a daemon on a rack never does (engine/factory.py).  The client's ports are the flow's, because the testbed sets the
 range of local ports of its host; the server has to listen at {server_port}.
 """

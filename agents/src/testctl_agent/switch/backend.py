@@ -110,7 +110,7 @@ def _opens(path: Path) -> bool:
     return bool(re.search(r"^def open_backend\(", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def is_own(name: str) -> bool:
+def _is_own(name: str) -> bool:
     """Whether one of of_plans() has this name; opens its file alone, and none once it is imported."""
     if loaded := sys.modules.get(f"testctl_agent.switch.{name}"):
         return hasattr(loaded, "open_backend")
@@ -144,7 +144,7 @@ def opener(name: str) -> Open:
     """What opens a back end, which is imported.  Raises TestbedError."""
     if name in _registered:
         return _registered[name]
-    if is_own(name):
+    if _is_own(name):
         module: Any = importlib.import_module(f"testctl_agent.switch.{name}")
     elif name in BACKENDS.names():
         module = BACKENDS.module(name)

@@ -84,5 +84,5 @@ def load(wanted: Callable[[Layout], Needs | None] = lambda _: None) -> Loaded:
         return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
     constants = needs.constants(known)
     loaded = Object(compiled(), {layouts.NEEDED: constants})
-    driver = EbpfDriver(loaded, known, absent(known, constants))
+    driver = EbpfDriver(loaded, known, absent(known, constants), constants[layouts.MOST_COPIES])
     return Loaded(loaded, driver, known.most_copies, needs.links)

@@ -63,7 +63,7 @@ class Place:
 
     def go(self) -> None:
         """Move this process there, which has no other threads; its directory is then /."""
-        check(_libc.setns(self.mounts, CLONE_NEWNS), "setns of mounts")
+        check(_libc.setns(self.mounts, CLONE_NEWNS), "setns of mounts (which a process with several threads can't)")
         check(_libc.setns(self.network, CLONE_NEWNET), "setns")
 
     def close(self) -> None:
@@ -74,8 +74,8 @@ class Place:
 @contextmanager
 def away(home: Place, there: Place) -> Iterator[None]:
     """This process is there; afterwards it is at home."""
-    there.go()
     try:
+        there.go()
         yield
     finally:
         home.go()

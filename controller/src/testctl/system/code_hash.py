@@ -110,7 +110,7 @@ def _rules() -> bytes:
 @cache
 def _kept() -> dict[str, list[str]]:
     """What the cache has; nothing if that is no such file."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: a user without a home
         found = json.loads((cache_dir() / KEPT).read_bytes())
         if isinstance(found, dict) and all(isinstance(names, list) for names in found.values()):
             return found
@@ -123,14 +123,15 @@ def _keep() -> None:
         return
     together = _kept() | _new
     kept = together if len(together) <= MOST else _used
-    path = cache_dir() / KEPT
-    fresh = path.with_name(f".{KEPT}-{os.getpid()}")
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
+        path = cache_dir() / KEPT
+        fresh = path.with_name(f".{KEPT}-{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(kept), encoding="utf-8")
-        fresh.replace(path)
-    with suppress(OSError):
-        fresh.unlink()  # a write that failed left it
+        try:
+            fresh.write_text(json.dumps(kept), encoding="utf-8")
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
     _kept().update(_new)
     _new.clear()
 

@@ -30,12 +30,13 @@ _MAX_SESSION = 2**15 - 1
 class EbpfDriver:
     """driver.Driver over a loaded object; making one sets every table to what the program declares.
 
-    absent: tables that it was loaded without
+    absent: tables that it was loaded without; copies: that a group makes at the most, None: as many as the program can
     """
 
-    def __init__(self, loaded: Object, layout: Layout, absent: Collection[str] = ()) -> None:
+    def __init__(self, loaded: Object, layout: Layout, absent: Collection[str] = (), copies: int | None = None) -> None:
         self._loaded = loaded
         self._absent = frozenset(absent)
+        self._most = layout.most_copies if copies is None else copies
         self._layout = layout
         self._image = bytearray(layout.control_bytes)
         self._registers = {one.name: one for one in layout.registers}
@@ -114,8 +115,8 @@ class EbpfDriver:
 
     def _copies(self, where: str, who: str, number: int, ports: Sequence[int], instances: Sequence[int]) -> None:
         most = self._layout.most_copies
-        if len(ports) > most:
-            raise DriverError(f"{who}: want at most {most} ports; got {len(ports)}")
+        if len(ports) > self._most:
+            raise DriverError(f"{who}: want at most {self._most} ports; got {len(ports)}")
         for port in ports:
             if not self._layout.first_port <= port <= _MAX_PORT:
                 raise DriverError(f"{who}: want ports from {self._layout.first_port} to {_MAX_PORT}; got {port}")
