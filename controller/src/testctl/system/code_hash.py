@@ -11,11 +11,12 @@ import ast
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from testctl_agent.system import durable
 
 from testctl.system.checkout import cache_dir
 
@@ -125,13 +126,8 @@ def _keep() -> None:
     kept = together if len(together) <= MOST else _used
     with suppress(OSError, RuntimeError):
         path = cache_dir() / KEPT
-        fresh = path.with_name(f".{KEPT}-{os.getpid()}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fresh.write_text(json.dumps(kept), encoding="utf-8")
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        durable.make_directory(path.parent)
+        durable.write(path, json.dumps(kept).encode())
     _kept().update(_new)
     _new.clear()
 
