@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.bpf import libbpf
 from testctl_agent.p4c_ebpf import compile as compiler
+from testctl_agent.p4c_ebpf.layout import NEEDED
 from testctl_agent.spec.errors import ProgramError, TestbedError, Unavailable
 from testctl_agent.system import toolchain
 from testctl_agent.system.subprocesses import run
@@ -61,6 +62,16 @@ def test_no_object(tmp_path: Path) -> None:
     (tmp_path / "x.o").write_text("nothing")
     with pytest.raises(TestbedError, match=r"x.o: can't be opened as a BPF object: "):
         libbpf.Object(tmp_path / "x.o")
+
+
+@pytest.mark.parametrize(
+    ("name", "got"), [(".rodata.nothing", "none"), (NEEDED, "one of {needed_bytes}")], ids=["no section", "a size"]
+)
+def test_constants_that_it_has_not(name: str, got: str) -> None:
+    made = compiler.compiled(PROGRAMS / "l2.json")
+    said = got.format(needed_bytes=made.layout.needed_bytes)
+    with pytest.raises(TestbedError, match=rf"program\.o: want a section {name} of 1 bytes; got {said}$"):
+        libbpf.Object(made.object, {name: b"\1"})
 
 
 @pytest.mark.root(beside=True)

@@ -126,7 +126,7 @@ def test_what_a_text_imports_is_kept(tmp_path: Path) -> None:
     assert many > 50
     assert closure_with(tmp_path / "cache") == (0, found)
     (kept,) = (tmp_path / "cache").iterdir()
-    for odd in ("", "[]", '{"one": 1}', "\0" * 100):
+    for odd in ("", "[]", '{"one": 1}', '{"one": [1]}', "\0" * 100):
         kept.write_text(odd, encoding="utf-8")
         assert closure_with(tmp_path / "cache") == (many, found)
         assert closure_with(tmp_path / "cache") == (0, found)

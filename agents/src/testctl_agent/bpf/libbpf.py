@@ -240,8 +240,9 @@ class Object:
         for name, value in (constants or {}).items():
             handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
             if not handle or library.bpf_map__set_initial_value(handle, value, len(value)):
+                got = f"one of {library.bpf_map__value_size(handle)}" if handle else "none"
                 self.close()
-                raise TestbedError(f"{path}: want a section {name} of {len(value)} bytes; got none")
+                raise TestbedError(f"{path}: want a section {name} of {len(value)} bytes; got {got}")
         if library.bpf_object__load(self._handle):
             why = _why()
             self.close()

@@ -49,11 +49,10 @@ class EbpfBackend:
             ebpf_ports.detach(device)
         self._physical = PhysicalPorts(ports)
         try:
-            self._loaded = testbed_object.load(
-                lambda layout: (
-                    None if settings is None else needs(self._numbers, forwarding, layout.most_copies, settings)
-                )
-            )
+            layout, needed = testbed_object.layout(), None
+            if settings is not None:
+                needed = needs(self._numbers, forwarding, layout.most_copies, settings)
+            self._loaded = testbed_object.load(layout, needed)
         except BaseException:
             self._physical.close()
             raise

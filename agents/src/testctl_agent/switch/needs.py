@@ -82,8 +82,9 @@ def needs(ports: Mapping[str, int], forwarding: Stations, most_copies: int, sett
         tables.set_fates(str(settings.get(("", "fate"), UNSET["fate"])))
         tables.set_ecmp_seed(int(settings.get(("", "ecmp_seed"), UNSET["ecmp_seed"])))
         for port in ports:
-            if depth := _number(settings.get((port, "ecn_threshold"))):
-                tables.set_threshold(port, depth)
+            depth = settings.get((port, "ecn_threshold"), UNSET["ecn_threshold"])
+            if depth != UNSET["ecn_threshold"]:
+                tables.set_threshold(port, int(depth))
         links = any(_link(port, settings).changes for port in ports)
     except (TestctlError, ValueError):
         return None
@@ -93,10 +94,6 @@ def needs(ports: Mapping[str, int], forwarding: Stations, most_copies: int, sett
 def absent(layout: Layout, constants: bytes) -> Collection[str]:
     """The tables that a program with these constants has not got."""
     return [one.name for one in layout.tables if not constants[NEEDS_TABLE + one.index]]
-
-
-def _number(value: Value | None) -> int:
-    return 0 if value in (None, "none") else int(value or 0)
 
 
 def _link(port: str, settings: Settings) -> Link:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,11 +73,9 @@ class Loaded:
         self.object.close()
 
 
-def load(wanted: Callable[[Layout], Needs | None] = lambda _: None) -> Loaded:
-    """The program, or what is wanted of it.  Raises ProgramError or TestbedError; the latter carries the verifier's
-    words."""
-    known = layout()
-    needs = wanted(known)
+def load(known: Layout, needs: Needs | None = None) -> Loaded:
+    """The program with this layout, or what is needed of it.  Raises ProgramError or TestbedError; the latter carries
+    the verifier's words."""
     if needs is None:
         loaded = Object(compiled())
         return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)

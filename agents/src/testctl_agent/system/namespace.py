@@ -52,7 +52,7 @@ def join(namespace: Path) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A network namespace with the mounts of a process that was in it, as open files; close() lets go of them."""
+    """A network namespace with the mounts of a process that was in it, as files that stay open."""
 
     network: int
     mounts: int
@@ -65,10 +65,6 @@ class Place:
         """Move this process there, which has no other threads; its directory is then /."""
         check(_libc.setns(self.mounts, CLONE_NEWNS), "setns of mounts (which a process with several threads can't)")
         check(_libc.setns(self.network, CLONE_NEWNET), "setns")
-
-    def close(self) -> None:
-        os.close(self.network)
-        os.close(self.mounts)
 
 
 @contextmanager

@@ -113,9 +113,13 @@ def _kept() -> dict[str, list[str]]:
     """What the cache has; nothing if that is no such file."""
     with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: a user without a home
         found = json.loads((cache_dir() / KEPT).read_bytes())
-        if isinstance(found, dict) and all(isinstance(names, list) for names in found.values()):
+        if isinstance(found, dict) and all(map(_is_names, found.values())):
             return found
     return {}
+
+
+def _is_names(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(name, str) for name in found)
 
 
 def _keep() -> None:
