@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every packet of a switch, as its program records them (p4c_ebpf/runtime/telemetry.h), by `tgen drain`.
+"""Every packet of a switch, as its program records them (p4c_ebpf/runtime/telemetry.h): in a lab its kernel writes the
+records, elsewhere `tgen drain` takes them from the program's ring.
 
 The program is found by its filter on the switch's devices.  The collector needs only the record's layout
 from the back end that attached the program.
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from testctl_agent.bpf import load
@@ -19,10 +21,13 @@ from testctl_agent.generators import tgen
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports, testbed_object
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result
+from testctl_agent.tasks.lab_recorder import LabRecorder
+from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
 
 NAME = "telemetry"
 FILE = "telemetry.bin"
+LAB_FILE = Path("/proc/testctl_ring")
+"""In a lab: the kernel's own recorder of a ring's records (lab/kernel/lab_ring.c)."""
 _RING, _ON, _LOST = "telemetry", "telemetry_on", "telemetry_lost"
 _TRIES = 20
 
@@ -55,54 +60,88 @@ def _maps(device: str) -> Iterator[Mapping[str, int]]:
 
 
 @dataclass
-class Telemetry(ProgramTask):
-    """Records from start to stop.  `devices`: those of the switch, in the order of its ports."""
+class Telemetry:
+    """A Task: records from start to stop.
 
-    devices: tuple[str, ...] = ()
+    devices   those of the switch, in the order of its ports
+    recorder  the task that takes the records, from the descriptor of the program's ring, which is open while it starts
+    """
+
+    devices: tuple[str, ...]
+    recorder: Callable[[int], Task]
     offset_ns: int = 0
+    _taking: Task | None = None
 
     def start(self) -> None:
         with _maps(self.devices[0]) as maps:
             load.write_array(maps[_LOST], bytes(8))
-            super().start()
+            self._taking = self.recorder(maps[_RING])
+            self._taking.start()
             self.offset_ns = clock_offset_ns()
             load.write_array(maps[_ON], struct.pack("=I", 1))
 
+    def poll(self) -> bool:
+        return self._taking is not None and self._taking.poll()
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._taking is not None and self._taking.wait(timeout_s)
+
     def stop(self) -> None:
+        if self._taking is None:
+            return
         try:
             with _maps(self.devices[0]) as maps:
                 load.write_array(maps[_ON], struct.pack("=I", 0))
         finally:
-            super().stop()
+            self._taking.stop()
 
     def result(self) -> Result:
-        result = super().result()
+        if self._taking is None:
+            raise TestbedError(f"{NAME}: has not started")
+        layout, record_bytes = testbed_object.record_layout()
+        records, rest = divmod(self._taking.result()["bytes"], record_bytes)
+        if rest:
+            raise TestbedError(f"{NAME}: want records of {record_bytes} bytes; got {rest} bytes after the last of them")
         with _maps(self.devices[0]) as maps:
             (lost,) = struct.unpack("=Q", load.read_array(maps[_LOST], 8))
-        return result | {"lost": lost, "clock_offset_ns": self.offset_ns}
+        ports = {str(number): device for number, device in enumerate(self.devices, 1)}
+        return {"layout": layout, "records": records, "ports": ports, "lost": lost, "clock_offset_ns": self.offset_ns}
+
+    def files(self) -> list[str]:
+        return [] if self._taking is None else self._taking.files()
 
 
-def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
-    """Options: devices ("a,b")."""
-    if why := tgen.unavailable():
-        raise TestbedError(f"telemetry: {why}")
-    devices = tuple(str(options.get("devices", "")).split(","))
-    with _maps(devices[0]) as maps:
-        ring = load.map_info(maps[_RING]).id
-    layout, record_bytes = testbed_object.record_layout()
+def _by_kernel(workdir: Path, ring: int) -> Task:
+    """The lab's kernel, which keeps nothing in the ring."""
 
+    def read(found: Mapping[str, int]) -> Result:
+        if found["missed"]:
+            raise TestbedError(f"{NAME}: {found['missed']} records went into the ring, which nobody reads")
+        return {"bytes": found["bytes"]}
+
+    return LabRecorder(NAME, LAB_FILE, (str(ring),), workdir, FILE, read)
+
+
+def _by_program(workdir: Path, ring: int) -> Task:
     def read(code: int, printed: str) -> Result:
         if code != 0:
-            raise TestbedError(f"telemetry: exit {code}: {printed or 'no output'}")
-        return {
-            "layout": layout,
-            "records": (workdir / FILE).stat().st_size // record_bytes,
-            "ports": {str(number): device for number, device in enumerate(devices, 1)},
-        }
+            raise TestbedError(f"{NAME}: exit {code}: {printed or 'no output'}")
+        return {"bytes": (workdir / FILE).stat().st_size}
 
+    _, record_bytes = testbed_object.record_layout()
     argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
-    argv += [f"map_id={ring}", f"record_bytes={record_bytes}"]
-    return Telemetry(
-        name=NAME, argv=argv, workdir=workdir, read=read, outputs=files(options),
-        announcement=Announcement("stdout", "ready\n"), devices=devices,
-    )  # fmt: skip
+    argv += [f"map_id={load.map_info(ring).id}", f"record_bytes={record_bytes}"]
+    return ProgramTask(
+        name=NAME, argv=argv, workdir=workdir, read=read, outputs=(FILE,), announcement=Announcement("stdout", "ready\n")
+    )
+
+
+def task(options: Mapping[str, Value], workdir: Path) -> Task:
+    """Options: devices ("a,b")."""
+    in_lab = LAB_FILE.exists()
+    if not in_lab and (why := tgen.unavailable()):
+        raise TestbedError(f"{NAME}: {why}")
+    devices = tuple(str(options.get("devices", "")).split(","))
+    with _maps(devices[0]):
+        pass  # or it is not there, which is said now
+    return Telemetry(devices, partial(_by_kernel if in_lab else _by_program, workdir))
