@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.collect import telemetry
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.tasks.task import ProgramTask
 
 OFFSET_NS = 1_700_000_000_123_456_789
 STEP_NS = 256
@@ -37,7 +38,7 @@ def test_the_offset_is_exact_though_others_read_the_clock_too(seed: int, monkeyp
 def test_the_switch_stops_recording_also_when_the_reader_has_ended(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    maps = {"telemetry_on": 1, "telemetry_lost": 2}
+    maps = {"telemetry_on": 1, "telemetry_lost": 2, "telemetry": 3}
     values: dict[int, bytes] = {}
     open_maps: list[str] = []
 
@@ -50,16 +51,31 @@ def test_the_switch_stops_recording_also_when_the_reader_has_ended(
     monkeypatch.setattr(telemetry.ebpf_ports, "attached", attached)
     monkeypatch.setattr(telemetry.load, "write_array", values.__setitem__)
     monkeypatch.setattr(telemetry.load, "read_array", lambda number, size: struct.pack("=Q", 7))
-    task = telemetry.Telemetry(
-        name="telemetry", argv=[program, "60"], workdir=tmp_path, read=lambda code, said: {}, devices=("a", "b")
-    )
+    monkeypatch.setattr(telemetry.testbed_object, "record_layout", lambda: ([], 8))
+
+    def reader(ring: int) -> ProgramTask:
+        assert ring == maps["telemetry"]
+        assert open_maps == ["a"]
+        return ProgramTask("reader", [program, "60"], tmp_path, lambda code, said: {"bytes": 24 + len(said)})
+
+    task = telemetry.Telemetry(("a", "b"), reader)
+    assert not task.poll()
+    assert task.files() == []
+    task.stop()
+    with pytest.raises(TestbedError, match=r"^telemetry: has not started$"):
+        task.result()
     task.start()
     assert values == {maps["telemetry_on"]: struct.pack("=I", 1), maps["telemetry_lost"]: bytes(8)}
     if program == "true":
         assert task.wait(60)
     task.stop()
     assert values[maps["telemetry_on"]] == bytes(4)
-    assert task.result()["lost"] == 7
+    assert task.result() == {
+        "layout": [], "records": 3, "ports": {"1": "a", "2": "b"}, "lost": 7, "clock_offset_ns": task.offset_ns,
+    }  # fmt: skip
+    monkeypatch.setattr(telemetry.testbed_object, "record_layout", lambda: ([], 9))
+    with pytest.raises(TestbedError, match=r"^telemetry: want records of 9 bytes; got 6 bytes after the last of them$"):
+        task.result()
     assert open_maps == []
 
 

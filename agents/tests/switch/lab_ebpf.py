@@ -22,7 +22,9 @@ from testctl_agent.spec import schedule, trace
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.units import Bytes, Duration, Rate
 from testctl_agent.switch import backend as backends
+from testctl_agent.switch import ebpf_ports
 from testctl_agent.switch.backend import UNSET, Backend
+from testctl_agent.tasks.lab_recorder import LabRecorder
 
 from agents.tests import lab_hosts
 from agents.tests.switch.changing_link import ChangingLink, TraceLink
@@ -52,6 +54,7 @@ RATES, DELAYS, DOWNS = (
 JITTER = "normal 2ms 1ms seed 7"
 LARGEST = [(0, None), (15 * MS, 1400)]
 TRACE_MS = [0, 1, 1, 1, 4, 9]
+BY_KERNEL, BY_PROGRAM = telemetry.LAB_FILE, Path("/nonesuch")
 
 
 def build() -> tuple[socket.socket, socket.socket]:
@@ -130,9 +133,13 @@ def traced(origin: int) -> Expected:
 
 
 def exchange(
-    ends: tuple[socket.socket, socket.socket], expect: Expected, rng: random.Random, where: Path
+    ends: tuple[socket.socket, socket.socket], expect: Expected, rng: random.Random, where: Path, by: Path = BY_KERNEL
 ) -> tuple[int, int, int]:
-    """Random packets over a port with this model: (sent, dropped, most ns that one left late)."""
+    """Random packets over a port with this model, recorded by the kernel or a program.
+
+    Returns (sent, dropped, most ns that one left late).
+    """
+    telemetry.LAB_FILE = by
     task = telemetry.task({"devices": "to_a,to_b"}, where)
     task.start()
     head = bytes.fromhex((MACS[1] + MACS[0]).replace(":", "")) + b"\x88\xb5"
@@ -189,6 +196,34 @@ def refuse(switch: Backend) -> None:
         put(switch, "to_b", what, UNSET[what])
 
 
+def refuse_recorders(where: Path) -> None:
+    """What the kernel's recorder of a ring does not take, or can't write, is said in words."""
+
+    def refused(recorder: LabRecorder) -> str:
+        with pytest.raises(TestbedError) as error:
+            recorder.start()
+            recorder.stop()
+            recorder.result()
+        return str(error.value)
+
+    def recorder(words: str, output: str = "ring") -> LabRecorder:
+        return LabRecorder("who", BY_KERNEL, (words,), where, output, dict)
+
+    assert refused(recorder("")) == f"who:  > {where}/ring: Invalid argument"
+    assert refused(recorder("ring")) == f"who: ring > {where}/ring: Invalid argument"
+    assert refused(recorder("999")) == f"who: 999 > {where}/ring: Bad file descriptor"
+    with ebpf_ports.attached("to_a") as maps:
+        assert maps is not None
+        array, ring = str(maps["telemetry_on"]), str(maps["telemetry"])
+        assert refused(recorder(array)) == f"who: {array} > {where}/ring: Wrong medium type"
+        assert refused(recorder(ring, "no/ring")) == f"who: {ring} > {where}/no/ring: No such file or directory"
+        first = recorder(ring)
+        first.start()
+        first.stop()
+        assert first.result() == {"records": 0, "missed": 0, "bytes": 0, "error": 0}
+    assert (where / "ring").read_bytes() == b""
+
+
 def change(ends: tuple[socket.socket, socket.socket], switch: Backend, rng: random.Random, where: Path) -> None:
     """Links that change do so at the times that count from the start of the traffic, which a collector gives."""
     rates = schedule.show([schedule.Step(*one) for one in RATES], Rate)
@@ -231,18 +266,20 @@ def main() -> None:
     assert switch.read("to_b", "rate") == "none"
     refuse(switch)
     rng = random.Random(3)
-    where = Path("/run/telemetry")
+    where = Path(os.environ["TESTCTL_OUT"])
     for nth, (rate, delay, buffer, framing) in enumerate(MODELS):
         for what, value in (("rate", rate), ("delay", delay), ("buffer", buffer), ("framing", framing)):
             put(switch, "to_b", what, value or UNSET[what])
         here = where / str(nth)
         here.mkdir(parents=True)
-        sent, dropped, late = exchange(ends, constant(Link(rate, delay, buffer, framing)), rng, here)
+        by = (BY_KERNEL, BY_PROGRAM)[nth % 2]
+        sent, dropped, late = exchange(ends, constant(Link(rate, delay, buffer, framing)), rng, here, by)
         assert bool(dropped) == bool(buffer), dropped
         print(f"{rate} bit/s, {delay} ns, {buffer} + {framing} bytes: {sent} sent, {dropped} dropped, {late} ns late")
         row = next(row for row in switch.counters() if (row["device"], row["kind"]) == ("to_b", "switch_port"))
     assert int(str(row["packets"])) + int(str(row["drops"])) == 8 * 400, row
     change(ends, switch, rng, where)
+    refuse_recorders(where)
     switch.close()
     assert {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in before} == before
     print("all is as before")

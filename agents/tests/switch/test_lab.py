@@ -17,9 +17,11 @@ def test_port(in_lab: Callable[..., str]) -> None:
 
 
 @pytest.mark.lab
-def test_ebpf_ports(in_lab: Callable[..., str]) -> None:
-    """Departures are those of an ideal link exactly; packets leave within 1 us of them."""
+def test_ebpf_ports(in_lab: Callable[..., str], tmp_path: Path) -> None:
+    """Departures are those of an ideal link exactly, whoever records them; packets leave within 1 us of them."""
     text = Path(__file__).with_name("lab_ebpf.py").read_text()
-    said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.compiled()))
+    where = tmp_path / "recorded"
+    where.mkdir()
+    said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.compiled()), TESTCTL_OUT=str(where))
     assert said.count("ns late") == 10
     assert said.endswith("all is as before\n")

@@ -132,7 +132,12 @@ def _by_program(workdir: Path, ring: int) -> Task:
     argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
     argv += [f"map_id={load.map_info(ring).id}", f"record_bytes={record_bytes}"]
     return ProgramTask(
-        name=NAME, argv=argv, workdir=workdir, read=read, outputs=(FILE,), announcement=Announcement("stdout", "ready\n")
+        name=NAME,
+        argv=argv,
+        workdir=workdir,
+        read=read,
+        outputs=(FILE,),
+        announcement=Announcement("stdout", "ready\n"),
     )
 
 
