@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a lab: a point whose switch's agent is killed while traffic passes.  POINT names its JSON."""
+"""Runs inside a lab: a point whose switch's agent is killed while traffic passes.
+
+POINT names its JSON, RAW a directory of the machine.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def main() -> None:
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text))
-    pipes, pids = first_process.forked_agents(asked, Path("/run/raw"))
+    pipes, pids = first_process.forked_agents(asked, Path(os.environ["RAW"]))
     switch = pids[list(pipes).index(asked.topology.switches[0])]
     agents = LocalAgents(pipes)
     hooks = point_runner.Hooks(hold=lambda: os.kill(switch, signal.SIGKILL))

@@ -32,9 +32,14 @@ def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None
     (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "point.json").write_text(json.dumps(spec_of(load_plan(tmp_path / "plan.yaml").points[0]).to_json()))
     script = Path(__file__).with_name("lab_switch_dies.py").read_text()
-    said = in_lab(script, TESTCTL_PROGRAM=str(testbed_object.compiled()), POINT=str(tmp_path / "point.json"))
+    said = in_lab(
+        script,
+        TESTCTL_PROGRAM=str(testbed_object.compiled()),
+        POINT=str(tmp_path / "point.json"),
+        RAW=str(tmp_path / "raw"),
+    )
     error, flows = said.splitlines()[-2:]
-    assert error.startswith('"agent switch: '), said
+    assert error == '"agent switch: ended before it answered (its words are on the console)"', said
     assert flows == "flows that ended: bulk"
 
 

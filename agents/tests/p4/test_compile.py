@@ -74,6 +74,12 @@ def test_constants_that_it_has_not(name: str, got: str) -> None:
         libbpf.Object(made.object, {name: b"\1"})
 
 
+def test_entries_of_a_map_that_it_has_not() -> None:
+    made = compiler.compiled(PROGRAMS / "l2.json")
+    with pytest.raises(TestbedError, match=r"program\.o: want a map nothing for 4096 entries; got none$"):
+        libbpf.Object(made.object, None, {"nothing": 4096})
+
+
 @pytest.mark.root(beside=True)
 def test_the_verifiers_last_words(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(REFUSED)
@@ -109,3 +115,6 @@ def test_maps() -> None:
         groups.update((9999).to_bytes(4, "little"), value)
     loaded.close()
     loaded.close()
+    smaller = libbpf.Object(compiler.compiled(PROGRAMS / "registers.json").object, None, {"groups": 7})
+    assert smaller.map("groups").entries == 7
+    smaller.close()

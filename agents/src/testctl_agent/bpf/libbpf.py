@@ -62,6 +62,7 @@ def _library() -> ctypes.CDLL:
         "bpf_map__key_size": (c_uint, [c_void_p]),
         "bpf_map__value_size": (c_uint, [c_void_p]),
         "bpf_map__max_entries": (c_uint, [c_void_p]),
+        "bpf_map__set_max_entries": (c_int, [c_void_p, c_uint]),
         "bpf_object__find_map_by_name": (c_void_p, [c_void_p, c_char_p]),
         "bpf_map__attach_struct_ops": (c_void_p, [c_void_p]),
         "bpf_map__set_initial_value": (c_int, [c_void_p, c_void_p, c_size_t]),
@@ -230,8 +231,12 @@ class Link:
 class Object:
     """A loaded BPF object: its maps by name, its programs' file descriptors.  close() lets go of all of it."""
 
-    def __init__(self, path: Path, constants: Mapping[str, bytes] | None = None) -> None:
-        """constants: the bytes of sections that are only read; the verifier takes them as known."""
+    def __init__(
+        self, path: Path, constants: Mapping[str, bytes] | None = None, entries: Mapping[str, int] | None = None
+    ) -> None:
+        """constants: the bytes of sections that are only read; the verifier takes them as known
+        entries: of maps that get another size than the object says, in what their max_entries count
+        """
         library = _library()
         _said.clear()
         self._handle = library.bpf_object__open_file(str(path).encode(), None)
@@ -243,6 +248,11 @@ class Object:
                 got = f"one of {library.bpf_map__value_size(handle)}" if handle else "none"
                 self.close()
                 raise TestbedError(f"{path}: want a section {name} of {len(value)} bytes; got {got}")
+        for name, count in (entries or {}).items():
+            handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
+            if not handle or library.bpf_map__set_max_entries(handle, count):
+                self.close()
+                raise TestbedError(f"{path}: want a map {name} for {count} entries; got {_why() if handle else 'none'}")
         if library.bpf_object__load(self._handle):
             why = _why()
             self.close()

@@ -28,7 +28,7 @@ NAME = "telemetry"
 FILE = "telemetry.bin"
 LAB_FILE = Path("/proc/testctl_ring")
 """In a lab: the kernel's own recorder of a ring's records (lab/kernel/lab_ring.c)."""
-_RING, _ON, _LOST = "telemetry", "telemetry_on", "telemetry_lost"
+_ON, _LOST = "telemetry_on", "telemetry_lost"
 _TRIES = 20
 
 
@@ -75,7 +75,7 @@ class Telemetry:
     def start(self) -> None:
         with _maps(self.devices[0]) as maps:
             load.write_array(maps[_LOST], bytes(8))
-            self._taking = self.recorder(maps[_RING])
+            self._taking = self.recorder(maps[testbed_object.RING])
             self._taking.start()
             self.offset_ns = clock_offset_ns()
             load.write_array(maps[_ON], struct.pack("=I", 1))

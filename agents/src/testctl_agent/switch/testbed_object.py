@@ -20,6 +20,9 @@ from testctl_agent.switch.needs import Needs, absent
 from testctl_agent.switch.testbed_tables import built
 
 PROGRAM = "switch_ingress"
+RING = "telemetry"
+"""The map of the records of packets."""
+_PAGE_BYTES = 4096
 GIVEN = "TESTCTL_PROGRAM"
 
 
@@ -74,12 +77,15 @@ class Loaded:
 
 
 def load(known: Layout, needs: Needs | None = None) -> Loaded:
-    """The program with this layout, or what is needed of it.  Raises ProgramError or TestbedError; the latter carries
-    the verifier's words."""
+    """The program with this layout, or what is needed of it in a lab.  Raises ProgramError or TestbedError; the latter
+    carries the verifier's words.
+
+    A lab's kernel writes the telemetry's records past their ring (lab/kernel/lab_ring.c), which gets one page.
+    """
     if needs is None:
         loaded = Object(compiled())
         return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
     constants = needs.constants(known)
-    loaded = Object(compiled(), {layouts.NEEDED: constants})
+    loaded = Object(compiled(), {layouts.NEEDED: constants}, {RING: _PAGE_BYTES})
     driver = EbpfDriver(loaded, known, absent(known, constants), constants[layouts.MOST_COPIES])
     return Loaded(loaded, driver, known.most_copies, needs.links)
