@@ -197,7 +197,7 @@ def refuse(switch: Backend) -> None:
 
 
 def refuse_recorders(where: Path) -> None:
-    """What the kernel's recorder of a ring does not take, or can't write, is said in words."""
+    """What the kernel's recorder of a ring does not take, or can't write, is an error in words."""
 
     def refused(recorder: LabRecorder) -> str:
         with pytest.raises(TestbedError) as error:

@@ -18,7 +18,7 @@ def test_port(in_lab: Callable[..., str]) -> None:
 
 @pytest.mark.lab
 def test_ebpf_ports(in_lab: Callable[..., str], tmp_path: Path) -> None:
-    """Departures are those of an ideal link exactly, whoever records them; packets leave within 1 us of them."""
+    """Departures are those of an ideal link exactly, recorded by either; packets leave within 1 us of them."""
     text = Path(__file__).with_name("lab_ebpf.py").read_text()
     where = tmp_path / "recorded"
     where.mkdir()

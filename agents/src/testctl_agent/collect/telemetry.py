@@ -148,5 +148,5 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
         raise TestbedError(f"{NAME}: {why}")
     devices = tuple(str(options.get("devices", "")).split(","))
     with _maps(devices[0]):
-        pass  # or it is not there, which is said now
+        pass  # raises now, not at the start, if it is not there
     return Telemetry(devices, partial(_by_kernel if in_lab else _by_program, workdir))
