@@ -82,6 +82,24 @@ def test_a_run_keeps_its_turn_between_its_leases(leases: Leases, clock: Clock) -
     leases.acquire("bob", 10, "b")
 
 
+def test_a_run_whose_lease_ran_out_has_left(leases: Leases, clock: Clock) -> None:
+    """It is dead or cut off: the next one does not wait for its place, too.  If it comes back, it is the last one."""
+    leases.queue("a", "ann")
+    leases.queue("b", "bob")
+    leases.acquire("ann", 3, "a")
+    clock.now += 2.9
+    assert not leases.expire()
+    assert leases.queue("b", "bob").before == 1
+    clock.now += 0.2
+    assert leases.expire()
+    assert leases.queue("b", "bob").before == 0
+    assert leases.queue("a", "ann").before == 1
+    leases.acquire("bob", 3, "b")
+    clock.now += 3.1
+    assert leases.expire()
+    assert leases.acquire("ann", 3, "a").holder == "ann"
+
+
 def test_what_a_stranger_sees(leases: Leases, clock: Clock) -> None:
     assert leases.queue("", "").places == []
     leases.queue("a", "ann")

@@ -231,11 +231,12 @@ class Leases:
         return restored
 
     def expire(self) -> bool:
-        """End the lease if its time is over; returns whether it was."""
+        """End the lease if its time is over, and its run's place in the queue; returns whether it was."""
         with self._change:
             if self._held is None or self._left_s() > 0:
                 return False
             _log.warning("%s: the lease of %s was not renewed", self._who, self._held.holder)
+            self._queue.leave(self._ticket)
             self._begin_end(self._held)
         self._clean_up()
         return True
