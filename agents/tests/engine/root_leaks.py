@@ -64,7 +64,7 @@ def held(pid: int, work: Path) -> dict[str, int]:
         "children": len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()),
         "resident_kib": int(status["VmRSS"].split()[0]),
         **{f"bpf {what}": bpf_objects(command) for what, command in NEXT_ID.items()},
-        "sockets": len(run("ss -Han state all").splitlines()),
+        "sockets": len(run("ss -Han state all exclude time-wait").splitlines()),  # those end by themselves
         "qdiscs": len(run("tc qdisc show").splitlines()),
         "namespaces": len(list(Path("/run/netns").glob("*"))),
         "in the working directory": sum(len(files) for _, _, files in os.walk(work)),
