@@ -3,7 +3,7 @@
  * The records that BPF programs put into a ring buffer, in a file of the machine.
  *
  * /proc/testctl_ring (lab_host_file.h), words "MAP": the descriptor of a ring buffer that the
- * writer has open.  While this records, programs that run with softirqs off, as filters of
+ * writer has open, and nobody else records.  While this records, programs that run with softirqs off, as filters of
  * devices do, get the file's next bytes instead of the ring's: what they reserve and submit
  * follows one another in the file, without the ring's headers, and nobody is woken.  Counters:
  * records, those submitted; missed, those of other programs, which went into the ring.  Where the
@@ -46,25 +46,30 @@ struct bpf_func_proto __wrap_bpf_ringbuf_reserve_proto;
 struct bpf_func_proto __wrap_bpf_ringbuf_submit_proto;
 struct bpf_func_proto __wrap_bpf_ringbuf_discard_proto;
 
-/* The recorder of a ring, where the caller may write to its file. */
-static struct ring *ring_of(const struct bpf_map *map, u64 bytes)
+static struct ring *recorder_of(const struct bpf_map *map)
 {
 	struct ring *ring;
 
-	list_for_each_entry(ring, &all, in_all) {
-		if (ring->map != map)
-			continue;
-		if (in_softirq() && !in_hardirq() && !reserved.space && bytes && bytes <= LAB_FILE_BYTES)
+	list_for_each_entry(ring, &all, in_all)
+		if (ring->map == map)
 			return ring;
-		ring->missed++;
-	}
 	return NULL;
+}
+
+/* Whether the caller may write so many bytes to a recorder's file. */
+static bool may_write(u64 bytes)
+{
+	return in_softirq() && !in_hardirq() && !reserved.space && bytes && bytes <= LAB_FILE_BYTES;
 }
 
 BPF_CALL_3(lab_reserve, struct bpf_map *, map, u64, bytes, u64, flags)
 {
-	struct ring *ring = ring_of(map, bytes);
+	struct ring *ring = recorder_of(map);
 
+	if (ring && !may_write(bytes)) {
+		ring->missed++;
+		ring = NULL;
+	}
 	if (!ring)
 		return __real_bpf_ringbuf_reserve_proto.func((u64)map, bytes, flags, 0, 0);
 	reserved.space = lab_file_space(&ring->recorder.file, bytes);
@@ -95,6 +100,7 @@ static int ring_begin(struct lab_recorder *recorder, char *words)
 {
 	struct ring *ring = container_of(recorder, struct ring, recorder);
 	struct bpf_map *map;
+	int error = 0;
 	u32 fd;
 
 	if (kstrtou32(words, 10, &fd))
@@ -110,9 +116,14 @@ static int ring_begin(struct lab_recorder *recorder, char *words)
 	ring->records = 0;
 	ring->missed = 0;
 	local_bh_disable();
-	list_add(&ring->in_all, &all);
+	if (recorder_of(map))
+		error = -EBUSY;
+	else
+		list_add(&ring->in_all, &all);
 	local_bh_enable();
-	return 0;
+	if (error)
+		bpf_map_put(map);
+	return error;
 }
 
 static void ring_end(struct lab_recorder *recorder)

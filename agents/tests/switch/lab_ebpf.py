@@ -16,6 +16,7 @@ import pytest
 
 sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
+from testctl_agent.bpf import load
 from testctl_agent.collect import link_origin, telemetry
 from testctl_agent.network import qdisc
 from testctl_agent.spec import schedule, trace
@@ -217,9 +218,30 @@ def refuse_recorders(where: Path) -> None:
         assert refused(recorder(ring, "no/ring")) == f"who: {ring} > {where}/no/ring: No such file or directory"
         first = recorder(ring)
         first.start()
+        assert refused(recorder(ring, "again")) == f"who: {ring} > {where}/again: Device or resource busy"
         first.stop()
         assert first.result() == {"records": 0, "missed": 0, "bytes": 0, "error": 0}
     assert (where / "ring").read_bytes() == b""
+
+
+def full(end: socket.socket) -> None:
+    """Where the file's disk is full, packets pass, and the records that found no space are counted as lost."""
+    number, disk = 10_000, Path("/dev/full")
+    telemetry.LAB_FILE, usual = BY_KERNEL, telemetry.FILE
+    telemetry.FILE = str(disk)
+    task = telemetry.task({"devices": "to_a,to_b"}, disk.parent)
+    task.start()
+    telemetry.FILE = usual
+    for _ in range(number):
+        end.send(bytes.fromhex((MACS[1] + MACS[0]).replace(":", "")) + b"\x88\xb5" + bytes(46))
+    time.sleep(1)
+    task.stop()
+    with pytest.raises(TestbedError, match=r"^telemetry: /dev/full can't be written: No space left on device$"):
+        task.result()
+    with ebpf_ports.attached("to_a") as maps:
+        assert maps is not None
+        (lost,) = struct.unpack("=Q", load.read_array(maps["telemetry_lost"], 8))
+    assert 0 < lost < number
 
 
 def change(ends: tuple[socket.socket, socket.socket], switch: Backend, rng: random.Random, where: Path) -> None:
@@ -278,6 +300,7 @@ def main() -> None:
     assert int(str(row["packets"])) + int(str(row["drops"])) == 8 * 400, row
     change(ends, switch, rng, where)
     refuse_recorders(where)
+    full(ends[0])
     switch.close()
     assert {d: [(q.kind, q.handle) for q in qdisc.qdiscs(d)] for d in before} == before
     print("all is as before")

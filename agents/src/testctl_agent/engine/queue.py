@@ -2,7 +2,8 @@
 """The queue for an entity's lease: who asked first has it next, for a whole run and not only for a point.
 
 A run asks with a ticket of its own, again and again, before its first lease and until its end.  A ticket that has not
-been asked about for SEEN_S has left, and so has one whose lease was not renewed: a dead controller keeps nobody waiting.
+been asked about for SEEN_S has left, and so has one whose lease was not renewed, so that a dead controller keeps nobody
+waiting.
 """
 
 from __future__ import annotations
