@@ -15,7 +15,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_rack import inventory, leftovers
+from simulated_rack import hosts, inventory, leftovers
 from simulated_rack.__main__ import down
 from simulated_rack.plan import plan
 from testctl.testbeds import wheelhouse
@@ -54,6 +54,15 @@ def test_nothing_in_a_rack_is_there_twice(hosts: int) -> None:
 def test_a_rack_that_can_not_be(hosts: int, management: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         plan(Path("/state"), hosts, management)
+
+
+def test_a_process_that_ended_after_it_was_listed_is_none_of_a_host() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with subprocess.Popen(["true"]) as unreaped:
+        os.waitid(os.P_PID, unreaped.pid, os.WEXITED | os.WNOWAIT)
+        found = hosts.running([os.getpid(), ended.pid, unreaped.pid])
+    assert found == {os.getpid(): hosts.command(os.getpid())}
 
 
 def test_the_inventory_has_what_the_example_has(tmp_path: Path) -> None:

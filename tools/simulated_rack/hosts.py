@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from testctl.system.subprocesses import run, start
@@ -90,7 +91,21 @@ def _await(rack: SimulatedRack, node: Node) -> None:
 def processes(namespaces: list[str]) -> dict[int, str]:
     """What runs in network namespaces, by process number."""
     pids = [int(word) for name in namespaces for word in run(["ip", "netns", "pids", name]).split()]
-    return {pid: command(pid) for pid in pids}
+    return running(pids)
+
+
+def running(pids: Iterable[int]) -> dict[int, str]:
+    """The words of those processes that have not ended since they were listed."""
+    found = {pid: command(pid) for pid in pids}
+    return {pid: words for pid, words in found.items() if words or net_inode(pid)}
+
+
+def net_inode(pid: int) -> int:
+    """The number of a process's network namespace; 0 when it has ended, even if nobody has waited for it."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    except OSError:
+        return 0
 
 
 def command(pid: int) -> str:

@@ -25,7 +25,9 @@ def seen(state: Path, inodes: Iterable[int] = ()) -> Seen:
     known = {*inodes, *net_inodes()}
     return {
         "processes": [
-            f"{pid} {hosts.command(pid)}" for pid in _pids() if _net(pid) in known or str(state) in hosts.command(pid)
+            f"{pid} {hosts.command(pid)}"
+            for pid in _pids()
+            if hosts.net_inode(pid) in known or str(state) in hosts.command(pid)
         ],
         "namespaces": network.namespaces(),
         "devices": network.devices(),
@@ -62,10 +64,3 @@ def _mounts() -> list[str]:
 def _pids() -> list[int]:
     own = {os.getpid(), os.getppid()}
     return [int(path.name) for path in Path("/proc").glob("[0-9]*") if int(path.name) not in own]
-
-
-def _net(pid: int) -> int:
-    try:
-        return os.stat(f"/proc/{pid}/ns/net").st_ino
-    except OSError:
-        return 0
