@@ -18,7 +18,8 @@ from testctl.metrics import analyse, recoveries_table, tcp_events
 from testctl.metrics.core import matching, native, rtts, view
 from testctl.metrics.core.bins import occupied_bins
 from testctl.metrics.goodput import covered_bytes
-from testctl.metrics.recovery.trace import merged, traces
+from testctl.metrics.recovery.trace import traces
+from testctl.metrics.recovery.trace_part import merged
 from testctl.metrics.stalls.clock import waits
 from testctl.records import RecordsError, load_raw
 from testctl.records.native import FLAGS, SEARCH
@@ -167,7 +168,8 @@ def test_random_traces(seed: int) -> None:
     given: dict[str, Any] = {
         "data_row": np.sort(rows[:count]), "ack_row": np.sort(rows[200 : 200 + answers]), "data": count,
         "acks": answers, "sack": sack, "sack_top": draw.integers(-1, 10**6, len(sack)), "sacks": len(sack),
-        "start": int(draw.integers(-5, 5)), "fin": draw.random(count) < 0.1, "retrans": draw.random(count) < 0.1,
+        "una": int(draw.integers(-5, 5)), "nxt": int(draw.integers(-5, 5)),
+        "fin": draw.random(count) < 0.1, "retrans": draw.random(count) < 0.1,
         "segs": draw.integers(1, 9, count).astype(np.int16), "length": draw.integers(0, 9000, count).astype(np.int32),
         "ack_length": draw.integers(0, 2, answers).astype(np.int32),
     }  # fmt: skip
@@ -184,11 +186,11 @@ def test_sack_blocks_of_a_trace(tmp_path: Path) -> None:
     """Only ACKs that have some take an entry."""
     write_point(tmp_path, Sender("prr", 20, 60, [0, 3, 7]).run().talk.captures())
     (trace,) = traces(view.view(load_raw(tmp_path), "bulk"))
-    entries = trace.at[trace.is_ack]
+    whole = trace.part(0, len(trace))
+    entries = whole.at[whole.is_ack]
     assert 0 < len(trace.blocks) - 1 == int((entries > 0).sum()) < len(entries)
-    assert (trace.blocks[0] == -1).all()
-    assert all(trace.edges(event) == [] for event in np.flatnonzero(trace.at == 0).tolist())
-    assert all(trace.edges(event) for event in np.flatnonzero(trace.at).tolist())
+    assert trace.edges(0) == []
+    assert all(trace.edges(entry) for entry in range(1, len(trace.blocks)))
 
 
 def test_walks_under_the_sanitizers(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testctl.metrics.recovery.trace import Trace
+from testctl.metrics.recovery.trace_part import Part
 from testctl.records.schema import Ints
 
 
@@ -42,16 +42,16 @@ def _count(number: int, letter: str) -> str:
     return "" if not number else letter if number == 1 else f"{number}{letter}"
 
 
-def answers(trace: Trace, first: int, last: int, by_timer: Sequence[int] = ()) -> Answers:
-    """What was sent on the ACKs from event `first` to before event `last`, less what a timer sent.
+def answers(part: Part, by_timer: Sequence[int] = ()) -> Answers:
+    """What was sent on the ACKs of a part, less what a timer sent.
 
     An ACK that came with data counts when it acknowledged something.
     """
-    part = slice(first, last)
-    moved = np.diff(trace.una[part], prepend=trace.una[first] - 1) > 0
-    acks = trace.is_ack[part] & (trace.plain[part] | moved)
+    first, last = part.first, part.first + len(part)
+    moved = np.diff(part.una, prepend=part.una[:1] - 1) > 0
+    acks = part.is_ack & (part.plain | moved)
     position = np.flatnonzero(acks)
-    segs, again = trace.segs[part].copy(), trace.again[part]
+    segs, again = part.segs.copy(), part.again
     segs[[event - first for event in by_timer if first <= event < last]] = 0
     if not len(position):
         return Answers(position, position, position)

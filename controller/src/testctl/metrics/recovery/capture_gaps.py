@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.recovery.trace import Trace
+from testctl.records.schema import Ints
 
 MID = "the capture starts mid-connection"
 GAP = "the capture has a gap"
@@ -36,32 +37,32 @@ def unsure(trace: Trace) -> list[Unsure]:
 
 def _until(trace: Trace, byte: int) -> int:
     """The event that acknowledged up to `byte`; the last one if none did."""
-    return min(int(np.searchsorted(trace.una, byte)), len(trace) - 1)
+    return min(trace.reached(byte), len(trace) - 1)
 
 
 def _mid(trace: Trace) -> Iterator[Unsure]:
-    if trace.from_start:
-        return
-    data = np.flatnonzero(~trace.is_ack)
-    if len(data):
-        yield Unsure(0, _until(trace, int(trace.end[data[0]])), MID)
+    if not trace.from_start:
+        yield Unsure(0, _until(trace, trace.end_of(0)), MID)
 
 
 def _gaps(trace: Trace) -> Iterator[Unsure]:
-    before = np.concatenate([[trace.start], trace.nxt[:-1]])
-    left = ~trace.is_ack & (trace.seq > before)
-    told = trace.is_ack & (trace.top > before)
-    if not trace.from_start:
-        first = np.flatnonzero(~trace.is_ack)
-        known = int(first[0]) if len(first) else len(trace)
-        left[: known + 1] = False
-        told[:known] = False
-    data = np.flatnonzero(~trace.is_ack)
-    for event in np.flatnonzero(left | told).tolist():
-        earlier = data[: np.searchsorted(data, event)]
-        since = int(earlier[-1]) if len(earlier) else 0
-        byte = int(trace.seq[event] if left[event] else trace.top[event])
+    data, acks = trace.data, trace.acks
+    first_leaves_gap = trace.from_start and trace.nxt_after(0) < int(data.seq[0])
+    left = np.flatnonzero(np.concatenate([[first_leaves_gap], data.seq[1:] > data.nxt[:-1]]))
+    sent = trace.data_before(np.arange(len(acks.row)))
+    top = acks.number.copy()
+    top[trace.sacks] = np.maximum(top[trace.sacks], trace.sack_tops)
+    told = np.flatnonzero((top > trace.nxt_before(sent)) & (trace.from_start | (sent > 0)))
+    found = [*_events(left + trace.acks_before(left), left, data.seq[left])]
+    found += _events(told + sent[told], sent[told], top[told])
+    for event, before, byte in sorted(found):
+        since = trace.event_of_data(before - 1) if before else 0
         yield Unsure(since, max(_until(trace, byte), event), GAP)
+
+
+def _events(event: Ints, before: Ints, byte: Ints) -> Iterator[tuple[int, int, int]]:
+    """Each event, how many departures were before it, and what was not seen to leave."""
+    return zip(event.tolist(), before.tolist(), byte.tolist(), strict=True)
 
 
 def limit(stretches: list[Unsure], first: int, last: int) -> str:

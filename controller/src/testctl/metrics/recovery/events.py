@@ -11,6 +11,7 @@ from testctl.metrics.core.view import view
 from testctl.metrics.recovery.capture_gaps import unsure
 from testctl.metrics.recovery.state_machine import Walk, walk
 from testctl.metrics.recovery.trace import Trace, traces
+from testctl.metrics.recovery.trace_part import Part
 from testctl.records import Records
 from testctl.records.schema import (
     TCP_EVENT_NAMES,
@@ -57,29 +58,30 @@ def tcp_events(records: Records, flow: str) -> pa.Table:
 
 
 def _events(walked: Walk) -> dict[str, Array]:
-    trace = walked.trace
-    known = np.ones(len(trace), np.bool_)
+    trace, count = walked.trace, len(walked.trace)
+    whole = trace.part(0, count)
+    known = np.ones(count, np.bool_)
     for stretch in unsure(trace):
         known[stretch.first : stretch.last + 1] = False
-    sent = np.where(trace.again, _RETRANSMIT, _SEND)
-    in_flight = (trace.fin >= 0) & (trace.nxt > trace.fin) & (trace.una <= trace.fin)
-    pipe = _packets(walked.pipe, in_flight, trace)
-    delivered = _SYN + _packets(walked.delivered(), (trace.fin >= 0) & (trace.una > trace.fin), trace)
+    sent = np.where(whole.again, _RETRANSMIT, _SEND)
+    in_flight = (trace.fin >= 0) & (whole.nxt > trace.fin) & (whole.una <= trace.fin)
+    pipe = _packets(walked.pipe(0, count), in_flight, trace)
+    delivered = _SYN + _packets(walked.delivered(0, count), (trace.fin >= 0) & (whole.una > trace.fin), trace)
     if not trace.from_start:
-        delivered = np.full(len(trace), -1)
+        delivered = np.full(count, -1)
     return {
-        "row": trace.row,
-        "time_ns": trace.time_ns,
-        "conn": np.full(len(trace), trace.conn),
-        "event": np.where(trace.is_ack, _ACK, sent),
-        "snd_una": trace.una,
-        "snd_nxt": trace.nxt,
-        "cwnd": np.where(known & ~trace.is_ack, pipe, -1),
-        "ssthresh": np.full(len(trace), -1),
+        "row": whole.row,
+        "time_ns": whole.time_ns,
+        "conn": np.full(count, trace.conn),
+        "event": np.where(whole.is_ack, _ACK, sent),
+        "snd_una": whole.una,
+        "snd_nxt": whole.nxt,
+        "cwnd": np.where(known & ~whole.is_ack, pipe, -1),
+        "ssthresh": np.full(count, -1),
         "pipe": np.where(known, pipe, -1),
-        "prior_pipe": np.concatenate([[-1], np.where(known, pipe, -1)])[: len(trace)],
-        "srtt_us": smoothed_rtt_us(trace),
-        "state": np.where(known, walked.state, -1),
+        "prior_pipe": np.concatenate([[-1], np.where(known, pipe, -1)])[:count],
+        "srtt_us": smoothed_rtt_us(trace, whole),
+        "state": np.where(known, walked.state(0, count), -1),
         "delivered": np.where(known, delivered, -1),
     }
 
@@ -90,8 +92,8 @@ def _packets(amount: Ints, with_fin: Bools, trace: Trace) -> Ints:
     return np.asarray(-(-(amount - fin) // max(trace.mss, 1)) + fin * trace.fin_alone)
 
 
-def smoothed_rtt_us(trace: Trace) -> Ints:
-    """SRTT after each event (RFC 6298, section 2), µs; -1 before the first sample.
+def smoothed_rtt_us(trace: Trace, part: Part) -> Ints:
+    """SRTT after each event of a part that begins with the first (RFC 6298, section 2), µs; -1 before the first sample.
 
     A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: none of
     what was retransmitted.
@@ -99,7 +101,7 @@ def smoothed_rtt_us(trace: Trace) -> Ints:
     samples = round_trips(trace.flow)
     own = samples.conn == trace.conn
     time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
-    smoothed = np.full(len(trace), -1, np.int64)
+    smoothed = np.full(len(part), -1, np.int64)
     if not len(time_ns):
         return smoothed
     order = np.lexsort((-rtt_ns, time_ns))
@@ -109,9 +111,9 @@ def smoothed_rtt_us(trace: Trace) -> Ints:
     for rtt in rtt_ns[first].tolist():
         srtt = srtt + (rtt - srtt) / 8 if values else float(rtt)
         values.append(srtt)
-    acks = np.flatnonzero(trace.is_ack)
-    at = np.searchsorted(time_ns[first], trace.time_ns[acks], side="right") - 1
+    acks = np.flatnonzero(part.is_ack)
+    at = np.searchsorted(time_ns[first], part.time_ns[acks], side="right") - 1
     there = at >= 0
     smoothed[acks[there]] = np.round(np.array(values)[at[there]] / 1e3).astype(np.int64)
-    held = np.maximum.accumulate(np.where(smoothed >= 0, np.arange(len(trace)), -1))
+    held = np.maximum.accumulate(np.where(smoothed >= 0, np.arange(len(part)), -1))
     return np.where(held >= 0, smoothed[np.maximum(held, 0)], -1)

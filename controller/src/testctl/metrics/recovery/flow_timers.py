@@ -36,7 +36,7 @@ def flow_timers(flow: FlowView) -> list[Departure]:
     """In order of the capture, found once; [] without a capture of the sender."""
     found = _syns(flow)
     for walked in flow_walks(flow.records, flow.name):
-        found += [Departure(int(walked.trace.row[one.event]), one.by, one.ran_ns) for one in walked.timed]
+        found += [Departure(one.row, one.by, one.ran_ns) for one in walked.timed]
     for trace in traces(flow):
         found += _new_data(trace)
     return sorted(found, key=lambda one: one.row)
@@ -58,19 +58,23 @@ def _syns(flow: FlowView) -> list[Departure]:
 def _new_data(trace: Trace) -> list[Departure]:
     """New data that left with data outstanding and no ACK before it, about two round trips after all else."""
     timers = Timers(trace)
-    if not timers.probing or len(trace) < 2:
+    if not timers.probing:
         return []
-    quiet = np.diff(trace.time_ns, prepend=trace.time_ns[0])
-    some = np.flatnonzero(quiet > _FLOOR_NS)  # not the first
-    some = some[~trace.is_ack[some] & ~trace.again[some] & (trace.segs[some] == 1)]
-    some = some[trace.nxt[some - 1] > trace.una[some - 1]]
-    some = some[[int(quiet[at]) >= 2 * _ALMOST * timers.rtt_ns(int(trace.time_ns[at])) for at in some.tolist()]]
+    data = trace.data
+    late = np.diff(data.time_ns) > _FLOOR_NS
+    late = np.concatenate([[True], late])  # before the first there may be ACKs
+    some = np.flatnonzero(late & ~data.retrans & (data.segs == 1) & (data.length > 0))
     found = []
-    for at in some.tolist():
-        sure = greedy(trace.flow) or _beyond_window(trace, at)
-        let_go = True if sure else _by_samples(trace, at)
+    for sent, acks in zip(some.tolist(), trace.acks_before(some).tolist(), strict=True):
+        if not sent + acks or trace.nxt_after(sent) <= trace.una_after(acks):
+            continue
+        now, before = int(data.time_ns[sent]), trace.time_before(sent, sent + acks)
+        if now - before <= _FLOOR_NS or now - before < 2 * _ALMOST * timers.rtt_ns(now):
+            continue
+        sure = greedy(trace.flow) or _beyond_window(trace, trace.end_of(sent))
+        let_go = True if sure else _by_samples(trace, before, now)
         if let_go is not False:
-            found.append(Departure(int(trace.row[at]), PROBE if let_go else UNSURE, int(quiet[at])))
+            found.append(Departure(int(data.row[sent]), PROBE if let_go else UNSURE, now - before))
     return found
 
 
@@ -81,10 +85,10 @@ def greedy(flow: FlowView) -> bool:
     return options.get("pattern") == "greedy" and options.get("rate", "none") == "none"
 
 
-def _beyond_window(trace: Trace, at: int) -> bool:
-    """Whether the kernel's trace shows that it sent beyond its window, as only a probe does."""
+def _beyond_window(trace: Trace, end: int) -> bool:
+    """Whether the kernel's trace shows that it sent up to `end` beyond its window, as only a probe does."""
     events = traced_columns(trace.flow.records, trace.flow.name)
-    mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == trace.end[at]))
+    mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == end))
     return bool(len(mine) and events["pipe"][mine[0]] > events["cwnd"][mine[0]])
 
 
@@ -112,11 +116,10 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
     return timeouts, again + sure, late - sure
 
 
-def _by_samples(trace: Trace, at: int) -> bool | None:
-    """Whether the application had data waiting, by a sample since the event before; None without one."""
+def _by_samples(trace: Trace, low: int, high: int) -> bool | None:
+    """Whether the application had data waiting, by a sample between two times; None without one."""
     info = trace.flow.info
     if not info:
         return None
-    low, high = (int(trace.time_ns[event]) for event in (at - 1, at))
     own: Ints = np.flatnonzero((info["conn"] == trace.conn) & (info["time_ns"] > low) & (info["time_ns"] < high))
     return bool(info["notsent_bytes"][own[-1]] > 0) if len(own) and info["notsent_bytes"][own[-1]] >= 0 else None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from testctl.metrics.recovery.capture_gaps import ENDS, NO_SACK, Unsure, limit
 from testctl.metrics.recovery.scoreboard import Scoreboard
 from testctl.metrics.recovery.state_machine import Episode, Walk
 from testctl.metrics.recovery.trace import Trace
+from testctl.metrics.recovery.trace_part import Part
 from testctl.metrics.recovery.window import NOWHERE, smallest_window, window_at_exit
-from testctl.records.schema import Ints
+from testctl.records.schema import Array, Ints
 
 
 @dataclass
@@ -87,97 +89,98 @@ class Recovery:
 def measure(walk: Walk, episode: Episode, stretches: list[Unsure]) -> Recovery:
     """The row of an episode; stretches: where the capture can't be trusted."""
     trace = walk.trace
-    stop = episode.exit if episode.exit >= 0 else len(trace)
-    why = limit(stretches, episode.first_dup, min(stop, len(trace) - 1))
     ended = episode.exit >= 0
+    stop = episode.exit if ended else len(trace)
+    why = limit(stretches, episode.first_dup, min(stop, len(trace) - 1))
+    seen = trace.part(min(episode.first_dup, episode.entry), min(stop + 1, len(trace)))
+    row, time_ns = (partial(_at, column, seen.first) for column in (seen.row, seen.time_ns))
     found = Recovery(
         flow=trace.flow.name,
         conn=trace.conn,
         entered_by=episode.entered_by,
         exited_by=episode.exited_by,
         limit=why,
-        first_dup_row=int(trace.row[episode.first_dup]),
-        entry_row=int(trace.row[episode.entry]),
-        first_retrans_row=int(trace.row[episode.first_retrans]),
-        exit_row=int(trace.row[episode.exit]) if ended else -1,
-        first_dup_ns=int(trace.time_ns[episode.first_dup]),
-        entry_ns=int(trace.time_ns[episode.entry]),
-        exit_ns=int(trace.time_ns[episode.exit]) if ended else -1,
+        first_dup_row=row(episode.first_dup),
+        entry_row=row(episode.entry),
+        first_retrans_row=row(episode.first_retrans),
+        exit_row=row(episode.exit) if ended else -1,
+        first_dup_ns=time_ns(episode.first_dup),
+        entry_ns=time_ns(episode.entry),
+        exit_ns=time_ns(episode.exit) if ended else -1,
     )
     if why:
         return found
     limits = [] if ended else [ENDS]
-    sent = answers(trace, episode.first_dup, stop, walk.by_timer)
-    _sending(found, trace, episode, sent, stop)
+    sent = answers(seen.part(episode.first_dup, stop), walk.by_timer)
+    inside = seen.part(episode.entry, stop)
+    found.una, found.point, found.mss = episode.una, episode.point, trace.mss
+    found.flight_bytes = episode.flight
+    found.dup_acks, found.timeouts = episode.dup_acks, episode.timeouts + (episode.exited_by == "timeout")
+    found.sent = sent.letters
+    found.sent_first_round = sent.part(episode.first_dup, _second_round(seen.part(episode.first_dup, stop))).letters
+    end_ns = found.exit_ns if ended else trace.last_ns
+    answered = sent.part(episode.entry, stop)
+    _sending(found, inside, answered, end_ns)
     if trace.sack:
-        _conservation(found, walk, episode, sent, stop)
+        _conservation(found, walk, inside, answered)
+        found.pipe_entry, found.pipe_exit = episode.pipe_entry, episode.pipe_exit
     else:
         limits.append(NO_SACK)
-    _again(found, trace, episode, stop)
-    found.cwnd_min = smallest_window(walk, episode)
-    window = window_at_exit(walk, episode) if trace.sack else None
+    _again(found, trace, episode, seen, inside)
+    found.cwnd_min = smallest_window(walk, found.entry_ns, end_ns)
+    window = window_at_exit(walk, episode, inside, found.exit_ns) if trace.sack else None
     if window is not None:
         found.cwnd_exit, found.ssthresh, found.window_source = window
     found.limit = "; ".join(limits)
     return found
 
 
-def _sending(found: Recovery, trace: Trace, episode: Episode, sent: Answers, stop: int) -> None:
+def _at(column: Array, first: int, event: int) -> int:
+    return int(column[event - first])
+
+
+def _sending(found: Recovery, inside: Part, answered: Answers, end_ns: int) -> None:
     """What was sent, in which bursts, with which silences."""
-    inside = sent.part(episode.entry, stop)
-    found.una, found.point, found.mss = episode.una, episode.point, trace.mss
-    found.flight_bytes = episode.flight
-    found.dup_acks, found.timeouts = episode.dup_acks, episode.timeouts + (episode.exited_by == "timeout")
-    found.sent = sent.letters
-    found.sent_first_round = sent.part(episode.first_dup, _second_round(trace, episode, stop)).letters
-    found.acks = len(inside.acks)
-    part = slice(episode.entry, stop)
-    found.segments_sent = int(trace.segs[part].sum())
-    found.retransmissions = int(trace.segs[part][trace.again[part]].sum())
+    found.acks = len(answered.acks)
+    found.segments_sent = int(inside.segs.sum())
+    found.retransmissions = int(inside.segs[inside.again].sum())
     found.new_segments = found.segments_sent - found.retransmissions
-    new = trace.time_ns[part][(trace.segs[part] > 0) & ~trace.again[part]]
+    new = inside.time_ns[(inside.segs > 0) & ~inside.again]
     found.first_new_ns = int(new[0]) - found.entry_ns if len(new) else -1
-    found.burst_max = int(inside.total.max(initial=0))
-    found.silent_acks = longest_run(inside.total == 0)
-    moments = trace.time_ns[part][trace.segs[part] > 0]
-    last = found.exit_ns if found.exit_ns >= 0 else int(trace.time_ns[-1])
-    found.silence_ns = int(np.diff(np.concatenate([[found.entry_ns], moments, [last]])).max())
+    found.burst_max = int(answered.total.max(initial=0))
+    found.silent_acks = longest_run(answered.total == 0)
+    moments = inside.time_ns[inside.segs > 0]
+    found.silence_ns = int(np.diff(np.concatenate([[found.entry_ns], moments, [end_ns]])).max())
 
 
-def _second_round(trace: Trace, episode: Episode, stop: int) -> int:
-    """The first ACK of something sent after the first duplicate ACK, or of a retransmission."""
-    part = slice(episode.first_dup, stop)
-    later = trace.top[part] > trace.nxt[episode.first_dup]
-    later |= trace.una[part] > trace.una[episode.first_dup]
-    found = np.flatnonzero(trace.is_ack[part] & later)
-    return episode.first_dup + int(found[0]) if len(found) else stop
+def _second_round(since: Part) -> int:
+    """The first ACK of something sent after the first duplicate ACK (the first event), or of a retransmission."""
+    later = (since.top > since.nxt[0]) | (since.una > since.una[0])
+    found = np.flatnonzero(since.is_ack & later)
+    return since.first + (int(found[0]) if len(found) else len(since))
 
 
-def _conservation(found: Recovery, walk: Walk, episode: Episode, sent: Answers, stop: int) -> None:
-    """prr_delivered and prr_out (RFC 6937, section 3), and pipe."""
-    trace = walk.trace
-    before = int(walk.delivered(slice(episode.entry - 1, episode.entry))[0]) if episode.entry else trace.start
-    inside = sent.part(episode.entry, stop)
-    if len(inside.acks):
-        last = np.append(inside.acks[1:], stop) - 1
-        out = np.cumsum(trace.payload[episode.entry : stop])[last - episode.entry]
-        got = walk.delivered(inside.acks) - before
+def _conservation(found: Recovery, walk: Walk, inside: Part, answered: Answers) -> None:
+    """prr_delivered and prr_out (RFC 6937, section 3)."""
+    first, stop = inside.first, inside.first + len(inside)
+    before = int(walk.delivered(first - 1, first)[0]) if first else walk.trace.start
+    if len(answered.acks):
+        last = np.append(answered.acks[1:], stop) - 1
+        out = np.cumsum(inside.payload)[last - first]
+        got = walk.delivered(first, stop)[answered.acks - first] - before
         found.prr_delivered, found.prr_out = int(got[-1]), int(out[-1])
         found.prr_over = int((out - 2 * got).max())
-    found.pipe_entry, found.pipe_exit = episode.pipe_entry, episode.pipe_exit
 
 
-def _again(found: Recovery, trace: Trace, episode: Episode, stop: int) -> None:
+def _again(found: Recovery, trace: Trace, episode: Episode, seen: Part, inside: Part) -> None:
     """Retransmissions that were lost, and those sent once more."""
-    part = slice(episode.entry, stop)
-    events = np.flatnonzero(trace.again[part]) + episode.entry
+    events = np.flatnonzero(inside.again) + inside.first
     ended_by = [episode.exit] if episode.exited_by == "timeout" else []
     covered = Scoreboard()
-    found.resent = sum(
-        covered.add(int(trace.seq[event]), int(trace.end[event])) == 0 for event in (*events.tolist(), *ended_by)
-    )
+    seq, end = (partial(_at, column, seen.first) for column in (seen.seq, seen.end))
+    found.resent = sum(covered.add(seq(event), end(event)) == 0 for event in (*events.tolist(), *ended_by))
     if len(trace.flow.arrived):
-        found.lost_retransmissions = _count_in(lost_rows(trace.flow), trace.row[events])
+        found.lost_retransmissions = _count_in(lost_rows(trace.flow), inside.row[inside.again])
 
 
 def _count_in(ascending: Ints, wanted: Ints) -> int:

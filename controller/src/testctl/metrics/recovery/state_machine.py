@@ -7,7 +7,9 @@ in between snd.una and snd.nxt say it all.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,8 @@ import numpy as np
 from testctl.metrics.recovery.scoreboard import Scoreboard
 from testctl.metrics.recovery.timers import Timers
 from testctl.metrics.recovery.trace import Trace
-from testctl.records.schema import Bools, Ints
+from testctl.metrics.recovery.trace_part import Part
+from testctl.records.schema import Ints
 
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 """States, by the kernel's numbers (enum tcp_ca_state); CWR can't be seen in a capture."""
@@ -51,35 +54,73 @@ class Episode:
 
 
 class Timed(NamedTuple):
-    """A retransmission that a timer sent: its event, which timer ("rto", "tlp") and how long that had run."""
+    """A retransmission that a timer sent: its event and row of the packets table, which timer ("rto", "tlp") and how
+    long that had run."""
 
     event: int
+    row: int
     by: str
     ran_ns: int
 
 
-@dataclass(frozen=True)
-class Walk:
-    """sacked, pipe (bytes; empty unless asked for) and state after each event; episodes in order.
+class Stretch(NamedTuple):
+    """Events on end in which something was missing, from event `first` on; the others as in Walk."""
 
-    timed: retransmissions that a timer sent, in order.
-    """
-
-    trace: Trace
+    first: int
     sacked: Ints
     pipe: Ints
     state: Ints
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What was followed: stretches and episodes in order; in between nothing is SACKed and the state is OPEN.
+
+    timed: retransmissions that a timer sent, in order; pipes: whether stretches have the pipe.
+    """
+
+    trace: Trace
+    stretches: list[Stretch]
     episodes: list[Episode]
     timed: list[Timed]
+    pipes: bool
 
     @property
     def by_timer(self) -> list[int]:
         """The events of `timed`."""
         return [timer.event for timer in self.timed]
 
-    def delivered(self, events: Ints | slice = slice(None)) -> Ints:
-        """Bytes that the ACKs up to an event say have arrived; its steps are DeliveredData (RFC 6937)."""
-        return np.asarray(self.trace.una[events] + self.sacked[events])
+    def sacked(self, low: int, high: int) -> Ints:
+        """SACKed bytes above snd.una after each event low <= event < high."""
+        return self._laid(np.zeros(high - low, np.int64), low, "sacked")
+
+    def state(self, low: int, high: int) -> Ints:
+        """The state after each event low <= event < high."""
+        return self._laid(np.zeros(high - low, np.int64), low, "state")
+
+    def pipe(self, low: int, high: int) -> Ints:
+        """The pipe in bytes after each event low <= event < high.  Raises ValueError unless it was followed."""
+        if not self.pipes:
+            raise ValueError("want a walk with pipes=True")
+        part = self.trace.part(low, high)
+        return self._laid(part.nxt - part.una, low, "pipe")
+
+    def delivered(self, low: int, high: int) -> Ints:
+        """Bytes that the ACKs up to each event low <= event < high say have arrived; its steps are DeliveredData
+        (RFC 6937)."""
+        return np.asarray(self.trace.part(low, high).una + self.sacked(low, high))
+
+    def _laid(self, whole: Ints, low: int, name: str) -> Ints:
+        """The values of stretches put where they belong in those of the events from `low` on."""
+        high = low + len(whole)
+        at = max(bisect_right(self.stretches, low, key=attrgetter("first")) - 1, 0)
+        for stretch in self.stretches[at:]:
+            if stretch.first >= high:
+                break
+            begin, end = max(stretch.first, low), min(stretch.first + len(stretch.state), high)
+            if begin < end:
+                whole[begin - low : end - low] = getattr(stretch, name)[begin - stretch.first : end - stretch.first]
+        return whole
 
 
 def walk(trace: Trace, *, pipes: bool = False) -> Walk:
@@ -87,14 +128,25 @@ def walk(trace: Trace, *, pipes: bool = False) -> Walk:
     return _Walker(trace, pipes).run()
 
 
-def _eventful(trace: Trace) -> Bools:
-    """Events that begin a stretch: new SACK information, a duplicate ACK, a retransmission."""
-    waiting = trace.is_ack & (trace.nxt > trace.una)
-    found = waiting & (trace.top > trace.una)
-    found |= trace.again
-    if not trace.sack:
-        found[1:] |= waiting[1:] & trace.plain[1:] & (trace.number[1:] == trace.una[:-1])
-    return np.asarray(found)
+def _eventful(trace: Trace) -> tuple[Ints, Ints]:
+    """(events that begin a stretch, how many ACKs came before each), ascending.
+
+    They are new SACK information, a duplicate ACK, a retransmission.
+    """
+    data, acks = trace.data, trace.acks
+    again = np.flatnonzero(data.retrans)
+    if trace.sack:
+        told = trace.sacks[trace.sack_tops > acks.una[trace.sacks]]
+    else:
+        before = np.concatenate([[trace.start], acks.una[:-1]])
+        told = np.flatnonzero((acks.number == before) & (acks.length == 0))
+    sent = trace.data_before(told)
+    waiting = trace.nxt_before(sent) > acks.una[told]
+    waiting &= (told + sent > 0) | trace.sack  # the first event of all repeats nothing
+    acks_before = np.concatenate([trace.acks_before(again), told[waiting]])
+    events = acks_before + np.concatenate([again, sent[waiting]])
+    order = np.argsort(events)
+    return events[order], acks_before[order]
 
 
 @dataclass
@@ -105,6 +157,7 @@ class _Walker:
     state: int = OPEN
     una: int = 0
     nxt: int = 0
+    sent: int = 0
     dups: int = 0
     first_dup: int = -1
     last_ack: int = -1
@@ -119,43 +172,37 @@ class _Walker:
 
     def run(self) -> Walk:
         trace = self.trace
-        sacked, state = np.zeros(len(trace), np.int64), np.zeros(len(trace), np.int64)
-        pipe = trace.nxt - trace.una if self.pipes else np.empty(0, np.int64)
-        starts = np.flatnonzero(_eventful(trace))
+        starts, acks_before = _eventful(trace)
+        stretches: list[Stretch] = []
         at = 0
         while True:
             following = int(np.searchsorted(starts, at))
             if following == len(starts):
                 break
             at = int(starts[following])
-            self._begin(at)
+            self._begin(at, int(acks_before[following]))
             quiet, length = False, _FIRST_CHUNK
             while at < len(trace) and not quiet:
-                found, quiet = self._chunk(at, min(at + length, len(trace)))
+                found, quiet = self._chunk(trace.part(at, min(at + length, len(trace))))
                 length = min(2 * length, _CHUNK)
-                part = slice(at, at + len(found))
-                sacked[part], pipe_found, state[part] = np.array(found, np.int64).reshape(-1, 3).T
-                if self.pipes:
-                    pipe[part] = pipe_found
+                stretches.append(Stretch(at, *np.array(found, np.int64).T))
                 at += len(found)
-        return Walk(trace, sacked, pipe, state, self.episodes, self.timed)
+        return Walk(trace, stretches, self.episodes, self.timed, self.pipes)
 
-    def _begin(self, at: int) -> None:
-        """Take up snd.una and snd.nxt where a stretch begins."""
-        before = at - 1
-        start = self.trace.start
-        self.una, self.nxt = (int(self.trace.una[before]), int(self.trace.nxt[before])) if at else (start, start)
+    def _begin(self, at: int, acks: int) -> None:
+        """Take up snd.una and snd.nxt where a stretch begins, after so many ACKs."""
+        self.sent = at - acks
+        self.una, self.nxt = self.trace.una_after(acks), self.trace.nxt_after(self.sent)
         self.dups, self.first_dup, self.head_ns = 0, -1, -1
-        earlier = np.flatnonzero(self.trace.is_ack[max(at - _CHUNK, 0) : at])
-        self.last_ack = int(earlier[-1]) + max(at - _CHUNK, 0) if len(earlier) else -1
+        last = self.trace.event_of_ack(acks - 1) if acks else -1
+        self.last_ack = last if last >= at - _CHUNK else -1
 
-    def _chunk(self, low: int, high: int) -> tuple[list[tuple[int, int, int]], bool]:
-        """(sacked, pipe, state) after each event, up to `high` or to where nothing is missing any more."""
-        trace, found = self.trace, []
-        part = slice(low, high)
-        columns = (trace.is_ack, trace.seq, trace.end, trace.again, trace.number, trace.plain, trace.top, trace.at)
+    def _chunk(self, part: Part) -> tuple[list[tuple[int, int, int]], bool]:
+        """(sacked, pipe, state) after each event, up to the end or to where nothing is missing any more."""
+        found = []
+        columns = (part.is_ack, part.seq, part.end, part.again, part.number, part.plain, part.top, part.at)
         for event, (is_ack, seq, end, again, number, plain, top, at) in enumerate(
-            zip(*(column[part].tolist() for column in columns), strict=True), low
+            zip(*(column.tolist() for column in columns), strict=True), part.first
         ):
             if is_ack:
                 self._ack(event, number, plain, top, at)
@@ -202,12 +249,13 @@ class _Walker:
         if again:
             self._again(event, seq, end)
         self.nxt = max(self.nxt, end)
+        self.sent += 1
 
     def _again(self, event: int, seq: int, end: int) -> None:
         doubt = bool(self.board.total or self.dups or self.state in (RECOVERY, LOSS))
-        by = self.timers.sent_by(event, self.una, self.nxt, self.head_ns, doubt, self.state)
+        by = self.timers.sent_by(self.sent, event, self.una, self.nxt, self.head_ns, doubt, self.state)
         if by != "ack":
-            self.timed.append(Timed(event, by, self.timers.ran_ns))
+            self.timed.append(Timed(event, int(self.trace.data.row[self.sent]), by, self.timers.ran_ns))
         if by == "tlp":
             return
         if by == "rto":
@@ -216,7 +264,7 @@ class _Walker:
             self._enter(event)
         self.high_rxt = max(self.high_rxt, end)
         if seq <= self.una:
-            self.head_ns = int(self.trace.time_ns[event])
+            self.head_ns = int(self.trace.data.time_ns[self.sent])
 
     def _timeout(self, event: int) -> None:
         pipe = self._pipe()

@@ -60,12 +60,10 @@ class Timers:
         time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
         if not (own := samples.conn == self.trace.conn).all():
             time_ns, rtt_ns = time_ns[own], rtt_ns[own]
+        if (time_ns[1:] >= time_ns[:-1]).all():
+            return time_ns, rtt_ns
         order = np.argsort(time_ns, kind="stable")
         return time_ns[order], rtt_ns[order]
-
-    @cached_property
-    def _data(self) -> Ints:
-        return np.flatnonzero(~self.trace.is_ack)
 
     def rtt_ns(self, at_ns: int) -> int:
         """The median of the 64 round trips before; the first one after if none; 0 without any."""
@@ -77,50 +75,56 @@ class Timers:
 
     def _progress_ns(self, una: int) -> int:
         """When `una` was acknowledged; -1 when nothing has been."""
-        first = int(np.searchsorted(self.trace.una, una))
-        return int(self.trace.time_ns[first]) if self.trace.is_ack[first] else -1
+        acks = self.trace.acks
+        if una <= self.trace.start:
+            first_is_ack = len(acks.row) > 0 and self.trace.event_of_ack(0) == 0
+            return int(acks.time_ns[0]) if first_is_ack else -1
+        return int(acks.time_ns[np.searchsorted(acks.una, una)])
 
     def _head_ns(self, una: int) -> int:
         """When the first outstanding packet left first; -1: the capture does not show it."""
-        first = int(np.searchsorted(self.trace.nxt, una, side="right"))
-        return int(self.trace.time_ns[first]) if first < len(self.trace.nxt) else -1
+        data = self.trace.data
+        first = int(np.searchsorted(data.nxt, una, side="right"))
+        return int(data.time_ns[first]) if first < len(data.nxt) else -1
 
-    def sent_by(self, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
-        """RTO, PROBE or ACK for the retransmission at `event`.
+    def sent_by(self, sent: int, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
+        """RTO, PROBE or ACK for a retransmission.
 
-        una, nxt, state: before it; head_ns: when the first outstanding packet was retransmitted last, -1 never;
+        sent, event: its place among the departures and among all events; una, nxt, state: before it;
+        head_ns: when the first outstanding packet was retransmitted last, -1 never;
         doubt: something is SACKed or was acknowledged twice, or a recovery goes on, so an ACK may have let it go.
         """
-        trace = self.trace
-        now = int(trace.time_ns[event])
+        now = int(self.trace.data.time_ns[sent])
         progress, head_sent = self._progress_ns(una), max(self._head_ns(una), head_ns)
-        by = self._by(event, una, nxt, doubt, state, now - progress if progress >= 0 else now, now - head_sent)
+        since_ack = now - progress if progress >= 0 else now
+        by = self._by(sent, event, una, nxt, doubt, state, since_ack, now - head_sent)
         if by != ACK:
-            self.ran_ns = now - max(progress, head_sent if by == RTO else self._left_ns(event), self._timer_ns)
+            self.ran_ns = now - max(progress, head_sent if by == RTO else self._left_ns(sent), self._timer_ns)
             self._timer_ns = now
         return by
 
-    def _left_ns(self, event: int) -> int:
-        """When the last data before an event left."""
-        before = int(np.searchsorted(self._data, event))
-        return int(self.trace.time_ns[self._data[before - 1]]) if before else -1
+    def _left_ns(self, sent: int) -> int:
+        """When the departure before this one left."""
+        return int(self.trace.data.time_ns[sent - 1]) if sent else -1
 
-    def _by(self, event: int, una: int, nxt: int, doubt: bool, state: int, since_ack: int, since_head: int) -> str:
-        trace = self.trace
-        now = int(trace.time_ns[event])
-        head, tail = int(trace.seq[event]) <= una, int(trace.end[event]) >= nxt
+    def _by(
+        self, sent: int, event: int, una: int, nxt: int, doubt: bool, state: int, since_ack: int, since_head: int
+    ) -> str:
+        data = self.trace.data
+        now = int(data.time_ns[sent])
+        head, tail = int(data.seq[sent]) <= una, self.trace.end_of(sent) >= nxt
         if not head and not tail:
             return ACK
         rtt = self.rtt_ns(now)
         rto = _ALMOST * (rtt + self._rto_min_ns)
         probed = self._timer_ns >= 0 and now - self._timer_ns <= since_ack
         since_timer = now - self._timer_ns if self._timer_ns >= 0 else now
-        idle = min(since_ack, now - self._left_ns(event))
+        idle = min(since_ack, now - self._left_ns(sent))
         may_probe = self.probing and not probed and state < _LOSS - 1
         probes = may_probe and tail and (not head or not doubt)
         if probes and idle > _FLOOR_NS and (idle >= 2 * _ALMOST * rtt or since_head >= rto):
             return PROBE
         if head and since_head >= rto and min(since_ack, since_timer) >= rto:
             return RTO
-        quiet = now - int(trace.time_ns[event - 1]) if event else 0
+        quiet = now - self.trace.time_before(sent, event) if event else 0
         return RTO if head and since_head >= rto and quiet > max(_FLOOR_NS, rtt) else ACK

@@ -3,67 +3,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import FlowView, Rows
+from testctl.metrics.recovery.trace_part import Part, columns_of
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
 from testctl.records.search import search
 
+_AT_ONCE, _BEFORE = 1 << 16, 1 << 10
+"""Events whose columns are made at once, and how many of these are before the first that is asked for."""
 
-@dataclass(frozen=True)
+
+class Departures(NamedTuple):
+    """Data and FINs that left, in order of the capture; nxt: snd.nxt after each."""
+
+    row: Array
+    time_ns: Ints
+    seq: Ints
+    length: Array
+    fin: Bools
+    segs: Array
+    retrans: Bools
+    nxt: Ints
+
+
+class Answers(NamedTuple):
+    """ACKs that came, in order of the capture; una: snd.una after each."""
+
+    row: Array
+    time_ns: Ints
+    number: Ints
+    length: Array
+    una: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
-    """Events of one connection at its sender, in the order of the capture; each array has one entry an event.
+    """Departures and ACKs of one connection at its sender.
 
-    row: of the packets table; is_ack: an ACK that came, else data (or a FIN) that left;
-    seq, end: of data, the byte behind its last (and behind a FIN); payload, segs: bytes and packets on
-    the wire of data, 0 of ACKs; again: data that had left before; number: of an ACK;
-    una, nxt: snd.una and snd.nxt after the event;
-    plain: of an ACK, it carried no payload; at: its entry in `blocks`, (ACKs with any + 1, 8) SACK edges
-    (start, end, start, …; -1 none), of which the first is of all without; top: the highest byte that an ACK
-    acknowledged or SACKed.
+    An event is a departure or an ACK, by its place in the order of both in the capture, from 0; part() has the
+    columns of some events on end.  What is asked of the whole connection is asked of `data` and `acks`, as there are
+    millions of events and little happens at most of them.
+    sacks: the ACKs with SACK blocks; blocks: (len(sacks) + 1, 8) edges (start, end, start, …; -1 none), of which the
+    first is of all ACKs without.
     fin: the number that the FIN takes, -1 without one; fin_alone: it left in a packet without data;
-    from_start: the SYN was captured; start: snd.una before the first event; sack: whether any ACK had
-    SACK blocks; mss: the largest packet's payload.
+    from_start: the SYN was captured; start: snd.una before the first event; mss: the largest packet's payload.
     Only a capture at the sender shows this order.
     """
 
     flow: FlowView
     conn: int
-    row: Array
-    time_ns: Ints
-    is_ack: Bools
-    seq: Ints
-    end: Ints
-    payload: Array
-    segs: Array
-    again: Bools
-    number: Ints
-    una: Ints
-    nxt: Ints
-    plain: Bools
-    at: Array
+    data: Departures
+    acks: Answers
+    sacks: Ints
     blocks: Ints
-    top: Ints
     from_start: bool
     start: int
     fin: int
     fin_alone: bool
-    sack: bool
     mss: int
+    _made: list[Part] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.row)
+        return len(self.data.row) + len(self.acks.row)
 
-    def edges(self, event: int) -> list[tuple[int, int]]:
-        """The SACK blocks of an ACK."""
-        found = self.blocks[self.at[event]].tolist()
+    @cached_property
+    def sack(self) -> bool:
+        """Whether any ACK had SACK blocks."""
+        return bool((self.blocks >= 0).any())
+
+    @cached_property
+    def sack_tops(self) -> Ints:
+        """The highest byte that each of `sacks` SACKed."""
+        return np.asarray(self.blocks[1:, 1::2].max(axis=1))
+
+    @property
+    def last_ns(self) -> int:
+        """The time of the last event."""
+        return max(int(side.time_ns[-1]) for side in (self.data, self.acks) if len(side.row))
+
+    def edges(self, entry: int) -> list[tuple[int, int]]:
+        """The SACK blocks of an entry of `blocks`."""
+        found = self.blocks[entry].tolist()
         return [(low, high) for low, high in zip(found[::2], found[1::2], strict=True) if high > low >= 0]
+
+    def acks_before(self, data: Ints) -> Ints:
+        """How many ACKs came before each of these departures."""
+        return np.searchsorted(self.acks.row, self.data.row[data])
+
+    def data_before(self, acks: Ints) -> Ints:
+        """How many departures were before each of these ACKs."""
+        return search(self.data.row, self.acks.row[acks])
+
+    def event_of_ack(self, ack: int) -> int:
+        return ack + int(np.searchsorted(self.data.row, self.acks.row[ack]))
+
+    def event_of_data(self, data: int) -> int:
+        return data + int(np.searchsorted(self.acks.row, self.data.row[data]))
+
+    def before(self, event: int) -> tuple[int, int]:
+        """How many departures and how many ACKs are before an event."""
+        acks = bisect_left(range(len(self.acks.row)), event, key=self.event_of_ack)
+        return event - acks, acks
+
+    def end_of(self, data: int) -> int:
+        """The byte behind the last of a departure, and behind its FIN."""
+        of = self.data
+        return int(of.seq[data]) + int(of.length[data]) + int(of.fin[data])
+
+    def time_before(self, data: int, event: int) -> int:
+        """The time of the event before a departure, which is not the first; event: its place among all."""
+        acks = event - data
+        times = ([self.data.time_ns[data - 1]] if data else []) + ([self.acks.time_ns[acks - 1]] if acks else [])
+        return int(max(times))
+
+    def una_after(self, acks: int) -> int:
+        """snd.una after so many ACKs."""
+        return int(self.acks.una[acks - 1]) if acks else self.start
+
+    def nxt_before(self, data: Ints) -> Ints:
+        """snd.nxt after each of so many departures."""
+        return np.where(data > 0, self.data.nxt[np.maximum(data - 1, 0)], self.start)
+
+    def nxt_after(self, data: int) -> int:
+        """snd.nxt after so many departures."""
+        return int(self.data.nxt[data - 1]) if data else self.start
+
+    def reached(self, byte: int) -> int:
+        """The first event after which snd.una is at least `byte`; how many events there are if it never is."""
+        if byte <= self.start:
+            return 0
+        ack = int(np.searchsorted(self.acks.una, byte))
+        return self.event_of_ack(ack) if ack < len(self.acks.row) else len(self)
+
+    def part(self, low: int, high: int) -> Part:
+        """The columns of the events low <= event < high; the last that were made are kept."""
+        made = self._made[0] if self._made else None
+        if made is None or not made.first <= low <= high <= made.first + len(made):
+            begin = max(low - _BEFORE, 0) if len(self) > _AT_ONCE else 0
+            made = self._columns(begin, min(max(high, begin + _AT_ONCE), len(self)))
+            self._made[:] = [made]
+        return made.part(low, high)
+
+    def _columns(self, low: int, high: int) -> Part:
+        (data, acks), (data_end, acks_end) = self.before(low), self.before(high)
+        left = Departures._make(column[data:data_end] for column in self.data)
+        came = Answers._make(column[acks:acks_end] for column in self.acks)
+        first, last = np.searchsorted(self.sacks, [acks, acks_end]).tolist()
+        columns = columns_of(
+            {
+                "data_row": left.row, "data_ns": left.time_ns, "seq": left.seq, "length": left.length,
+                "fin": left.fin, "segs": left.segs, "retrans": left.retrans, "data": len(left.row),
+                "ack_row": came.row, "ack_ns": came.time_ns, "ack": came.number, "ack_length": came.length,
+                "acks": len(came.row), "sack": self.sacks[first:last] - acks,
+                "sack_top": self.sack_tops[first:last], "sacks": last - first,
+                "una": self.una_after(acks), "nxt": self.nxt_after(data),
+            }
+        )  # fmt: skip
+        if first:
+            columns["at"][columns["at"] > 0] += first
+        return Part(low, **columns)
 
 
 def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
@@ -72,6 +177,8 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
     repaired: only those that retransmitted.
     """
     conns = flow.sent["conn"][flow.sent["retrans"]] if repaired else flow.sent["conn"]
+    if len(conns) and conns.min() == conns.max():
+        conns = conns[:1]
     return [_trace(flow, conn) for conn in np.unique(conns).tolist()]
 
 
@@ -80,67 +187,43 @@ def _trace(flow: FlowView, conn: int) -> Trace:
     out, acks = flow.out.of_conn(conn), flow.acks_in.of_conn(conn)
     from_start = bool((out["flags"] & SYN > 0).any())
     data = out.where((out["length"] > 0) | (out["flags"] & (FIN | SYN) == FIN))
-    fin = data["flags"] & FIN > 0
-    sack, blocks = _sacks(flow, acks)
+    seq, length, segs, fin = data["seq"], data["length"], data["segs"], data["flags"] & FIN > 0
+    sacks, blocks = _sacks(flow, acks)
     start = 0 if from_start or not len(acks) else int(acks["ack"][0])
-    given: dict[str, Array | int] = {
-        "data_row": data.index, "data_ns": data["time_ns"], "seq": data["seq"], "length": data["length"], "fin": fin,
-        "segs": data["segs"], "retrans": data["retrans"], "data": len(data),
-        "ack_row": acks.index, "ack_ns": acks["time_ns"], "ack": acks["ack"], "ack_length": acks["length"],
-        "acks": len(acks), "sack": sack, "sack_top": blocks[1:, 1::2].max(axis=1), "sacks": len(sack), "start": start,
-    }  # fmt: skip
-    walks = if_compiled()
-    columns = merged(given) if walks is None else walks.trace(len(data) + len(acks), **given)
-    last = (data["seq"][fin] + data["length"][fin]).max(initial=-1)
+    nxt = seq + length
+    last = nxt[fin].max(initial=-1)
+    nxt += fin
     return Trace(
         flow=flow,
         conn=conn,
-        **columns,
+        data=Departures(_rows(data), data["time_ns"], seq, length, fin, segs, data["retrans"], _highest(nxt, start)),
+        acks=Answers(_rows(acks), acks["time_ns"], acks["ack"], acks["length"], _highest(acks["ack"].copy(), start)),
+        sacks=sacks,
         blocks=blocks,
         from_start=from_start,
         start=start,
         fin=int(last),
-        fin_alone=bool((data["length"][fin] == 0).any()),
-        sack=bool((blocks >= 0).any()),
-        mss=int((-(-data["length"] // data["segs"].astype(np.int64))).max()) if len(data) else 1,
+        fin_alone=bool((length[fin] == 0).any()),
+        mss=_largest(length, segs),
     )
 
 
-def merged(given: Mapping[str, Any]) -> dict[str, Array]:
-    """The columns of a trace by numpy; given: struct capture of core/native/walks.h."""
-    count, answers, start = given["data"], given["acks"], given["start"]
-    rows = (given["data_row"], given["ack_row"])
-    places = [np.arange(len(own)) + search(others, own) for own, others in (rows, rows[::-1])]
+def _rows(rows: Rows) -> Array:
+    return rows.index.astype(np.int32, copy=False)
 
-    def both(of_data: Array | int, of_acks: Array | int, kind: type[np.generic] = np.int64) -> Array:
-        found = np.zeros(count + answers, kind)
-        for place, values in zip(places, (of_data, of_acks), strict=True):
-            if isinstance(values, np.ndarray) or values:
-                found[place] = values
-        return found
 
-    is_ack = both(0, 1, np.bool_)
-    end, number = both(given["seq"] + given["length"] + given["fin"], 0), both(0, given["ack"])
-    least = np.iinfo(np.int64).min
-    entry, top = np.zeros(answers, np.int32), np.maximum(given["ack"], -1)
-    entry[given["sack"]] = np.arange(1, given["sacks"] + 1)
-    top[given["sack"]] = np.maximum(given["ack"][given["sack"]], given["sack_top"])
-    return {
-        "row": both(*rows, np.int32),
-        "time_ns": both(given["data_ns"], given["ack_ns"]),
-        "is_ack": is_ack,
-        "seq": both(given["seq"], 0),
-        "end": end,
-        "payload": both(given["length"], 0, np.int32),
-        "segs": both(np.where(given["length"] > 0, given["segs"], 0), 0, np.int32),
-        "again": both(given["retrans"], 0, np.bool_),
-        "number": number,
-        "una": np.maximum(np.maximum.accumulate(np.where(is_ack, number, least)), start),
-        "nxt": np.maximum(np.maximum.accumulate(np.where(is_ack, least, end)), start),
-        "plain": both(0, given["ack_length"] == 0, np.bool_),
-        "at": both(0, entry, np.int32),
-        "top": both(0, top),
-    }
+def _highest(numbers: Ints, start: int) -> Ints:
+    """The highest number so far, and at least `start`; in the memory of the numbers."""
+    if len(numbers):
+        numbers[0] = max(int(numbers[0]), start)
+    return np.maximum.accumulate(numbers, out=numbers)
+
+
+def _largest(length: Array, segs: Array) -> int:
+    """The largest payload of a packet on the wire."""
+    if not len(length):
+        return 1
+    return int(length.max() if segs.max() == 1 else (-(-length // segs.astype(np.int64))).max())
 
 
 def _sacks(flow: FlowView, acks: Rows) -> tuple[Ints, Ints]:

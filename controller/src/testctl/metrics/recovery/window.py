@@ -9,6 +9,7 @@ import numpy as np
 
 from testctl.metrics.recovery.kernel_trace import traced_columns
 from testctl.metrics.recovery.state_machine import RECOVERY, Episode, Walk
+from testctl.metrics.recovery.trace_part import Part
 from testctl.records.schema import Ints
 
 NOWHERE = "unknown"
@@ -23,8 +24,8 @@ class WindowAtExit(NamedTuple):
     source: str
 
 
-def window_at_exit(walk: Walk, episode: Episode) -> WindowAtExit:
-    """cwnd just before the exit, and the ssthresh of the recovery.
+def window_at_exit(walk: Walk, episode: Episode, inside: Part, exit_ns: int) -> WindowAtExit:
+    """cwnd just before the exit, and the ssthresh of the recovery, whose events are `inside`.
 
     Both by the kernel's trace when there is one and it was in recovery then; else both by tcp_info when a
     sample lies between the last ACK before the exit and the exit; otherwise ssthresh by any sample of the
@@ -36,19 +37,18 @@ def window_at_exit(walk: Walk, episode: Episode) -> WindowAtExit:
         return WindowAtExit(-1, -1, NOWHERE)
     if (traced := _traced(walk, episode)) is not None:
         return traced
-    before = np.flatnonzero(trace.is_ack[episode.entry : episode.exit])
-    last_ack = episode.entry + int(before[-1]) if len(before) else episode.entry
-    cwnd, ssthresh = _samples(walk, episode, int(trace.time_ns[last_ack]))
+    entry_ns = int(inside.time_ns[0])
+    ack_ns = inside.time_ns[inside.is_ack]
+    cwnd, ssthresh = _samples(walk, entry_ns, exit_ns, int(ack_ns[-1]) if len(ack_ns) else entry_ns)
     if cwnd >= 0:
         return WindowAtExit(cwnd, ssthresh, "tcp_info")
     flight = -(-episode.pipe_exit // trace.mss)
     return WindowAtExit(flight, ssthresh, "flight" if ssthresh >= 0 else NOWHERE)
 
 
-def smallest_window(walk: Walk, episode: Episode) -> int:
+def smallest_window(walk: Walk, entry_ns: int, end_ns: int) -> int:
     """The least cwnd of the tcp_info samples of a recovery; -1 without any."""
-    end_ns = int(walk.trace.time_ns[episode.exit]) if episode.exit >= 0 else int(walk.trace.time_ns[-1])
-    rows = _rows(walk, int(walk.trace.time_ns[episode.entry]), end_ns)
+    rows = _rows(walk, entry_ns, end_ns)
     return int(walk.trace.flow.info["snd_cwnd"][rows].min()) if len(rows) else -1
 
 
@@ -63,11 +63,10 @@ def _traced(walk: Walk, episode: Episode) -> WindowAtExit | None:
     return WindowAtExit(int(events["cwnd"][mine[last]]), int(events["ssthresh"][mine[last]]), "trace")
 
 
-def _samples(walk: Walk, episode: Episode, near_ns: int) -> tuple[int, int]:
+def _samples(walk: Walk, entry_ns: int, exit_ns: int, near_ns: int) -> tuple[int, int]:
     """(cwnd of the last sample after near_ns, ssthresh of the last sample of the recovery); -1 without."""
-    trace = walk.trace
-    info = trace.flow.info
-    rows = _rows(walk, int(trace.time_ns[episode.entry]), int(trace.time_ns[episode.exit]))
+    info = walk.trace.flow.info
+    rows = _rows(walk, entry_ns, exit_ns)
     if not len(rows):
         return -1, -1
     last = rows[-1]

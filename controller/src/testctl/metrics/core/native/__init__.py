@@ -31,7 +31,7 @@ _CAPTURE: _Fields = {
     **{"data_row": np.int32, "data_ns": np.int64, "seq": np.int64, "length": np.int32, "fin": np.bool_},
     **{"segs": np.int16, "retrans": np.bool_, "data": None},
     **{"ack_row": np.int32, "ack_ns": np.int64, "ack": np.int64, "ack_length": np.int32, "acks": None},
-    **{"sack": np.int64, "sack_top": np.int64, "sacks": None, "start": None},
+    **{"sack": np.int64, "sack_top": np.int64, "sacks": None, "una": None, "nxt": None},
 }
 TRACE: dict[str, type[np.generic]] = {
     **{"row": np.int32, "time_ns": np.int64, "is_ack": np.bool_, "seq": np.int64, "end": np.int64},
@@ -70,7 +70,7 @@ class Walks:
             getattr(self._library, f"walks_{name}").restype = c_int64
 
     def trace(self, count: int, **capture: Array | int) -> dict[str, Array]:
-        """The columns TRACE of `count` events of a connection; capture: struct capture, its acks and data."""
+        """The columns TRACE of `count` events of a connection; capture: struct capture, their acks and data."""
         columns = {name: np.empty(count, kind) for name, kind in TRACE.items()}
         self._library.walks_trace(*_pointers(_filled(_CAPTURE, capture), _filled(TRACE, columns)))
         return columns

@@ -45,7 +45,7 @@ static void put_ack(const struct capture *from, int64_t i, int64_t sack,
 
 void walks_trace(const struct capture *from, const struct trace *to)
 {
-	int64_t una = from->start, nxt = from->start, data = 0, acks = 0, sack = 0;
+	int64_t una = from->una, nxt = from->nxt, data = 0, acks = 0, sack = 0;
 
 	for (int64_t event = 0; event < from->data + from->acks; event++) {
 		if (data == from->data ||

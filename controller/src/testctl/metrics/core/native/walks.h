@@ -8,7 +8,7 @@
 /* The bits of a sequence number on a flow's axis; above them is the connection. */
 enum { CONN_BITS = 42 };
 
-/* Departures and ACKs of one connection, both in the order of the capture. */
+/* Departures and ACKs of a part of one connection, both in the order of the capture. */
 struct capture {
 	const int32_t *data_row;
 	const int64_t *data_ns;
@@ -26,10 +26,11 @@ struct capture {
 	const int64_t *sack;	 /* the ACKs that have SACK blocks, ascending */
 	const int64_t *sack_top; /* the highest byte of each, -1 before the first */
 	int64_t sacks;
-	int64_t start;
+	int64_t una; /* snd.una and snd.nxt before the part */
+	int64_t nxt;
 };
 
-/* The columns of recovery/trace.py. */
+/* The columns of recovery/trace_part.py. */
 struct trace {
 	int32_t *row;
 	int64_t *time_ns;
