@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from testctl.curves.core.spec import CurveSpec
@@ -27,4 +28,5 @@ SPEC = CurveSpec(
 
 def compute(flow: FlowView) -> pa.Table:
     """time_ns (of the ACK), rtt_ns, conn, in order of departure; of a bin rtt_us and rtt_us_max."""
-    return pa.table(round_trips(flow)._asdict())
+    samples = round_trips(flow)
+    return pa.table(samples._replace(conn=samples.conn.astype(np.int64))._asdict())

@@ -37,7 +37,7 @@ class Wire:
     row: Ints
     start: Ints
     end: Ints
-    arrival: Ints
+    arrival: Array
     once: Bools
 
 
@@ -51,7 +51,7 @@ def wire(flow: FlowView) -> Wire:
     sent.release()
     once = _alone(start, end)
     if not len(arrived):
-        return Wire(row, start, end, np.full(len(row), -1, np.int64), once)
+        return Wire(row, start, end, np.full(len(row), -1, np.int32), once)
     single = len(row) == len(sent)
     time_ns, tsval = (sent[name] if single else sent[name][row] for name in ("time_ns", "tsval"))
     into_start, into_end = arrived.start, arrived.end
@@ -114,7 +114,7 @@ Columns = tuple[Ints, Ints, Ints, Array]
 """start, end, time_ns, tsval"""
 
 
-def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Ints:
+def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Array:
     """The position in `arrived` of each of `sent`, -1 for none; both in order of time.
 
     once: whose last byte is in no other of `sent`
@@ -122,7 +122,7 @@ def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Ints:
     start, end, _, _ = sent
     into_start, into_end, _, _ = arrived
     if not len(into_end):
-        return np.full(len(end), -1, np.int64)
+        return np.full(len(end), -1, np.int32)
     ordered = _disjoint(into_start, into_end)
     result = _first(sent, arrived, None if ordered else np.argsort(into_end, kind="stable"))
     once = _alone(start, end) if once is None else once

@@ -11,7 +11,7 @@ from testctl.metrics.core.matching import Wire, wire
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.native import if_compiled
 from testctl.metrics.core.view import CONN_BITS, FlowView
-from testctl.records.schema import Ints
+from testctl.records.schema import Array, Ints
 from testctl.records.search import search
 
 _TIME_BITS = 47
@@ -23,7 +23,7 @@ class Samples(NamedTuple):
 
     time_ns: Ints
     rtt_ns: Ints
-    conn: Ints
+    conn: Array
 
 
 @once
@@ -37,7 +37,7 @@ def round_trips(flow: FlowView) -> Samples:
     highest, position = ack_line(flow)
     none = np.empty(0, np.int64)
     if not len(highest) or not len(sent):
-        return Samples(none, none, none)
+        return Samples(none, none, none.astype(np.int16))
     flow.acks_in.release()
     again = sent["retrans"]
     repairs = np.sort((sent["conn"][again].astype(np.int64) << _TIME_BITS) + sent["time_ns"][again])
@@ -54,7 +54,7 @@ def round_trips(flow: FlowView) -> Samples:
     return Samples(*found)
 
 
-def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints], repairs: Ints) -> Samples:
+def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints | None], repairs: Ints) -> Samples:
     """By numpy.  times: of departures and of ACKs; acks: ack_line(); repairs: of retransmissions, ascending."""
     (sent_ns, ack_ns), (highest, position) = times, acks
     at = search(highest, departures.end)
@@ -62,17 +62,22 @@ def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints]
     good = (at < len(highest)) & departures.once
     np.minimum(at, len(highest) - 1, out=at)
     good &= (highest[at] + 1) >> CONN_BITS == conn
-    conn, position = conn[good], position[at[good]]
+    conn, position = conn[good], at[good] if position is None else position[at[good]]
     left, back = sent_ns[departures.row[good]], ack_ns[position]
     since, until = (search(repairs, (conn << _TIME_BITS) + time_ns, "right") for time_ns in (left, back))
     keep = (back >= left) & (since == until)
-    return Samples(back[keep], back[keep] - left[keep], conn[keep])
+    return Samples(back[keep], back[keep] - left[keep], conn[keep].astype(np.int16))
 
 
 @once
-def ack_line(flow: FlowView) -> tuple[Ints, Ints]:
-    """(highest number acknowledged so far on the flow's axis, position in acks_in), by connection and time."""
+def ack_line(flow: FlowView) -> tuple[Ints, Ints | None]:
+    """(highest number acknowledged so far on the flow's axis, position in acks_in), by connection and time.
+
+    No positions where there is one connection: they are 0, 1, …
+    """
     acks = flow.acks_in
     conn = acks["conn"]
-    order = np.argsort(conn, kind="stable") if len(conn) and conn.min() != conn.max() else np.arange(len(conn))
+    if not len(conn) or conn.min() == conn.max():
+        return np.maximum.accumulate(acks.acked), None
+    order = np.argsort(conn, kind="stable")
     return np.maximum.accumulate(acks.acked[order]), order

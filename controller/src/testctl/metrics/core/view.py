@@ -280,7 +280,7 @@ def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
     found: dict[tuple[str, str, int, bool], Ints] = {}
     if len(flow):
         kind = np.int32 if records.in_parts or len(flow) > MANY else np.int64
-        direction, out = records.column("direction"), records.column("out")
+        direction, out = records.column("direction"), numbers_of(records.packets, "out")
         for number, rows in grouped(flow, where, direction, out, len(flows), len(wheres)):
             place = number >> 2
             name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.rtts import ack_line
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.metrics.recovery.trace_part import Part, columns_of
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
@@ -197,7 +198,7 @@ def _trace(flow: FlowView, conn: int) -> Trace:
         flow=flow,
         conn=conn,
         data=Departures(_rows(data), data["time_ns"], seq, length, fin, segs, data["retrans"], _highest(nxt, start)),
-        acks=Answers(_rows(acks), acks["time_ns"], acks["ack"], acks["length"], _highest(acks["ack"].copy(), start)),
+        acks=Answers(_rows(acks), acks["time_ns"], acks["ack"], acks["length"], _una(flow, acks, conn, start)),
         sacks=sacks,
         blocks=blocks,
         from_start=from_start,
@@ -217,6 +218,15 @@ def _highest(numbers: Ints, start: int) -> Ints:
     if len(numbers):
         numbers[0] = max(int(numbers[0]), start)
     return np.maximum.accumulate(numbers, out=numbers)
+
+
+def _una(flow: FlowView, acks: Rows, conn: int, start: int) -> Ints:
+    """snd.una after each ACK; not copied where the flow has it."""
+    if acks is flow.acks_in and conn == 0 and len(acks):
+        line, _ = ack_line(flow)
+        if line[0] >= start:
+            return line
+    return _highest(acks["ack"].copy(), start)
 
 
 def _largest(length: Array, segs: Array) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -88,11 +89,9 @@ def _lost(flow: FlowView, conn: int) -> tuple[Ints, Ints, Ints]:
 
 @dataclass
 class Connection:
-    """One connection's packets by role, in order of time; running maxima are taken once.
+    """One connection's packets by role, in order of time.
 
-    out: departures with payload or SYN; next_byte: the highest byte sent up to each;
-    una: the highest ACK that came up to each of acks_in; received, acked: likewise for arrived, acks_out;
-    lost: departure, first byte and length of each packet that never arrived.
+    out: departures with payload or SYN.  What only a silence asks for is made when it first does.
     """
 
     flow: FlowView
@@ -101,15 +100,6 @@ class Connection:
     arrived: Rows
     acks_in: Rows
     acks_out: Rows
-    next_byte: Ints
-    una: Ints
-    received: Ints
-    arrived_end: Ints
-    acked: Ints
-    mss: int
-    lost: tuple[Ints, Ints, Ints]
-    info: dict[str, Array]
-    timers: dict[int, str]
 
     @classmethod
     def of(cls, flow: FlowView, conn: int) -> Connection:
@@ -118,46 +108,79 @@ class Connection:
 
         whole = mine(flow.out)
         out = whole.where((whole["length"] > 0) | (whole["flags"] & SYN > 0))
-        arrived, acks_in, acks_out = mine(flow.arrived), mine(flow.acks_in), mine(flow.acks_out)
-        info = flow.info
-        if info:
-            own = info["conn"] == conn
-            info = {name: column[own] for name, column in info.items()}
-        return cls(
-            flow=flow,
-            conn=conn,
-            out=out,
-            arrived=arrived,
-            acks_in=acks_in,
-            acks_out=acks_out,
-            next_byte=np.maximum.accumulate(out["seq"] + np.maximum(out["length"], 0)),
-            una=np.maximum.accumulate(acks_in["ack"]),
-            received=np.maximum.accumulate(arrived["seq"] + arrived["length"]),
-            arrived_end=arrived["seq"] + arrived["length"],
-            acked=np.maximum.accumulate(acks_out["ack"]),
-            mss=int(out["length"].max()) if len(out) and int(out["segs"].max()) == 1 else 1,
-            lost=_lost(flow, conn),
-            info=info,
-            timers={one.row: one.by for one in flow_timers(flow)},
-        )
+        return cls(flow, conn, out, mine(flow.arrived), mine(flow.acks_in), mine(flow.acks_out))
+
+    @cached_property
+    def next_byte(self) -> Ints:
+        """The highest byte sent up to each of out."""
+        return np.maximum.accumulate(self.out["seq"] + np.maximum(self.out["length"], 0))
+
+    @cached_property
+    def una(self) -> Ints:
+        """The highest ACK that came up to each of acks_in."""
+        return np.maximum.accumulate(self.acks_in["ack"])
+
+    @cached_property
+    def arrived_end(self) -> Ints:
+        return np.asarray(self.arrived["seq"] + self.arrived["length"])
+
+    @cached_property
+    def received(self) -> Ints:
+        """The highest byte that arrived up to each of arrived."""
+        return np.maximum.accumulate(self.arrived_end)
+
+    @cached_property
+    def acked(self) -> Ints:
+        """The highest ACK that left up to each of acks_out."""
+        return np.maximum.accumulate(self.acks_out["ack"])
+
+    @cached_property
+    def waits(self) -> Ints:
+        return own_waits(self.out)
+
+    @cached_property
+    def mss(self) -> int:
+        return int(self.out["length"].max()) if len(self.out) and int(self.out["segs"].max()) == 1 else 1
+
+    @cached_property
+    def lost(self) -> tuple[Ints, Ints, Ints]:
+        """Departure, first byte and length of each packet that never arrived."""
+        return _lost(self.flow, self.conn)
+
+    @cached_property
+    def info(self) -> dict[str, Array]:
+        info = self.flow.info
+        own = info["conn"] == self.conn if info else None
+        return {name: column[own] for name, column in info.items()}
+
+    @cached_property
+    def timers(self) -> dict[int, str]:
+        return {one.row: one.by for one in flow_timers(self.flow)}
 
     def silences(self) -> Iterator[Evidence]:
         """Every silence longer than four round trips and 1 ms, in order."""
         time_ns = self.out["time_ns"]
-        ends = np.append(time_ns[1:], self._end_of_records())
-        found = np.flatnonzero(ends - time_ns > FLOOR_NS)
+        quiet_ns = np.append(np.diff(time_ns), self._end_of_records() - time_ns[-1])
+        found = np.flatnonzero(quiet_ns > FLOOR_NS)
         smoothed = self._smoothed(time_ns[found])
-        long = ends[found] - time_ns[found] > ROUND_TRIPS * smoothed
-        waits = own_waits(self.out)
-        for last, end_ns, srtt_ns in zip(found[long], ends[found][long], smoothed[long], strict=True):
-            yield self._evidence(int(last), int(end_ns), int(srtt_ns), waits)
+        long = quiet_ns[found] > ROUND_TRIPS * smoothed
+        ends = time_ns[found] + quiet_ns[found]
+        for last, end_ns, srtt_ns in zip(found[long], ends[long], smoothed[long], strict=True):
+            yield self._evidence(int(last), int(end_ns), int(srtt_ns))
 
     def _end_of_records(self) -> int:
         """Where the last silence ends: nowhere unless data is outstanding when records end."""
         last = int(self.out["time_ns"][-1])
-        if not len(self.una) or self.una[-1] >= self.next_byte[-1]:
+        if not len(self.acks_in) or self.acks_in["ack"].max() >= self._highest():
             return last
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
+
+    def _highest(self) -> int:
+        """The byte behind the highest that was sent."""
+        of_flow = self.flow.sent
+        if self.conn == 0 and of_flow["conn"].max() == 0:
+            return int(of_flow.end.max())
+        return int(self.next_byte[-1])
 
     def _smoothed(self, at_ns: Ints) -> Ints:
         """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
@@ -171,14 +194,14 @@ class Connection:
         medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else rtt_ns[0] for p in position]
         return np.array(medians, np.int64)
 
-    def _evidence(self, last: int, end_ns: int, srtt_ns: int, waits: Ints) -> Evidence:
+    def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
         out, start_ns = self.out, int(self.out["time_ns"][last])
         ender = last + 1 if last + 1 < len(out) else NEVER
         length_ns = end_ns - start_ns
         # ACKs before the packet that ended it, by place in the capture: in virtual time an ACK and
         # what it lets go have the same time.  On a busy host what it lets go waits behind the packets of other
         # connections: as long as its time stamp tells, and up to 1 ms that it can't tell.
-        waited_ns = FLOOR_NS + max(int(waits[ender]), 0) if ender >= 0 else FLOOR_NS
+        waited_ns = FLOOR_NS + max(int(self.waits[ender]), 0) if ender >= 0 else FLOOR_NS
         came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(self.una)
         soon = end_ns - min(max(srtt_ns // 4, waited_ns), length_ns // 2)
         before = min(int(np.searchsorted(self.acks_in["time_ns"], soon)), came)
@@ -203,7 +226,7 @@ class Connection:
             ender_length=int(out["length"][ender]) if ender >= 0 else 0,
             ender_retrans=bool(out["retrans"][ender]) if ender >= 0 else False,
             waited_ns=end_ns - progress,
-            own_wait_ns=int(waits[ender]) if ender >= 0 else NEVER,
+            own_wait_ns=int(self.waits[ender]) if ender >= 0 else NEVER,
             trigger=ender >= 0 and came > before,
             trigger_wait_ns=self._held_ns(before, came, sent_by),
             window_room=una + int(self.acks_in["window"][before - 1]) - next_byte if before else 1 << 30,

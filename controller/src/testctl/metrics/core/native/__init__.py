@@ -41,12 +41,12 @@ TRACE: dict[str, type[np.generic]] = {
 _MATCHING: _Fields = {
     **{"end": np.int64, "time_ns": np.int64, "departures": None},
     **{"into_start": np.int64, "into_ends": np.int64, "by_end": np.int64, "into_ns": np.int64, "arrivals": None},
-    "arrival": np.int64,
+    "arrival": np.int32,
 }
 _ROUND_TRIPS: _Fields = {
     **{"row": np.int32, "start": np.int64, "end": np.int64, "once": np.bool_, "packets": None, "sent_ns": np.int64},
     **{"highest": np.int64, "position": np.int64, "ack_ns": np.int64, "acks": None, "again": np.int64, "agains": None},
-    **{"back_ns": np.int64, "rtt_ns": np.int64, "conn": np.int64},
+    **{"back_ns": np.int64, "rtt_ns": np.int64, "conn": np.int16},
 }
 
 
@@ -81,13 +81,13 @@ class Walks:
         self._library.walks_covering(*_ints(begins, ends), _n(len(begins)), *_ints(byte), _n(len(byte)), _at(covering))
         return covering
 
-    def match(self, departures: tuple[Ints, Ints], arrivals: tuple[Ints, Ints, Ints], by_end: Ints | None) -> Ints:
+    def match(self, departures: tuple[Ints, Ints], arrivals: tuple[Ints, Ints, Ints], by_end: Ints | None) -> Array:
         """The arrival of each departure (end, time_ns), -1 for none.
 
         arrivals: (start, ends ascending, time_ns); by_end: the arrivals by their ends, None when they are so
         """
         (end, time_ns), (start, ends, into_ns) = departures, arrivals
-        arrival = np.empty(len(end), np.int64)
+        arrival = np.empty(len(end), np.int32)
         given: dict[str, Any] = {"end": end, "time_ns": time_ns, "into_start": start, "into_ends": ends}
         given |= {"into_ns": into_ns, "by_end": by_end, "arrival": arrival}
         given |= {"departures": len(end), "arrivals": len(start)}
@@ -95,14 +95,14 @@ class Walks:
         return arrival
 
     def latencies(
-        self, row: Array, arrival: Ints, sent_ns: Ints, arrived_ns: Ints, offset_ns: int
+        self, row: Array, arrival: Array, sent_ns: Ints, arrived_ns: Ints, offset_ns: int
     ) -> tuple[Ints, Ints]:
         """(departure, latency) of the packets that arrived, in their order."""
-        rows = np.ascontiguousarray(row, np.int32)
+        rows, into = (np.ascontiguousarray(column, np.int32) for column in (row, arrival))
         left, latency = np.empty(len(row), np.int64), np.empty(len(row), np.int64)
         count = self._library.walks_latencies(
             _at(rows),
-            *_ints(arrival),
+            _at(into),
             _n(len(row)),
             *_ints(sent_ns, arrived_ns),
             _n(offset_ns),
@@ -111,9 +111,10 @@ class Walks:
         )
         return left[:count], latency[:count]
 
-    def round_trips(self, **given: Array | int | None) -> tuple[Ints, Ints, Ints]:
+    def round_trips(self, **given: Array | int | None) -> tuple[Ints, Ints, Array]:
         """(when the ACK came, the round trip, the connection) of each sample; given: struct round_trips."""
-        found = [np.empty(given["packets"], np.int64) for _ in range(3)]  # type: ignore[arg-type]
+        kinds = (np.int64, np.int64, np.int16)
+        found = [np.empty(given["packets"], kind) for kind in kinds]  # type: ignore[arg-type]
         given |= dict(zip(("back_ns", "rtt_ns", "conn"), found, strict=True))
         count = self._library.walks_round_trips(*_pointers(_filled(_ROUND_TRIPS, given)))
         back, rtt, conn = (column[:count] for column in found)

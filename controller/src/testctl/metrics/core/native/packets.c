@@ -32,12 +32,12 @@ void walks_match(const struct matching *of)
 			continue;
 		into = of->by_end ? of->by_end[at] : at;
 		if (of->into_start[into] <= byte && of->into_ns[into] >= of->time_ns[i])
-			of->arrival[i] = into;
+			of->arrival[i] = (int32_t)into;
 	}
 }
 
 /* Departure and latency of what arrived; how many. */
-int64_t walks_latencies(const int32_t *row, const int64_t *arrival, int64_t packets,
+int64_t walks_latencies(const int32_t *row, const int32_t *arrival, int64_t packets,
 			const int64_t *sent_ns, const int64_t *arrived_ns,
 			int64_t offset_ns, int64_t *left_ns, int64_t *latency_ns)
 {
@@ -90,7 +90,7 @@ int64_t walks_round_trips(const struct round_trips *of)
 			continue;
 		of->back_ns[found] = back;
 		of->rtt_ns[found] = back - left;
-		of->conn[found] = conn;
+		of->conn[found] = (int16_t)conn;
 		found++;
 	}
 	return found;

@@ -58,7 +58,7 @@ struct matching {
 	const int64_t *by_end;	  /* their rows; NULL: as they are */
 	const int64_t *into_ns;
 	int64_t arrivals;
-	int64_t *arrival;
+	int32_t *arrival;
 };
 
 /* Departures packet by packet, and ACKs, by connection and time. */
@@ -78,7 +78,7 @@ struct round_trips {
 	int64_t agains;
 	int64_t *back_ns;
 	int64_t *rtt_ns;
-	int64_t *conn;
+	int16_t *conn;
 };
 
 #endif
