@@ -11,7 +11,7 @@ from testctl.metrics.core.passages import passages
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
-from testctl.records.schema import FATES
+from testctl.records.schema import DROPPED, FATES
 
 _WHY = {
     "drops_by_fate": ("drop", "lose"),
@@ -54,12 +54,14 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     total: Counter[str] = Counter()
     places = []
     for way in ways:
-        dropped = way.dropped
+        some, fate = way.fates
+        of_data = way.rows["length"][some] > 0
+        dropped = np.isin(fate, DROPPED)
         count = int(dropped.sum())
         total["drops"] += count
-        total["drops_of_data"] += int((dropped & (way.rows["length"] > 0)).sum())
+        total["drops_of_data"] += int((dropped & of_data).sum())
         for name, fates in _WHY.items():
-            total[name] += int(np.isin(way.rows["fate"], [FATES.index(fate) for fate in fates]).sum())
+            total[name] += int(np.isin(fate, [FATES.index(one) for one in fates]).sum())
         if count:
             places.append(f"{way.port} {count}")
     total["drops_of_acks"] = total["drops"] - total["drops_of_data"]

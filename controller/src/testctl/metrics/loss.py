@@ -37,7 +37,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
         passed = data_passages(seen)
         return _values(
             sum(passage.came for passage in passed if not passage.hop),
-            sum(int(passage.dropped.sum()) for passage in passed),
+            sum(passage.drops for passage in passed),
         )
     sent = int(seen.sent["segs"].sum())
     if not {"sender", "receiver"} <= of_flow(records, flow):

@@ -6,9 +6,7 @@ Counted are data packets that came ECN-capable without CE, were sent on, and met
 
 from __future__ import annotations
 
-import numpy as np
-
-from testctl.metrics.core.passages import data_passages
+from testctl.metrics.core.passages import column_of, data_passages
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -32,10 +30,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     found = [passage for passage in data_passages(view(records, flow)) if len(passage.rows)]
     if not found:
         return {info.name: NAN for info in SPEC.values}
-    depth = np.concatenate([passage.rows["queue_bytes"] for passage in found])
-    fate = np.concatenate([passage.rows["fate"] for passage in found])
-    ecn = np.concatenate([passage.rows["ecn"] for passage in found])
-    left = np.concatenate([passage.rows["left_ns"] for passage in found])
+    depth, fate, ecn, left = (column_of(found, name) for name in ("queue_bytes", "fate", "ecn", "left_ns"))
     capable = (ecn != 0) & (ecn != CE) & (left >= 0)
     marked, spared = depth[capable & (fate == _MARKED)], depth[capable & (fate == 0)]
     return {

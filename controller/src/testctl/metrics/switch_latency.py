@@ -28,4 +28,5 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     spent = [residence(passage)[1] for passage in data_passages(seen)]
-    return summarise("switch_latency", np.concatenate(spent) if spent else np.empty(0, np.int64), _TAILS)
+    together = spent[0] if len(spent) == 1 else np.concatenate([np.empty(0, np.int64), *spent])
+    return summarise("switch_latency", together, _TAILS)

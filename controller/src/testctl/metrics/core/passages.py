@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from testctl.core import routes
 from testctl.metrics.core.view import FlowView, Rows, rows_of
-from testctl.records.schema import DROPPED, FATES, Bools, Ints
+from testctl.records.schema import DROPPED, FATES, Array, Ints
 
 _DUPLICATE = FATES.index("duplicate")
 
@@ -28,8 +29,16 @@ class Passage:
     hop: int
 
     @property
-    def dropped(self) -> Bools:
-        return np.isin(self.rows["fate"], DROPPED)
+    def drops(self) -> int:
+        """How many packets the switch dropped."""
+        return int(np.isin(self.fates[1], DROPPED).sum())
+
+    @property
+    def fates(self) -> tuple[Ints, Array]:
+        """(which packets have a fate, theirs): few have."""
+        fate = self.rows["fate"]
+        some = np.flatnonzero(fate)
+        return some, fate[some]
 
     @property
     def came(self) -> int:
@@ -43,7 +52,7 @@ class Passage:
 
     @property
     def sent(self) -> Rows:
-        return self.rows.where(self.rows["left_ns"] >= 0) if len(self.rows) else self.rows
+        return self.rows.sent_on
 
     @property
     def queued(self) -> Rows:
@@ -76,7 +85,13 @@ def passages(flow: FlowView, *, back: bool = False) -> list[Passage]:
 
 def data_passages(flow: FlowView) -> list[Passage]:
     """`passages` of packets with payload."""
-    return [Passage(p.switch, p.port, p.rows.where(p.rows["length"] > 0), p.hop) for p in passages(flow) if len(p.rows)]
+    return [Passage(p.switch, p.port, p.rows.with_payload, p.hop) for p in passages(flow) if len(p.rows)]
+
+
+def column_of(passages: Sequence[Passage], name: str) -> Array:
+    """A column of the packets of all these, of which there are some; of one it is not copied."""
+    columns = [passage.rows[name] for passage in passages]
+    return np.concatenate(columns) if len(columns) > 1 else columns[0]
 
 
 def covered(flow: FlowView) -> bool:

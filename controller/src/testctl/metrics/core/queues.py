@@ -23,13 +23,14 @@ def own_queue(flow: FlowView) -> tuple[Ints, Ints]:
     times, amounts = [], []
     for conn in np.unique(flow.info["conn"]):
         own = (flow.info["conn"] == conn) & (flow.info["bytes_sent"] >= 0)
-        mine = flow.sent["conn"] == conn
-        if not mine.any() or int(flow.sent["seq"][mine][0]) != 0:
+        mine = flow.sent.of_conn(conn)
+        if not len(mine) or int(mine["seq"][0]) != 0:
             return none
-        left = np.append(0, np.cumsum(flow.sent["length"][mine], dtype=np.int64))
-        at = np.searchsorted(flow.sent["time_ns"][mine], flow.info["time_ns"][own], side="right")
+        left = np.cumsum(mine["length"], dtype=np.int64)
+        before = np.searchsorted(mine["time_ns"], flow.info["time_ns"][own], side="right")
         times.append(flow.info["time_ns"][own])
-        amounts.append(np.maximum(flow.info["bytes_sent"][own] - left[at], 0))
+        gone = np.where(before > 0, left[np.maximum(before - 1, 0)], 0)
+        amounts.append(np.maximum(flow.info["bytes_sent"][own] - gone, 0))
     time_ns, place = np.unique(np.concatenate(times), return_inverse=True)
     total = np.zeros(len(time_ns), np.int64)
     np.add.at(total, place, np.concatenate(amounts))

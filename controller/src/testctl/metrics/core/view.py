@@ -37,7 +37,8 @@ def _parts(column: Array, stretches: Sequence[tuple[int, int]]) -> Array:
 class Rows:
     """Rows of the packets table, in order of time; columns are taken once.
 
-    of, stretches: the rows that these are a few stretches of, [begin, end): columns are taken of theirs.
+    of: the rows that these are some of: a few stretches, [begin, end), or those of a mask.  Columns are taken of
+    theirs; by a mask only those that they have.
     """
 
     records: Records
@@ -45,23 +46,32 @@ class Rows:
     memo: dict[str, Array] = field(default_factory=dict, repr=False)
     of: Rows | None = field(default=None, repr=False)
     stretches: tuple[tuple[int, int], ...] = ()
+    mask: Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.memo:
-            whole = self.records.values(name, self.index) if self.of is None else _parts(self.of[name], self.stretches)
-            self.memo[name] = whole
+            self.memo[name] = self._taken(name)
         return self.memo[name]
+
+    def _taken(self, name: str) -> Array:
+        if self.of is not None and self.stretches:
+            return _parts(self.of[name], self.stretches)
+        if self.of is not None and self.mask is not None and name in self.of.memo:
+            return np.asarray(self.of.memo[name][self.mask])
+        return self.records.values(name, self.index)
 
     def where(self, mask: Array) -> Rows:
         """Those that the mask says."""
         if mask.all():
             return self
         turns = np.flatnonzero(mask[1:] != mask[:-1]) + 1
-        if len(turns) > _FEW_TURNS or self.records.in_parts:
+        if self.records.in_parts:
             return Rows(self.records, self.index[mask])
+        if len(turns) > _FEW_TURNS:
+            return Rows(self.records, self.index[mask], of=self, mask=mask)
         stretches = tuple((begin, end) for begin, end in pairwise([0, *turns.tolist(), len(mask)]) if mask[begin])
         return Rows(self.records, _parts(self.index, stretches), of=self, stretches=stretches)
 
@@ -84,6 +94,18 @@ class Rows:
         self.memo.clear()
         for name in ("start", "end", "acked"):
             vars(self).pop(name, None)
+        for name in ("with_payload", "sent_on"):
+            if (some := vars(self).pop(name, None)) is not None and some is not self:
+                some.forget()
+
+    @cached_property
+    def with_payload(self) -> Rows:
+        return self.where(self["length"] > 0)
+
+    @cached_property
+    def sent_on(self) -> Rows:
+        """Those that left the switch that has them."""
+        return self.where(self["left_ns"] >= 0) if len(self) else self
 
     @cached_property
     def start(self) -> Ints:
@@ -135,12 +157,12 @@ class FlowView:
     @cached_property
     def sent(self) -> Rows:
         """Packets with payload that left the sender."""
-        return self.out.where(self.out["length"] > 0)
+        return self.out.with_payload
 
     @cached_property
     def arrived(self) -> Rows:
         """Packets with payload that reached the receiver."""
-        return self.into.where(self.into["length"] > 0)
+        return self.into.with_payload
 
     @property
     def at_sink(self) -> Rows:

@@ -46,13 +46,20 @@ static uint32_t ip_header(const uint8_t *frame, uint32_t captured, uint16_t *kin
 	return 0;
 }
 
+/* An address of 4 or 16 bytes; no call of memcmp(). */
+static bool is_address(const struct address *one, const uint8_t *bytes, int32_t size)
+{
+	if (one->size != size)
+		return false;
+	return size == 4 ? memcmp(one->bytes, bytes, 4) == 0
+			 : memcmp(one->bytes, bytes, 16) == 0;
+}
+
 static int host_of(const struct job *job, const uint8_t *bytes, int32_t size)
 {
 	for (int i = 0; i < job->known; i++) {
-		const struct address *one = &job->addresses[i];
-
-		if (one->size == size && memcmp(one->bytes, bytes, (size_t)size) == 0)
-			return one->host;
+		if (is_address(&job->addresses[i], bytes, size))
+			return job->addresses[i].host;
 	}
 	return -1;
 }

@@ -113,12 +113,12 @@ class Walks:
 
     def round_trips(self, **given: Array | int | None) -> tuple[Ints, Ints, Array]:
         """(when the ACK came, the round trip, the connection) of each sample; given: struct round_trips."""
-        kinds = (np.int64, np.int64, np.int16)
-        found = [np.empty(given["packets"], kind) for kind in kinds]  # type: ignore[arg-type]
+        most: Any = given["packets"]
+        found = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int16)
         given |= dict(zip(("back_ns", "rtt_ns", "conn"), found, strict=True))
         count = self._library.walks_round_trips(*_pointers(_filled(_ROUND_TRIPS, given)))
-        back, rtt, conn = (column[:count] for column in found)
-        return back, rtt, conn
+        back, rtt, conn = found
+        return back[:count], rtt[:count], conn[:count]
 
     def bins(self, time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
         """(number of each bin that holds something, sum of `amount` in it), amount of 32 or 64 bits."""
