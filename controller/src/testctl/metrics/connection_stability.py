@@ -8,9 +8,11 @@ has nothing in them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from testctl.metrics.core.bins import spreads
+from testctl.metrics.core.bins import flow_spreads, spreads
 from testctl.metrics.core.spec import NAN, WIDTHS, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
@@ -46,7 +48,8 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     values: dict[str, Number] = {}
-    each = [_cvs(seen, int(conn)) for conn in np.unique(seen.into["conn"])]
+    conns = seen.into.conns
+    each = [_cvs(flow_spreads(seen))] if len(conns) == 1 else [_cvs(_spreads(seen, conn)) for conn in conns]
     for width in _WIDTHS:
         cvs = [cv[width] for cv in each]
         values[f"connection_stability_mean_cv_{width}"] = float(np.mean(cvs)) if cvs else NAN
@@ -54,8 +57,11 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     return values
 
 
-def _cvs(seen: FlowView, conn: int) -> dict[str, float]:
-    """By width, standard deviation / mean of a connection's bins."""
+def _spreads(seen: FlowView, conn: int) -> dict[str, tuple[float, float]]:
     rows = seen.into.of_conn(conn)
-    found = spreads(rows["time_ns"], rows["wire_bytes"], *seen.steady_ns, _WIDTHS)
-    return {width: std / mean for width, (std, mean) in found.items()}
+    return spreads(rows["time_ns"], rows["wire_bytes"], *seen.steady_ns, _WIDTHS)
+
+
+def _cvs(found: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """By width, standard deviation / mean of a connection's bins."""
+    return {width: found[width][0] / found[width][1] for width in _WIDTHS}

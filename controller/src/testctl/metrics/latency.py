@@ -28,4 +28,4 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    return known(seen, summarise("latency", latencies(seen)[1], _TAILS))
+    return known(seen, summarise("latency", latencies(seen)[1], _TAILS, own=True))

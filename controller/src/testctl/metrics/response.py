@@ -46,7 +46,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     arrived = seen.arrived
-    segment = int((-(-arrived["length"] // arrived["segs"])).max()) if len(arrived) else 0
+    segment = arrived.largest
     rate = loss_rate(records.point, seen.name)
     window = float(goodput(records, flow)["goodput_second_half_bps"]) / 8 * rtt_s(seen) / segment if segment else NAN
     return {

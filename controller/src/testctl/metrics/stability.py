@@ -8,7 +8,7 @@ Empty bins count.
 
 from __future__ import annotations
 
-from testctl.metrics.core.bins import spreads
+from testctl.metrics.core.bins import flow_spreads
 from testctl.metrics.core.spec import WIDTHS, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -31,8 +31,7 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     values: dict[str, Number] = {}
-    found = spreads(seen.into["time_ns"], seen.into["wire_bytes"], *seen.steady_ns, WIDTHS)
-    for width, (std, mean) in found.items():
+    for width, (std, mean) in flow_spreads(seen).items():
         values[f"stability_std_{width}"] = std * 8e9 / WIDTHS[width]
         values[f"stability_cv_{width}"] = std / mean
     return values

@@ -29,4 +29,4 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     spent = [residence(passage)[1] for passage in data_passages(seen)]
     together = spent[0] if len(spent) == 1 else np.concatenate([np.empty(0, np.int64), *spent])
-    return summarise("switch_latency", together, _TAILS)
+    return summarise("switch_latency", together, _TAILS, own=True)

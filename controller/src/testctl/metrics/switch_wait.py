@@ -19,9 +19,10 @@ from testctl.metrics.core.percentiles import infos, summarise
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
 from testctl.records import Records
-from testctl.records.schema import FATES, Ints
+from testctl.records.schema import FATES, Array, Ints
 
 _TAILS = ("p50", "p99", "p999")
+_SIZES = 1 << 14
 _HELD = tuple(FATES.index(name) for name in ("delay", "reorder"))
 
 SPEC = MetricSpec(
@@ -49,12 +50,22 @@ def _waits(point: Point, passage: Passage) -> Ints:
     sent = passage.sent
     if not isinstance(rate, int) or isinstance(delay, str) or shaken not in (None, jitter.NONE) or not len(sent):
         return np.empty(0, np.int64)
-    sent = sent.where(~np.isin(sent["fate"], _HELD))
-    nanobits = (sent["wire_bytes"].astype(np.int64) + int(framing or 0)) * 8 * 10**9
-    spent = sent["left_ns"] - sent["time_ns"] - int(delay or 0)
-    return np.asarray(np.maximum(spent + -nanobits // rate, 0))
+    if sent["fate"].any():
+        sent = sent.where(~np.isin(sent["fate"], _HELD))
+    spent = sent["left_ns"] - sent["time_ns"]
+    spent -= int(delay or 0)
+    spent -= _sending_ns(sent["wire_bytes"], int(framing or 0), rate)
+    return np.asarray(np.maximum(spent, 0, out=spent))
+
+
+def _sending_ns(size: Array, framing: int, rate: int) -> Ints:
+    """How long each packet is sent, rounded up: a division for each size, where there are few."""
+    few = len(size) > _SIZES and 0 <= int(size.min()) <= int(size.max()) < _SIZES
+    sizes = np.arange(_SIZES) if few else size.astype(np.int64)
+    took = -(-(sizes + framing) * 8 * 10**9 // rate)
+    return np.asarray(took[size] if few else took)
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     wait, where = waits(view(records, flow))
-    return {**summarise("switch_wait", wait, _TAILS), "switch_wait_where": where or NAN}
+    return {**summarise("switch_wait", wait, _TAILS, own=True), "switch_wait_where": where or NAN}

@@ -10,7 +10,7 @@ import numpy as np
 from testctl.records.native import if_compiled
 from testctl.records.schema import Array, Ints
 
-_FEW = 1000
+_FEW, _SHARE = 1000, 64
 
 
 def search(ordered: Array, values: Array, side: Literal["left", "right"] = "left") -> Ints:
@@ -18,7 +18,7 @@ def search(ordered: Array, values: Array, side: Literal["left", "right"] = "left
 
     Many that are nearly in order are found by a walk, a few by numpy; where there is no compiler, all.
     """
-    library = if_compiled() if len(values) > _FEW else None
+    library = if_compiled() if len(values) > max(_FEW, len(ordered) // _SHARE) else None
     if library is None:
         return np.searchsorted(ordered, values, side=side)
     line, asked = (np.ascontiguousarray(column, np.int64) for column in (ordered, values))

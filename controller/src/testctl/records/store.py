@@ -47,6 +47,7 @@ from testctl.records.texts import cleaned
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _OPTIONAL = (("tcp_events", TCP_EVENTS), ("requests", REQUESTS))
 """Tables that not every point has."""
+_AT_ONCE = 1 << 16
 _NAMES = "testctl.names"
 """In the metadata of an empty table's file: {column: names}."""
 
@@ -82,8 +83,12 @@ class Records:
         packets: Any = self.packets
         if self.in_parts and ("packets", name) not in self.memo:
             return cast(Array, packets.values(name, index))
-        if ("packets", name) not in self.memo and packets.column(name).num_chunks > 1:
-            return taken(packets.column(name), index)
+        if ("packets", name) not in self.memo:
+            column = packets.column(name)
+            if column.num_chunks > 1:
+                return taken(column, index)
+            if pa.types.is_boolean(column.type):
+                return take(numbers_of(packets, name), index)  # which are not kept: they take eight times the memory
         return take(self.column(name), index)
 
     def others(self, name: str, index: Ints, usual: int) -> tuple[Ints, Array]:
@@ -133,8 +138,11 @@ class Records:
 
     def _switches(self) -> list[str]:
         codes, names = self.codes("where")
+        counted = self.column("ordinal")
         there = np.zeros(len(names), np.bool_)
-        there[codes[self.column("ordinal") >= 0]] = True
+        for low in range(0, len(codes), _AT_ONCE):
+            part = slice(low, low + _AT_ONCE)
+            there[codes[part][counted[part] >= 0]] = True
         self.release()
         return sorted(name for name, told in zip(names, there, strict=True) if told)
 

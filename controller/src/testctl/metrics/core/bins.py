@@ -12,8 +12,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.native import if_compiled
-from testctl.metrics.core.spec import NAN
+from testctl.metrics.core.spec import NAN, WIDTHS
+from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Array, Ints
 
 _FEW = 1000
@@ -75,10 +77,19 @@ def spreads(
     found = dict.fromkeys(widths, (NAN, NAN))
     for width, bin_ns in sorted(widths.items(), key=lambda item: item[1]):
         count, number, total = whole_bins(time_ns, amount, start_ns, end_ns, bin_ns)
-        time_ns, amount = start_ns + number * bin_ns, total
+        number *= bin_ns
+        number += start_ns
+        time_ns, amount = number, total
         if count >= 2 and len(total):
             mean = int(total.sum()) / count
             # Σ(x - mean)² of the occupied bins and of the empty ones: no array of all bins is made.
-            square = float(np.square(total - mean).sum()) + (count - len(total)) * mean**2
+            apart = total - mean
+            square = float(np.square(apart, out=apart).sum()) + (count - len(total)) * mean**2
             found[width] = (square / count) ** 0.5, mean
     return found
+
+
+@once
+def flow_spreads(flow: FlowView) -> dict[str, tuple[float, float]]:
+    """spreads() of all that arrives at the receiver in the steady time, by each of WIDTHS, found once."""
+    return spreads(flow.into["time_ns"], flow.into["wire_bytes"], *flow.steady_ns, WIDTHS)

@@ -53,11 +53,11 @@ def wire(flow: FlowView) -> Wire:
     if not len(arrived):
         return Wire(row, start, end, np.full(len(row), -1, np.int32), once)
     single = len(row) == len(sent)
-    time_ns, tsval = (sent[name] if single else sent[name][row] for name in ("time_ns", "tsval"))
+    time_ns = sent["time_ns"] if single else sent["time_ns"][row]
     into_start, into_end = arrived.start, arrived.end
     arrived.release()
-    into = (into_start, into_end, _latest(flow, arrived), arrived["tsval"])
-    arrival = match((start, end, time_ns, tsval), into, once)
+    into = (into_start, into_end, _latest(flow, arrived), _Stamps(arrived))
+    arrival = match((start, end, time_ns, _Stamps(sent, None if single else row)), into, once)
     sent.release()
     return Wire(row, start, end, arrival, once)
 
@@ -110,7 +110,18 @@ def _parts(count: int) -> Iterator[slice]:
     return (slice(low, low + _AT_ONCE) for low in range(0, count, _AT_ONCE))
 
 
-Columns = tuple[Ints, Ints, Ints, Array]
+@dataclass(frozen=True)
+class _Stamps:
+    """TCP timestamps of packets, few of which are asked for; row: of each packet, None where they are the rows."""
+
+    rows: Rows
+    row: Ints | None = None
+
+    def __getitem__(self, at: Ints) -> Array:
+        return self.rows.at("tsval", at if self.row is None else self.row[at])
+
+
+Columns = tuple[Ints, Ints, Ints, Array | _Stamps]
 """start, end, time_ns, tsval"""
 
 

@@ -24,15 +24,20 @@ def infos(name: str, what: str, tails: tuple[str, ...]) -> tuple[MetricInfo, ...
     return tuple(MetricInfo(f"{name}_{part}_us", "µs", f"{what}: {part}", "lower") for part in ("mean", *tails, "max"))
 
 
-def summarise(name: str, samples_ns: Ints, tails: tuple[str, ...]) -> dict[str, Number]:
-    """The values that `infos` declares; NaN without samples."""
+def summarise(name: str, samples_ns: Ints, tails: tuple[str, ...], *, own: bool = False) -> dict[str, Number]:
+    """The values that `infos` declares; NaN without samples.
+
+    own: the samples are nobody else's, so that their order need not be kept
+    """
     count = len(samples_ns)
     if not count:
         return {f"{name}_{part}_us": NAN for part in ("mean", *tails, "max")}
     ranks = {tail: rank_of(_TAILS[tail], count) for tail in tails}
-    ordered = np.partition(samples_ns, sorted({*ranks.values(), count - 1}))
+    mean_ns = float(samples_ns.mean())
+    ordered = samples_ns if own else samples_ns.copy()
+    ordered.partition(sorted({*ranks.values(), count - 1}))
     return {
-        f"{name}_mean_us": float(samples_ns.mean()) / 1e3,
+        f"{name}_mean_us": mean_ns / 1e3,
         **{f"{name}_{tail}_us": float(ordered[rank]) / 1e3 for tail, rank in ranks.items()},
         f"{name}_max_us": float(ordered[-1]) / 1e3,
     }

@@ -63,6 +63,13 @@ class Rows:
             return np.asarray(self.of.memo[name][self.mask])
         return self.records.values(name, self.index)
 
+    def at(self, name: str, positions: Ints) -> Array:
+        """A column at some of these rows, in any order: the others are not taken."""
+        if name in self.memo or not len(positions):
+            return np.asarray(self[name][positions])
+        some, back = np.unique(positions, return_inverse=True)
+        return np.asarray(self.records.values(name, self.index[some])[back])
+
     def where(self, mask: Array) -> Rows:
         """Those that the mask says."""
         if mask.all():
@@ -79,6 +86,14 @@ class Rows:
         """Those of one connection."""
         return self.where(self["conn"] == conn) if len(self) else self
 
+    @property
+    def conns(self) -> list[int]:
+        """The connections that they are of, ascending."""
+        conn = self["conn"]
+        if len(conn) and (first := int(conn.min())) == int(conn.max()):
+            return [first]
+        return [int(one) for one in np.unique(conn)]
+
     def part(self, low_ns: int, high_ns: int) -> Rows:
         """Those of a time, [low, high)."""
         low, high = np.searchsorted(self["time_ns"], [low_ns, high_ns])
@@ -94,18 +109,25 @@ class Rows:
         self.memo.clear()
         for name in ("start", "end", "acked"):
             vars(self).pop(name, None)
-        for name in ("with_payload", "sent_on"):
-            if (some := vars(self).pop(name, None)) is not None and some is not self:
-                some.forget()
+        if (some := vars(self).pop("with_payload", None)) is not None and some is not self:
+            some.forget()
 
     @cached_property
     def with_payload(self) -> Rows:
         return self.where(self["length"] > 0)
 
-    @cached_property
+    @property
     def sent_on(self) -> Rows:
         """Those that left the switch that has them."""
         return self.where(self["left_ns"] >= 0) if len(self) else self
+
+    @property
+    def largest(self) -> int:
+        """The largest payload of a packet on the wire; 0 without any."""
+        length, segs = self["length"], self["segs"]
+        if not len(self):
+            return 0
+        return int(length.max() if segs.max() == 1 else (-(-length // segs.astype(np.int64))).max())
 
     @cached_property
     def start(self) -> Ints:

@@ -15,6 +15,7 @@ MID = "the capture starts mid-connection"
 GAP = "the capture has a gap"
 NO_SACK = "no SACK: what was delivered is not known"
 ENDS = "the capture ends in it"
+_ON_END = 128
 
 
 class Unsure(NamedTuple):
@@ -49,15 +50,29 @@ def _gaps(trace: Trace) -> Iterator[Unsure]:
     data, acks = trace.data, trace.acks
     first_leaves_gap = trace.from_start and trace.nxt_after(0) < int(data.seq[0])
     left = np.flatnonzero(np.concatenate([[first_leaves_gap], data.seq[1:] > data.nxt[:-1]]))
-    sent = trace.data_before(np.arange(len(acks.row)))
-    top = acks.number.copy()
-    top[trace.sacks] = np.maximum(top[trace.sacks], trace.sack_tops)
-    told = np.flatnonzero((top > trace.nxt_before(sent)) & (trace.from_start | (sent > 0)))
+    some = _beyond(trace)
+    sent, top = trace.data_before(some), acks.number[some]
+    sacked = np.searchsorted(some, trace.sacks)
+    top[sacked] = np.maximum(top[sacked], trace.sack_tops)
+    told = (top > trace.nxt_before(sent)) & (trace.from_start | (sent > 0))
     found = [*_events(left + trace.acks_before(left), left, data.seq[left])]
-    found += _events(told + sent[told], sent[told], top[told])
+    found += _events((some + sent)[told], sent[told], top[told])
     for event, before, byte in sorted(found):
         since = trace.event_of_data(before - 1) if before else 0
         yield Unsure(since, max(_until(trace, byte), event), GAP)
+
+
+def _beyond(trace: Trace) -> Ints:
+    """The ACKs that may tell of more than was seen to leave before them, ascending, and all with SACK blocks.
+
+    Looked for by many on end: none of them does if the last one's snd.una had left before the first one.
+    """
+    una = trace.acks.una
+    firsts = np.arange(0, len(una), _ON_END)
+    lasts = np.minimum(firsts + _ON_END, len(una)) - 1
+    some = np.flatnonzero(una[lasts] > trace.nxt_before(trace.data_before(firsts)))
+    parts = [np.arange(firsts[at], lasts[at] + 1) for at in some.tolist()]
+    return np.unique(np.concatenate([trace.sacks, *parts]))
 
 
 def _events(event: Ints, before: Ints, byte: Ints) -> Iterator[tuple[int, int, int]]:

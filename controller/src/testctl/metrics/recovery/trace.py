@@ -177,10 +177,8 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
 
     repaired: only those that retransmitted.
     """
-    conns = flow.sent["conn"][flow.sent["retrans"]] if repaired else flow.sent["conn"]
-    if len(conns) and conns.min() == conns.max():
-        conns = conns[:1]
-    return [_trace(flow, conn) for conn in np.unique(conns).tolist()]
+    conns = np.unique(flow.sent["conn"][flow.sent["retrans"]]).tolist() if repaired else flow.sent.conns
+    return [_trace(flow, conn) for conn in conns]
 
 
 @once
@@ -205,7 +203,7 @@ def _trace(flow: FlowView, conn: int) -> Trace:
         start=start,
         fin=int(last),
         fin_alone=bool((length[fin] == 0).any()),
-        mss=_largest(length, segs),
+        mss=data.largest,
     )
 
 
@@ -227,13 +225,6 @@ def _una(flow: FlowView, acks: Rows, conn: int, start: int) -> Ints:
         if line[0] >= start:
             return line
     return _highest(acks["ack"].copy(), start)
-
-
-def _largest(length: Array, segs: Array) -> int:
-    """The largest payload of a packet on the wire."""
-    if not len(length):
-        return 1
-    return int(length.max() if segs.max() == 1 else (-(-length // segs.astype(np.int64))).max())
 
 
 def _sacks(flow: FlowView, acks: Rows) -> tuple[Ints, Ints]:

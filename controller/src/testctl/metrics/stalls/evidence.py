@@ -76,7 +76,7 @@ class Evidence:
 
 def connections(flow: FlowView) -> list[Connection]:
     """The connections of a flow that sent data."""
-    return [Connection.of(flow, int(conn)) for conn in np.unique(flow.sent["conn"])]
+    return [Connection.of(flow, conn) for conn in flow.sent.conns]
 
 
 def _lost(flow: FlowView, conn: int) -> tuple[Ints, Ints, Ints]:
@@ -160,11 +160,12 @@ class Connection:
     def silences(self) -> Iterator[Evidence]:
         """Every silence longer than four round trips and 1 ms, in order."""
         time_ns = self.out["time_ns"]
-        quiet_ns = np.append(np.diff(time_ns), self._end_of_records() - time_ns[-1])
-        found = np.flatnonzero(quiet_ns > FLOOR_NS)
+        found = np.flatnonzero(np.diff(time_ns) > FLOOR_NS)
+        ends = time_ns[found + 1]
+        if (end_ns := self._end_of_records()) - time_ns[-1] > FLOOR_NS:
+            found, ends = np.append(found, len(time_ns) - 1), np.append(ends, end_ns)
         smoothed = self._smoothed(time_ns[found])
-        long = quiet_ns[found] > ROUND_TRIPS * smoothed
-        ends = time_ns[found] + quiet_ns[found]
+        long = ends - time_ns[found] > ROUND_TRIPS * smoothed
         for last, end_ns, srtt_ns in zip(found[long], ends[long], smoothed[long], strict=True):
             yield self._evidence(int(last), int(end_ns), int(srtt_ns))
 

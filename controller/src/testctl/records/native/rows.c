@@ -10,8 +10,11 @@
 		const value *from = column;                                              \
 		const row *at = rows;                                                    \
 		value *result = to;                                                      \
-		for (int64_t i = 0; i < count; i++)                                      \
+		for (int64_t i = 0; i < count; i++) {                                    \
+			if ((uint64_t)at[i] >= (uint64_t)length)                         \
+				return i;                                                \
 			result[i] = from[at[i]];                                         \
+		}                                                                        \
 	} while (0)
 
 #define TAKE_BY(row)                                                                     \
@@ -26,14 +29,16 @@
 			TAKE(uint64_t, row);                                             \
 	} while (0)
 
-/* The values of a column at some rows, whose numbers have 4 or 8 bytes. */
-void packets_take(const void *column, int32_t width, const void *rows, int32_t row_width,
-		  int64_t count, void *to)
+/* The values of a column of some length at rows, whose numbers have 4 or 8 bytes; how many
+ * were taken: all, or those before a row that the column has not. */
+int64_t packets_take(const void *column, int32_t width, int64_t length, const void *rows,
+		     int32_t row_width, int64_t count, void *to)
 {
 	if (row_width == 4)
 		TAKE_BY(int32_t);
 	else
 		TAKE_BY(int64_t);
+	return count;
 }
 
 static int64_t group_of(const struct grouping *by, int64_t row)
@@ -55,7 +60,7 @@ void packets_group(const struct grouping *by)
 	for (int64_t row = 0; row < by->count; row++) {
 		int64_t group = group_of(by, row);
 
-		if (group >= 0 && group < by->groups)
+		if ((uint64_t)group < (uint64_t)by->groups)
 			by->ends[group]++;
 	}
 	for (int64_t group = 0; group < by->groups; group++) {
@@ -67,7 +72,7 @@ void packets_group(const struct grouping *by)
 	for (int64_t row = 0; row < by->count; row++) {
 		int64_t group = group_of(by, row);
 
-		if (group >= 0 && group < by->groups)
+		if ((uint64_t)group < (uint64_t)by->groups)
 			by->rows[by->ends[group]++] = (int32_t)row;
 	}
 }

@@ -133,9 +133,10 @@ class Library:
         self.read.argtypes = self.count_segments.argtypes = [POINTER(Job)]
         self.check.argtypes = [POINTER(Source)]
         self.search.argtypes = [c_void_p, c_int64, c_void_p, c_int64, c_int32, c_void_p]
-        self.take.argtypes = [c_void_p, c_int32, c_void_p, c_int32, c_int64, c_void_p]
+        self.take.argtypes = [c_void_p, c_int32, c_int64, c_void_p, c_int32, c_int64, c_void_p]
+        self.take.restype = c_int64
         self.group.argtypes = [POINTER(Grouping)]
-        for function in (self.count_segments, self.search, self.take, self.group):
+        for function in (self.count_segments, self.search, self.group):
             function.restype = None
         ours = [ctypes.sizeof(kind) for kind in (Source, Stream, Series, Address, Columns, Job)]
         theirs = (c_uint64 * len(ours))()
