@@ -13,6 +13,9 @@ import typer
 from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import words
 
+# Before numpy is imported: nothing here multiplies matrices, and the threads that wait for it are awake at first.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from testctl import __version__
 from testctl.cli import (
     aa,
