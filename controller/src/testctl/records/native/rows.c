@@ -29,8 +29,8 @@
 			TAKE(uint64_t, row);                                             \
 	} while (0)
 
-/* The values of a column of some length at rows, whose numbers have 4 or 8 bytes; how many
- * were taken: all, or those before a row that the column has not. */
+/* The values of a column of some length at rows, whose numbers have 4 or 8 bytes; how
+ * many were taken: all, or those before a row that the column has not. */
 int64_t packets_take(const void *column, int32_t width, int64_t length, const void *rows,
 		     int32_t row_width, int64_t count, void *to)
 {
