@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from testctl.metrics.core.view import view
-from testctl.metrics.recovery import recoveries_table, tcp_events, trace
+from testctl.metrics.recovery import capture_gaps, recoveries_table, tcp_events, trace
 from testctl.metrics.recovery.trace import Trace, traces
 from testctl.records import Records, RecordsError, load_raw
 
@@ -43,6 +43,7 @@ def anew(records: Records) -> list[Trace]:
 def in_small_parts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(trace, "_AT_ONCE", 8)
     patch.setattr(trace, "_BEFORE", 3)
+    patch.setattr(capture_gaps, "_ON_END", 3)
 
 
 def test_a_part_is_a_part_of_the_whole(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ GAP = "the capture has a gap"
 NO_SACK = "no SACK: what was delivered is not known"
 ENDS = "the capture ends in it"
 _ON_END = 128
+"""ACKs that are looked at together: fewer than are mostly under way."""
 
 
 class Unsure(NamedTuple):
@@ -54,7 +55,7 @@ def _gaps(trace: Trace) -> Iterator[Unsure]:
     sent, top = trace.data_before(some), acks.number[some]
     sacked = np.searchsorted(some, trace.sacks)
     top[sacked] = np.maximum(top[sacked], trace.sack_tops)
-    told = (top > trace.nxt_before(sent)) & (trace.from_start | (sent > 0))
+    told = (top > trace.nxts_after(sent)) & (trace.from_start | (sent > 0))
     found = [*_events(left + trace.acks_before(left), left, data.seq[left])]
     found += _events((some + sent)[told], sent[told], top[told])
     for event, before, byte in sorted(found):
@@ -70,7 +71,7 @@ def _beyond(trace: Trace) -> Ints:
     una = trace.acks.una
     firsts = np.arange(0, len(una), _ON_END)
     lasts = np.minimum(firsts + _ON_END, len(una)) - 1
-    some = np.flatnonzero(una[lasts] > trace.nxt_before(trace.data_before(firsts)))
+    some = np.flatnonzero(una[lasts] > trace.nxts_after(trace.data_before(firsts)))
     parts = [np.arange(firsts[at], lasts[at] + 1) for at in some.tolist()]
     return np.unique(np.concatenate([trace.sacks, *parts]))
 

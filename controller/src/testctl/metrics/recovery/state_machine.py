@@ -141,7 +141,7 @@ def _eventful(trace: Trace) -> tuple[Ints, Ints]:
         before = np.concatenate([[trace.start], acks.una[:-1]])
         told = np.flatnonzero((acks.number == before) & (acks.length == 0))
     sent = trace.data_before(told)
-    waiting = trace.nxt_before(sent) > acks.una[told]
+    waiting = trace.nxts_after(sent) > acks.una[told]
     waiting &= (told + sent > 0) | trace.sack  # the first event of all repeats nothing
     acks_before = np.concatenate([trace.acks_before(again), told[waiting]])
     events = acks_before + np.concatenate([again, sent[waiting]])

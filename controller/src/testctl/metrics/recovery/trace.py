@@ -128,7 +128,7 @@ class Trace:
         """snd.una after so many ACKs."""
         return int(self.acks.una[acks - 1]) if acks else self.start
 
-    def nxt_before(self, data: Ints) -> Ints:
+    def nxts_after(self, data: Ints) -> Ints:
         """snd.nxt after each of so many departures."""
         return np.where(data > 0, self.data.nxt[np.maximum(data - 1, 0)], self.start)
 
