@@ -138,7 +138,7 @@ def _eventful(trace: Trace) -> tuple[Ints, Ints]:
     if trace.sack:
         told = trace.sacks[trace.sack_tops > acks.una[trace.sacks]]
     else:
-        before = np.concatenate([[trace.start], acks.una[:-1]])
+        before = np.concatenate([[trace.start], acks.una])[:-1]
         told = np.flatnonzero((acks.number == before) & (acks.length == 0))
     sent = trace.data_before(told)
     waiting = trace.nxts_after(sent) > acks.una[told]
@@ -233,12 +233,8 @@ class _Walker:
 
     def _blocks(self, at: int) -> int:
         """Take in an ACK's SACK blocks; returns the bytes newly SACKed."""
-        edges = self.trace.blocks[at].tolist()
-        new = 0
-        for low, high in zip(edges[::2], edges[1::2], strict=True):
-            if high > low >= 0 and high > self.una:
-                new += self.board.add(max(low, self.una), high)
-        return new
+        edges = self.trace.edges(at)
+        return sum(self.board.add(max(low, self.una), high) for low, high in edges if high > self.una)
 
     def _leave(self, event: int, by: str) -> None:
         episode = self.episodes[-1]

@@ -34,7 +34,7 @@ class Departures(NamedTuple):
     nxt: Ints
 
 
-class Answers(NamedTuple):
+class Acks(NamedTuple):
     """ACKs that came, in order of the capture; una: snd.una after each."""
 
     row: Array
@@ -61,7 +61,7 @@ class Trace:
     flow: FlowView
     conn: int
     data: Departures
-    acks: Answers
+    acks: Acks
     sacks: Ints
     blocks: Ints
     from_start: bool
@@ -155,7 +155,7 @@ class Trace:
     def _columns(self, low: int, high: int) -> Part:
         (data, acks), (data_end, acks_end) = self.before(low), self.before(high)
         left = Departures._make(column[data:data_end] for column in self.data)
-        came = Answers._make(column[acks:acks_end] for column in self.acks)
+        came = Acks._make(column[acks:acks_end] for column in self.acks)
         first, last = np.searchsorted(self.sacks, [acks, acks_end]).tolist()
         columns = columns_of(
             {
@@ -196,7 +196,7 @@ def _trace(flow: FlowView, conn: int) -> Trace:
         flow=flow,
         conn=conn,
         data=Departures(_rows(data), data["time_ns"], seq, length, fin, segs, data["retrans"], _highest(nxt, start)),
-        acks=Answers(_rows(acks), acks["time_ns"], acks["ack"], acks["length"], _una(flow, acks, conn, start)),
+        acks=Acks(_rows(acks), acks["time_ns"], acks["ack"], acks["length"], _una(flow, acks, conn, start)),
         sacks=sacks,
         blocks=blocks,
         from_start=from_start,

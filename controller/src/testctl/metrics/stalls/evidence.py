@@ -178,10 +178,7 @@ class Connection:
 
     def _highest(self) -> int:
         """The byte behind the highest that was sent."""
-        of_flow = self.flow.sent
-        if self.conn == 0 and of_flow["conn"].max() == 0:
-            return int(of_flow.end.max())
-        return int(self.next_byte[-1])
+        return int(self.flow.sent.of_conn(self.conn).end.max()) - (self.conn << CONN_BITS)
 
     def _smoothed(self, at_ns: Ints) -> Ints:
         """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
