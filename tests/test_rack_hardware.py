@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,23 @@ def test_wheels_have_the_version_that_the_controller_wants(tmp_path: Path) -> No
     assert file.startswith(str(tmp_path))
     assert version == identity.version(others.packages(["trex"], "tofino")) != identity.version()
     assert wheelhouse.make(place, [], wheelhouse.projects([])), "it has less to install"
+
+
+def test_a_host_gets_one_file_with_all_of_it(tmp_path: Path) -> None:
+    place = tmp_path / "agents"
+    wheelhouse.make(place, ["3.11"], wheelhouse.projects([]))
+    with tarfile.open(place / wheelhouse.ARCHIVE) as archive:
+        members = {one.name: one for one in archive}
+    files = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} - {wheelhouse.ARCHIVE}
+    assert {name for name, one in members.items() if one.isfile()} == files
+    assert {"digest", "tgen", "program/program.o", "wheels/requirements.txt", "pip/pip/__main__.py"} <= files
+    assert {(one.uid, one.gid, one.uname, one.gname) for one in members.values()} == {(0, 0, "root", "root")}
+    runs = {name for name, one in members.items() if one.isfile() and one.mode != 0o644}
+    assert (runs, members["tgen"].mode) == ({"tgen"}, 0o755)
+    assert not any(name.startswith("wheels/pip-") for name in files), "the agent does not need it"
+    pip = [sys.executable, "-m", "pip", "--version"]
+    said = subprocess.run(pip, env={"PYTHONPATH": str(place / "pip")}, capture_output=True, text=True, check=True)
+    assert f"from {place}/pip/pip " in said.stdout
 
 
 PLAY = """

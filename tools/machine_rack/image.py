@@ -26,7 +26,7 @@ SUITE = "bookworm"
 KERNELS = ("linux-image-amd64", "linux-image-6.12-amd64")
 PACKAGES = (
     "systemd-sysv", "udev", "dbus", "openssh-server", "grub2-common", "initramfs-tools", "busybox", "zstd", "kmod",
-    "cpio", "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "python3-venv", "chrony", "linuxptp",
+    "cpio", "procps", "iproute2", "iputils-ping", "python3", "python3-apt", "chrony", "linuxptp",
     "ethtool", "tcpdump", "iperf3", *KERNELS,
 )  # fmt: skip
 OFFERED = ("iperf3", "nftables", "influxdb", "gcc", "libc6-dev")

@@ -3,9 +3,10 @@
 
     python -m testctl.testbeds.wheelhouse DIR [--python 3.11]… [--backend s1=tofino]… [--generators alpha=trex]…
 DIR/wheels has this tree's testctl_agent, the distributions that bring the named back ends and generators, and what
-they need, at the versions and hashes of constraints.txt, and requirements.txt, which says what to install;
-DIR/tgen the traffic program; DIR/program the testbed program as a BPF object with its layout; DIR/digest tells whether
-anything changed.  Hosts need no package index, no compiler and no checkout.
+they need, at the versions and hashes of constraints.txt, and requirements.txt, which says what to install; DIR/pip what
+installs them; DIR/tgen the traffic program; DIR/program the testbed program as a BPF object with its layout; DIR/digest
+tells whether anything changed.  DIR/agent.tar has all of it: a host gets one file.  Hosts need no package index, no
+compiler and no checkout.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import json
 import re
 import shutil
 import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -35,6 +38,8 @@ from testctl.testbeds import inventory_file
 
 AGENT = "testctl-agent"
 REQUIREMENTS = "requirements.txt"
+ARCHIVE = "agent.tar"
+_PIP = "pip"
 _DIGEST = "digest"
 _EXTRA = re.compile(r"""extra == ["']([^"']+)["']""")
 _PYPY = re.compile(r"""implementation_name == ["']pypy["']""")
@@ -104,7 +109,7 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
         raise TestbedError(f"{root}: agents' wheels are made of a checkout; set TESTCTL_ROOT to one, or work in it")
     tgen = Path(tgen_program.ready())
     names = {need for one in wanted for need in needs(one.name, one.extras)} - {normal(one.name) for one in wanted}
-    pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), names)
+    pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), names | {_PIP})
     installed = [one.requirement for one in wanted]
     digest = _digest(wanted, [tgen, program, program.with_name("layout.json")], [pinned, *pythons, *installed])
     if (place / _DIGEST).exists() and (place / _DIGEST).read_text(encoding="utf-8").strip() == digest:
@@ -114,11 +119,13 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
         new = Path(name) / place.name
         (new / "program").mkdir(parents=True)
         _wheels(wanted, new / "wheels", pinned, pythons, Path(name))
+        _unpack_pip(new)
         (new / "wheels" / REQUIREMENTS).write_text("".join(f"{one}\n" for one in installed), encoding="utf-8")
         shutil.copy2(tgen, new / "tgen")
         for one in (program, program.with_name("layout.json")):
             shutil.copyfile(one, new / "program" / one.name)
         (new / _DIGEST).write_text(f"{digest}\n", encoding="utf-8")
+        _archive(new)
         if place.exists():
             shutil.rmtree(place)
         durable.publish(new, place)
@@ -178,6 +185,29 @@ def _wheels(wanted: Iterable[Project], place: Path, pinned: str, pythons: Sequen
     for version in pythons:
         run([*pip, "download", "--no-deps", "--only-binary=:all:", "--require-hashes", "--python-version", version,
              "--dest", str(place), "--requirement", str(requirements)], timeout_s=600.0)  # fmt: skip
+
+
+def _unpack_pip(place: Path) -> None:
+    """Pip as a directory: from its wheel it takes a host twice the time, and a host's own would have to be installed."""
+    for wheel in (place / "wheels").glob("pip-*.whl"):
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(place / _PIP)
+        wheel.unlink()
+
+
+def _archive(place: Path) -> None:
+    """All files of a directory in one archive beside them, root's, with the modes that a host needs."""
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = "root"
+        member.mode = 0o755 if member.isdir() or member.name == "tgen" else 0o644
+        return member
+
+    names = sorted(path.name for path in place.iterdir())
+    with tarfile.open(place / ARCHIVE, "w") as archive:
+        for name in names:
+            archive.add(place / name, name, filter=plain)
 
 
 def _of_switch(word: str) -> tuple[str, tuple[str, ...]]:
