@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 # Tests wait for a third of their time: for leases, timeouts and programs that end.
-TESTERS ?= $(shell expr $(JOBS) + 1)
+TESTERS ?= $(shell expr $(JOBS) + 2)
 PLAN ?= plans/dctcp_htb.yaml
 SECONDS_EACH ?= 60
 BIN := .venv/bin

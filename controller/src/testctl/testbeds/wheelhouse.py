@@ -188,7 +188,7 @@ def _wheels(wanted: Iterable[Project], place: Path, pinned: str, pythons: Sequen
 
 
 def _unpack_pip(place: Path) -> None:
-    """Pip as a directory: from its wheel it takes a host twice the time, and a host's own would have to be installed."""
+    """Pip as a directory: from its wheel it would take a host twice the time, and a host need not have one."""
     for wheel in (place / "wheels").glob("pip-*.whl"):
         with zipfile.ZipFile(wheel) as packed:
             packed.extractall(place / _PIP)
