@@ -64,21 +64,45 @@ def test_wheels_have_the_version_that_the_controller_wants(tmp_path: Path) -> No
     assert wheelhouse.make(place, [], wheelhouse.projects([])), "it has less to install"
 
 
-def test_a_host_gets_one_file_with_all_of_it(tmp_path: Path) -> None:
-    place = tmp_path / "agents"
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheelhouse") / "agents"
     wheelhouse.make(place, ["3.11"], wheelhouse.projects([]))
-    with tarfile.open(place / wheelhouse.ARCHIVE) as archive:
+    return place
+
+
+def test_a_host_gets_one_file_with_all_of_it(agents: Path) -> None:
+    with tarfile.open(agents / wheelhouse.ARCHIVE) as archive:
         members = {one.name: one for one in archive}
-    files = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} - {wheelhouse.ARCHIVE}
-    assert {name for name, one in members.items() if one.isfile()} == files
+    files = {str(path.relative_to(agents)) for path in agents.rglob("*") if path.is_file()} - {wheelhouse.ARCHIVE}
+    assert {name for name, one in members.items() if one.isfile()} == files | {wheelhouse.INSTALLED}
     assert {"digest", "tgen", "program/program.o", "wheels/requirements.txt", "pip/pip/__main__.py"} <= files
     assert {(one.uid, one.gid, one.uname, one.gname) for one in members.values()} == {(0, 0, "root", "root")}
     runs = {name for name, one in members.items() if one.isfile() and one.mode != 0o644}
     assert (runs, members["tgen"].mode) == ({"tgen"}, 0o755)
     assert not any(name.startswith("wheels/pip-") for name in files), "the agent does not need it"
     pip = [sys.executable, "-m", "pip", "--version"]
-    said = subprocess.run(pip, env={"PYTHONPATH": str(place / "pip")}, capture_output=True, text=True, check=True)
-    assert f"from {place}/pip/pip " in said.stdout
+    said = subprocess.run(pip, env={"PYTHONPATH": str(agents / "pip")}, capture_output=True, text=True, check=True)
+    assert f"from {agents}/pip/pip " in said.stdout
+
+
+def test_unpacking_leaves_nothing_of_an_earlier_version(agents: Path, tmp_path: Path) -> None:
+    """An installation that is interrupted from then on has no version, also not the one that was there."""
+    for name in ("wheels/testctl_agent-9.0-py3-none-any.whl", "wheels/sub/x", "venv/bin/python", wheelhouse.INSTALLED):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("earlier", encoding="utf-8")
+    (tmp_path / wheelhouse.ARCHIVE).symlink_to(agents / wheelhouse.ARCHIVE)
+    tasks = yaml.safe_load((ROOT / "playbooks/roles/agent/tasks/install.yml").read_text(encoding="utf-8"))
+    steps = next(task["block"] for task in tasks if "block" in task)
+    command, key = (next(step for step in steps if "Unpack" in step["name"]), "ansible.builtin.command")
+    subprocess.run([word.replace("{{ agent_home }}", str(tmp_path)) for word in command[key]["argv"]], check=True)
+    wheels = {path.name for path in (agents / "wheels").iterdir()}
+    assert {path.name for path in (tmp_path / "wheels").iterdir()} == wheels
+    assert (tmp_path / "venv/bin/python").exists(), "it is used again"
+    assert (tmp_path / wheelhouse.INSTALLED).read_text(encoding="utf-8") == ""
+    remember = next(step[key]["argv"] for step in steps if "Remember" in step["name"])
+    subprocess.run([word.replace("{{ agent_home }}", str(tmp_path)) for word in remember], check=True)
+    assert (tmp_path / wheelhouse.INSTALLED).read_bytes() == (agents / "digest").read_bytes()
 
 
 PLAY = """

@@ -39,6 +39,8 @@ from testctl.testbeds import inventory_file
 AGENT = "testctl-agent"
 REQUIREMENTS = "requirements.txt"
 ARCHIVE = "agent.tar"
+INSTALLED = "installed"
+"""On a host: the digest of what is installed."""
 _PIP = "pip"
 _DIGEST = "digest"
 _EXTRA = re.compile(r"""extra == ["']([^"']+)["']""")
@@ -196,7 +198,10 @@ def _unpack_pip(place: Path) -> None:
 
 
 def _archive(place: Path) -> None:
-    """All files of a directory in one archive beside them, root's, with the modes that a host needs."""
+    """All files of a directory in one archive beside them, root's, with the modes that a host needs.
+
+    An empty file `installed` comes first: a host on which an installation was interrupted has no version.
+    """
 
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
@@ -206,6 +211,7 @@ def _archive(place: Path) -> None:
 
     names = sorted(path.name for path in place.iterdir())
     with tarfile.open(place / ARCHIVE, "w") as archive:
+        archive.addfile(plain(tarfile.TarInfo(INSTALLED)))
         for name in names:
             archive.add(place / name, name, filter=plain)
 
