@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason.
 
-By TESTCTL_MACHINES: "ci" runs test_rack_of_machines.py, about 14 min on two idle processors with TCG; "all" (`make
+By TESTCTL_MACHINES: "ci" runs test_rack_of_machines.py, 15 min on two slow processors with TCG; "all" (`make
 machines`) runs the others too and prints a table of what was shown; without it they are skipped.
 TESTCTL_MACHINES_STATE=DIR: on a rack that is up and deployed, for those who write a test.
 """

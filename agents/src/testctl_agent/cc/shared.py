@@ -127,10 +127,11 @@ def remove_unused(state: Path = STATE) -> list[str]:
 
 
 def in_use(state: Path = STATE) -> list[str]:
-    """Names that a live process holds now.  Reads /proc/locks only and takes no lock."""
+    """Names that a live process has as BPF now; what the kernel has itself stays without it.  Takes no lock."""
     try:
         held = {line.split()[5].rpartition(":")[2] for line in _LOCKS.read_text(encoding="ascii").splitlines()}
-        return [name for name in there(state) if str((state / name).stat().st_ino) in held]
+        files = [file for name in there(state) if str((file := state / name).stat().st_ino) in held]
+        return [file.name for file in files if json.loads(file.read_bytes() or b"{}").get("source")]
     except OSError:
         return []
 
