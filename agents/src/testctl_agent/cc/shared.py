@@ -132,7 +132,7 @@ def in_use(state: Path = STATE) -> list[str]:
         held = {line.split()[5].rpartition(":")[2] for line in _LOCKS.read_text(encoding="ascii").splitlines()}
         files = [file for name in there(state) if str((file := state / name).stat().st_ino) in held]
         return [file.name for file in files if json.loads(file.read_bytes() or b"{}").get("source")]
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 
