@@ -13,8 +13,8 @@ import pytest
 from testctl.curves import series
 from testctl.metrics.recovery import flow_recoveries, traced_events
 from testctl.records import Records, RecordsError, digest_of, load_raw
-from testctl.records.schema import TCP_EVENTS, Array
-from testctl.records.tcp_events import KINDS, LAYOUTS
+from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS, Array
+from testctl.records.tcp_events import LAYOUTS
 from testctl_agent.tcp_trace import bpf
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAYOUT
 
@@ -54,8 +54,9 @@ def events(*rows: dict[str, Any]) -> Array:
     return made
 
 
-SENT = {"kind": KINDS.index("send"), "time_ns": 5_000, "acked_bytes": 1, "flight_bytes": MSS, "cwnd": 10, "pipe": 1}
-ACKED = {"kind": KINDS.index("ack"), "time_ns": 9_000, "acked_bytes": 1 + MSS, "cwnd": 11, "prior_pipe": 1}
+KINDS = {name: kind for kind, name in enumerate(TCP_EVENT_NAMES)}
+SENT = {"kind": KINDS["send"], "time_ns": 5_000, "acked_bytes": 1, "flight_bytes": MSS, "cwnd": 10, "pipe": 1}
+ACKED = {"kind": KINDS["ack"], "time_ns": 9_000, "acked_bytes": 1 + MSS, "cwnd": 11, "prior_pipe": 1}
 
 
 def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any) -> Path:

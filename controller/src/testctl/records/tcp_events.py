@@ -46,9 +46,6 @@ LAYOUTS = {
 }
 """The struct by its number, TCP_EVENT_LAYOUT."""
 
-KINDS = ("ack", "send", "retransmit", "timeout")
-"""enum tcp_event_kind, as TCP_EVENT_NAMES has them."""
-
 _SAME = ("cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")
 
 
@@ -100,7 +97,7 @@ def _events(path: Path, result: Mapping[str, Any], where: str, notes: list[str])
     written = int(result.get("records", count))
     if count > written:
         raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as reported; got {count}")
-    for field, known in (("kind", len(KINDS)), ("state", len(TCP_STATES))):
+    for field, known in (("kind", len(TCP_EVENT_NAMES)), ("state", len(TCP_STATES))):
         odd = np.flatnonzero(events[field] >= known)
         if len(odd):
             at = int(odd[0]) * kind.itemsize
@@ -115,10 +112,9 @@ def _events(path: Path, result: Mapping[str, Any], where: str, notes: list[str])
 def _columns(events: Array, connected: Array) -> dict[str, Array]:
     """`connected`: where this end opened the connection, whose SYN the kernel counts among its bytes."""
     una = events["acked_bytes"].astype(np.int64) - connected
-    names = np.array([TCP_EVENT_NAMES.index(name) for name in KINDS], np.int16)
     return {
         "time_ns": events["time_ns"].astype(np.int64),
-        "event": names[events["kind"]],
+        "event": events["kind"].astype(np.int16),
         "snd_una": una,
         "snd_nxt": una + events["flight_bytes"],
         **{name: events[name].astype(np.int64) for name in _SAME},
