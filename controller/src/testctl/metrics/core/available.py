@@ -23,6 +23,7 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
         "receiver": records.recorded(seen.receiver, "capture"),
         "telemetry": flow in _told_apart(records) and _telemetry(seen),
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
+        "counters": bool(records.snmp(seen.sender)) and bool(records.snmp(seen.receiver)),
         "requests": requests_of(records, flow) is not None,
         "tcp_events": records.recorded(seen.sender, "tcp_events") and not _events_lost(seen),
     }

@@ -19,6 +19,7 @@ INSTRUMENTS: dict[str, str] = {
     "telemetry": "telemetry of every switch on the way",
     "tcp_info": "tcp_info samples of the sender",
     "tcp_events": "the trace of the sender's TCP",
+    "counters": "the kernels' own counters of both hosts",
     "requests": "what the applications of a flow that makes requests say of each",
 }
 """What a value can be measured by."""
