@@ -6,14 +6,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from testctl.core.topology import Topology
-from testctl.metrics import Number, analyse
+from testctl.metrics import Number, analyse, oscillation
 from testctl.records import Records, load_raw
-from testctl.records.schema import ECE
+from testctl.records.schema import ACK, AE, CWR, ECE
 
 from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
 
@@ -113,6 +116,31 @@ def test_swing_has_its_period(tmp_path: Path) -> None:
     assert got["oscillation_period_ms"] == pytest.approx(40, abs=1)
     assert got["oscillation_strength"] > 0.9
     assert got["oscillation_amplitude_bps"] == pytest.approx(0.8e9 * 1514 / 1500, rel=0.05)
+
+
+@hypothesis.given(
+    on_ms=st.integers(5, 250),
+    off_ms=st.integers(5, 250),
+    sparse=st.sampled_from([40, 400, 4000]),
+    start=st.integers(0, 20),
+)
+@hypothesis.settings(max_examples=40)
+def test_the_period_of_on_and_off_is_theirs_and_no_multiple(on_ms: int, off_ms: int, sparse: int, start: int) -> None:
+    """At rates of 300 to 3 packets a 10 ms, after a slow start that is as much as all later swings are."""
+    period_us = 1000 * (on_ms + off_ms)
+    times = np.arange(0, 30 * period_us, sparse)
+    times = times[times % period_us < 1000 * on_ms]
+    burst = np.linspace(0, period_us, len(times) * start // 30 + 1, dtype=np.int64)
+    times = np.sort(np.concatenate([burst, times + period_us]))
+    with TemporaryDirectory() as scratch:
+        seqs = 1448 * np.arange(len(times))
+        data = frames(len(times), sport=40000, dport=5001, time_ns=T0_NS + 1000 * times, seq=1 + seqs, length=1448)
+        write_point(Path(scratch), {"sender": data, "receiver": {**data, "time_ns": data["time_ns"] + 5000}})
+        got = oscillation.compute(load_raw(Path(scratch)), "bulk")
+    strength = float(got["oscillation_strength"])
+    assert not strength > 1
+    if strength >= 0.5:  # not hidden: a period of fewer than two bins is
+        assert got["oscillation_period_ms"] == pytest.approx(on_ms + off_ms, rel=0.03)
 
 
 def test_packets_that_are_days_apart_have_no_oscillation(tmp_path: Path) -> None:
@@ -242,3 +270,26 @@ def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:
         records.point = replace(records.point, topology=topology, settings=given)
         records.memo.clear()
         assert analyse(records).metrics["bulk"]["capacity_bps"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer", "echoed"),
+    [
+        (AE | CWR | ECE, AE, False),  # both agree: the SYN came with ECT(0)
+        (AE | CWR | ECE, CWR, False),
+        (AE | CWR | ECE, ECE, True),  # the other end has RFC 3168 alone
+        (CWR | ECE, ECE, True),
+        (AE | CWR | ECE, AE | ECE, True),  # the old nonce
+    ],
+)
+def test_echoes_are_counted_only_where_the_flag_is_one(tmp_path: Path, offer: int, answer: int, echoed: bool) -> None:
+    talk = Conversation()
+    talk.seen["sender"][0]["flags"] |= offer
+    talk.seen["receiver"][0]["flags"] |= offer
+    for where in ("sender", "receiver"):
+        talk.seen[where][1]["flags"] |= answer
+    for n in range(4):
+        talk.data(100 + n, 1448 * n)
+        talk.ack(120 + n, 1448 * (n + 1), flags=ACK | ECE)
+    got = values(tmp_path, talk.captures())
+    assert got["ece_fraction"] == 1 if echoed else math.isnan(got["ece_fraction"])

@@ -7,9 +7,11 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from testctl.records import PACKETS, Records, RecordsError, load_raw
-from testctl.records.schema import ACK, SYN
+from testctl.records.parquet import read_parquet
+from testctl.records.schema import ACK, AE, SYN
 
 from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, save, write_point
 
@@ -83,6 +85,41 @@ def test_sack_blocks_are_relative_also_over_the_wrap(tmp_path: Path) -> None:
     assert column(records, "sack3_end", "sender", 1)[-2:] == [-1, 11584]
     assert set(column(records, "sack4_start", "sender", 1)) == {-1}
     assert set(column(records, "sack1_start", "sender")) == {-1}
+
+
+def test_accurate_ecn_has_its_ninth_flag_and_the_counters_of_its_option(tmp_path: Path) -> None:
+    """Kinds 172 and 174 have their counters in opposite orders, and may have fewer of them."""
+    talk = Conversation()
+    talk.data(100, 0)
+    for at, number in ((120, 10), (130, 20), (140, 30), (150, 40)):
+        talk.ack(at, number, sacks=[number, number + 1], flags=ACK | (AE if number == 10 else 0))
+    write_point(tmp_path, talk.captures())
+    file = tmp_path / "raw" / "sender" / "capture.pcap"
+    parts = file.read_bytes().split(b"\1\1\5\x0a")
+    options = [b"\xac\x0b\0\0\1\0\0\2\0\0\3\1", b"\xae\x08\0\0\1\xff\xff\xff\1\1\1\1", b"\xac\2" + b"\1" * 10]
+    changed = parts[0] + b"".join(option + part[8:] for option, part in zip(options, parts[1:4], strict=True))
+    file.write_bytes(changed + b"\1\1\5\x0a" + parts[4])
+    records = load_raw(tmp_path)
+    assert column(records, "ae", "sender", 1) == [0, 1, 0, 0, 0]
+    assert column(records, "accecn_e0", "sender", 1) == [-1, 1, -1, -1, -1]
+    assert column(records, "accecn_ce", "sender", 1) == [-1, 2, 0xFFFFFF, -1, -1]
+    assert column(records, "accecn_e1", "sender", 1) == [-1, 3, 1, -1, -1]
+    assert column(records, "sack1_start", "sender", 1) == [-1, -1, -1, -1, 40]
+    assert column(records, "ae", "receiver", 1) == [0, 1, 0, 0, 0]
+
+
+def test_the_digest_of_a_point_without_accurate_ecn_is_what_it_was_before_its_columns(tmp_path: Path) -> None:
+    talk = Conversation()
+    talk.data(100, 0)
+    before = load(tmp_path / "a", talk)
+    named = ["ae", "accecn_e0", "accecn_ce", "accecn_e1"]
+    assert before.digest() == "ba587c78a622a204681959c496f209e355a455dc5bf26df15211e6ad5f0f9e19"
+    save(before, tmp_path / "saved")
+    path = tmp_path / "saved" / "packets.parquet"
+    pq.write_table(read_parquet(path).drop_columns(named), path)
+    assert Records.load(tmp_path / "saved").packets.equals(before.packets)
+    talk.ack(120, 1448, flags=ACK | AE)
+    assert load(tmp_path / "b", talk).digest() != before.digest()
 
 
 def test_window_is_scaled_but_for_the_syn(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def frames(count: int, **given: Any) -> dict[str, Array]:
     """Columns of `count` packets (scalars are spread); src is 0 or 1, dst the other.
 
     sacks: (count, 8) wire edges, -1 for none.  Packets with SYN carry a window scale of WSCALE.
+    flags: nine bits, AE the highest.
     """
     columns = {name: np.full(count, 0, np.int64) for name in FIELDS}
     columns |= {"sacks": np.full((count, 8), -1, np.int64), "flags": np.full(count, ACK, np.int64)}
@@ -122,8 +123,8 @@ def _headers(
     be(tcp + 2, 2, p["dport"])
     be(tcp + 4, 4, p["seq"] & 0xFFFFFFFF)
     be(tcp + 8, 4, p["ack"] & 0xFFFFFFFF)
-    be(tcp + 12, 1, (20 + options) // 4 << 4)
-    be(tcp + 13, 1, p["flags"])
+    be(tcp + 12, 1, (20 + options) // 4 << 4 | p["flags"] >> 8)
+    be(tcp + 13, 1, p["flags"] & 0xFF)
     be(tcp + 14, 2, p["window"])
     be(tcp + 20, 4, 0x0101080A)
     be(tcp + 24, 4, p["tsval"] & 0xFFFFFFFF)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from testctl.metrics.core.accurate_ecn import accurate_ecn
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -15,7 +16,13 @@ SPEC = MetricSpec(
     values=(
         MetricInfo("ce_marks", "", "data packets that reached the receiver with CE"),
         MetricInfo("ce_fraction", "", "ce_marks / data packets that reached the receiver"),
-        MetricInfo("ece_fraction", "", "ACKs with ECE / ACKs that reached the sender", needs="sender"),
+        MetricInfo(
+            "ece_fraction",
+            "",
+            "ACKs with ECE / ACKs that reached the sender; NaN where a connection agreed on Accurate ECN, "
+            "whose ACKs have a counter in that bit's place",
+            needs="sender",
+        ),
     ),
 )
 
@@ -25,8 +32,9 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     segs = seen.arrived["segs"]
     marks, packets = int(segs[seen.arrived["ecn"] == CE].sum()), int(segs.sum())
     echoes = seen.acks_in["flags"] & ECE > 0
+    echoed = len(echoes) and not accurate_ecn(seen)
     return {
         "ce_marks": marks,
         "ce_fraction": marks / packets if packets else NAN,
-        "ece_fraction": float(echoes.mean()) if len(echoes) else NAN,
+        "ece_fraction": float(echoes.mean()) if echoed else NAN,
     }

@@ -14,10 +14,10 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from testctl.records.schema import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of
+from testctl.records.schema import ACCURATE_ECN, PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of, others
 
 RANDOM = frozenset({"tsval", "tsecr"})
-"""Columns that a digest does not cover."""
+"""Columns that a digest does not cover.  Those of Accurate ECN it covers where a packet has something of it."""
 
 
 def digest_of(
@@ -33,7 +33,7 @@ def digest_of(
     for label, table, schema in tables:
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:
-            if field.name in RANDOM:
+            if field.name in RANDOM or _nothing(table, field.name):
                 continue
             total.update(f"{field.name} {field.type}\n".encode())
             if pa.types.is_dictionary(field.type):
@@ -47,3 +47,10 @@ def digest_of(
                 column = numbers_of(table, field.name)
             total.update(np.ascontiguousarray(column.astype(column.dtype.newbyteorder("<"), copy=False)).data)
     return total.hexdigest()
+
+
+def _nothing(table: pa.Table, name: str) -> bool:
+    """Whether it is a column of Accurate ECN of which no packet has anything."""
+    if name not in ACCURATE_ECN:
+        return False
+    return not len(others(table.column(name), np.arange(table.num_rows), ACCURATE_ECN[name])[0])

@@ -19,7 +19,7 @@ from testctl.records.flows import FlowMap
 from testctl.records.native import ready
 from testctl.records.pcap import Capture, open_pcap
 from testctl.records.reading import Reading, checked
-from testctl.records.schema import PACKETS, SACK_EDGES, Array, Ints, names_column
+from testctl.records.schema import PACKETS, RARE_COLUMNS, Array, Ints, names_column
 from testctl.records.telemetry import Telemetry
 
 _HEADERS = {4: 40, 6: 60}
@@ -62,7 +62,7 @@ def read_packets(
         if told[where].lost:
             notes.append(f"{where}: the telemetry lacks {told[where].lost} records, which found its ring full")
     notes += _without_syn(reading.without_syn, flows.names, reading.conns)
-    return _table(columns, reading.sack_rows, reading.sack_edges, [*hosts, *places], flows.names), notes
+    return _table(columns, reading.rare_rows, reading.rare, [*hosts, *places], flows.names), notes
 
 
 def _mtus(point: PointSpec) -> list[int]:
@@ -79,15 +79,15 @@ def _without_syn(streams: Ints, names: list[str], conns: int) -> list[str]:
     return found
 
 
-def _table(columns: dict[str, Array], rows: Ints, edges: Array, wheres: list[str], flows: list[str]) -> pa.Table:
-    """The table of columns in order of time; SACK edges: of these rows, relative to their acknowledgement."""
+def _table(columns: dict[str, Array], rows: Ints, rare: Array, wheres: list[str], flows: list[str]) -> pa.Table:
+    """The table of columns in order of time; rare: (len(rows), 12), of RARE_COLUMNS at these rows."""
     count = len(columns["time_ns"])
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {
         "where": names_column(columns["where"], wheres),
         "flow": names_column(columns["flow"], flows),
     }
-    for number, name in enumerate(SACK_EDGES):
-        arrays[name] = _mostly_none(count, rows, edges[:, number])
+    for number, (name, usual) in enumerate(RARE_COLUMNS.items()):
+        arrays[name] = _mostly(usual, count, rows, rare[:, number])
     for field in PACKETS:
         if field.name not in arrays:
             buffer = pa.py_buffer(columns[field.name])
@@ -95,16 +95,16 @@ def _table(columns: dict[str, Array], rows: Ints, edges: Array, wheres: list[str
     return pa.table([arrays[name] for name in PACKETS.names], schema=PACKETS)
 
 
-def _mostly_none(count: int, rows: Ints, values: Array) -> pa.ChunkedArray:
-    """A column that is -1 but for these ascending rows: pieces without any share one."""
-    none = pa.array(np.full(min(count, _PIECE), -1, np.int64))
+def _mostly(usual: int, count: int, rows: Ints, values: Array) -> pa.ChunkedArray:
+    """A column that has one value but for these ascending rows: pieces without any share one."""
+    none = pa.array(np.full(min(count, _PIECE), usual, np.int64))
     firsts = np.searchsorted(rows, np.arange(0, max(count, 1) + _PIECE, _PIECE)).tolist()
     pieces: list[pa.Array] = []
     for begin, first, last in zip(range(0, max(count, 1), _PIECE), firsts, firsts[1:], strict=False):
         length = min(count - begin, _PIECE)
         piece = none[:length]
-        if first < last and bool((values[first:last] != -1).any()):
-            filled = np.full(length, -1, np.int64)
+        if first < last and bool((values[first:last] != usual).any()):
+            filled = np.full(length, usual, np.int64)
             filled[rows[first:last] - begin] = values[first:last]
             piece = pa.array(filled)
         pieces.append(piece)

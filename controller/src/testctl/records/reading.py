@@ -14,14 +14,14 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.records.flows import FlowMap
 from testctl.records.native import structures as c
 from testctl.records.pcap import FILE_HEADER, Capture
-from testctl.records.schema import PACKETS, SACK_EDGES, Array, Ints
+from testctl.records.schema import PACKETS, RARE_COLUMNS, Array, Ints
 from testctl.records.telemetry import NEEDED, Telemetry
 
 _FEW = 4096
 """Records of each source that are read to guess what belongs to streams."""
 _LEAST = 16 + 14 + 20 + 20
 """Bytes of a pcap file that a packet has at the least."""
-_SACKS = 1 << 16
+_RARE = 1 << 16
 _NO_HOST = -2
 _BITS = ("retrans", "out")
 
@@ -32,7 +32,7 @@ class Reading:
     captures, switches: by name, in the order of `where`; mtus: of each flow; fits: the payload
     that is in a packet of that size
     truncated: captures that end within a record; without_syn: streams whose SYN nobody saw, ascending
-    sack_rows, sack_edges: (n,) ascending, (n, 8): the packets with SACK blocks, relative to their acknowledgement
+    rare_rows, rare: (n,) ascending, (n, 12): the values of RARE_COLUMNS of the packets that have any
     conns: a stream's number is (flow * conns + connection) * 2 + direction
     """
 
@@ -80,13 +80,13 @@ class Reading:
         )
         self._most = sum(len(one.data) // _LEAST for one in captures.values()) + sum(map(len, switches.values()))
         self._bytes = {name: _memory(self._most, _kind(name)) for name in _numbers()}
-        self.sack_edges = np.empty((_SACKS, c.EDGES), np.int64)
-        self.sack_rows: Ints = np.empty(_SACKS, np.int64)
+        self.rare = np.empty((_RARE, c.RARE), np.int64)
+        self.rare_rows: Ints = np.empty(_RARE, np.int64)
         self.truncated: list[str] = []
         self.without_syn: Ints = np.empty(0, np.int64)
 
     def run(self) -> dict[str, Array]:
-        """The columns of PACKETS but those of SACK blocks, in order of time; bits for booleans.
+        """The columns of PACKETS but RARE_COLUMNS, in order of time; bits for booleans.
 
         Raises RecordsError for a capture that is damaged.
         """
@@ -104,7 +104,7 @@ class Reading:
         if job.some_long:
             self._library.count_segments(job)
         rows = int(job.rows)
-        self.sack_rows, self.sack_edges = self.sack_rows[: job.sacks], self.sack_edges[: job.sacks]
+        self.rare_rows, self.rare = self.rare_rows[: job.rares], self.rare[: job.rares]
         columns = {name: column[:rows] for name, column in self._bytes.items()}
         columns |= {name: bits[: -(-rows // 8)] for name, bits in self._bits.items()}
         return columns if merged else self._sorted(columns)
@@ -117,9 +117,9 @@ class Reading:
         job = self._job
         self._begin(records)
         job.merged = merged
-        while (found := self._library.read(job)) == c.MORE_SACKS:
-            self.sack_rows = np.resize(self.sack_rows, 2 * len(self.sack_rows))
-            self.sack_edges = np.resize(self.sack_edges, (len(self.sack_rows), c.EDGES))
+        while (found := self._library.read(job)) == c.MORE_RARE:
+            self.rare_rows = np.resize(self.rare_rows, 2 * len(self.rare_rows))
+            self.rare = np.resize(self.rare, (len(self.rare_rows), c.RARE))
             self._point()
         if found == c.DAMAGED:
             checked(self._library, list(self._captures.values()))
@@ -143,7 +143,7 @@ class Reading:
         self._series[:] = 0
         self._series["longest"] = -1
         self._bits = {name: np.zeros(self._most // 8 + 1, np.uint8) for name in _BITS}
-        job.rows = job.sacks = job.begun = job.some_long = 0
+        job.rows = job.rares = job.begun = job.some_long = 0
         self._point()
 
     def _point(self) -> None:
@@ -154,10 +154,10 @@ class Reading:
         job.series = self._series.ctypes.data_as(type(job.series))
         job.to_columns = c.Columns(
             **{name: _at(column) for name, column in (self._bytes | self._bits).items()},
-            sack_edges=_at(self.sack_edges),
-            sack_row=_at(self.sack_rows),
+            rare=_at(self.rare),
+            rare_row=_at(self.rare_rows),
         )
-        job.most_sacks = len(self.sack_rows)
+        job.most_rares = len(self.rare_rows)
 
     def _give(self) -> Array:
         """Set what belongs to a whole stream to what the last pass found; a copy of it.
@@ -192,9 +192,9 @@ class Reading:
                 columns[name] = column.take(order)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        rows = rank[self.sack_rows]
+        rows = rank[self.rare_rows]
         again = np.argsort(rows)
-        self.sack_rows, self.sack_edges = rows[again], self.sack_edges[again]
+        self.rare_rows, self.rare = rows[again], self.rare[again]
         return columns
 
 
@@ -208,7 +208,7 @@ def checked(library: c.Library, captures: Sequence[Capture]) -> None:
 
 def _numbers() -> list[str]:
     """The columns of PACKETS that are written as numbers."""
-    return [name for name in PACKETS.names if name not in SACK_EDGES and name not in _BITS]
+    return [name for name in PACKETS.names if name not in RARE_COLUMNS and name not in _BITS]
 
 
 def _kind(name: str) -> np.dtype[Any]:

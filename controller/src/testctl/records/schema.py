@@ -24,6 +24,10 @@ Bools = npt.NDArray[np.bool_]
 NAMES = pa.dictionary(pa.int16(), pa.string())
 
 SACK_EDGES = tuple(f"sack{n}_{edge}" for n in range(1, 5) for edge in ("start", "end"))
+ACCURATE_ECN = {"ae": 0, "accecn_e0": -1, "accecn_ce": -1, "accecn_e1": -1}
+"""Columns of Accurate ECN, and the value of a packet that has nothing of it."""
+RARE_COLUMNS = {**dict.fromkeys(SACK_EDGES, -1), **ACCURATE_ECN}
+"""Columns that have one value in most packets, and this value."""
 
 PACKETS = pa.schema(
     [
@@ -43,6 +47,8 @@ PACKETS = pa.schema(
         ("tsval", pa.int64()),  # -1: no timestamp option
         ("tsecr", pa.int64()),
         *((edge, pa.int64()) for edge in SACK_EDGES),  # relative like ack; -1: no such block
+        # The ninth TCP flag, 0 or 1, and the counters of the AccECN option in bytes of 24 bits, as sent; -1: not there.
+        *((name, pa.int64()) for name in ACCURATE_ECN),
         ("retrans", pa.bool_()),  # below the highest byte seen here before
         ("queue_bytes", pa.int32()),  # what it found waiting at the port it leaves by; -1: unknown
         ("fate", pa.uint8()),  # index of FATES
@@ -82,7 +88,8 @@ of what was trimmed; one that was swapped departs after the flow's next data pac
 DROPPED = tuple(FATES.index(name) for name in ("drop", "lose", "buffer_drop", "other_drop", "link_drop", "aqm_drop"))
 """Fates of packets that went no further."""
 
-FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = (1 << bit for bit in range(8))
+FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, AE = (1 << bit for bit in range(9))
+"""AE is no bit of `flags` but a column of its own."""
 CE = 3
 
 # struct tcp_info, include/uapi/linux/tcp.h: name, offset, bytes.  Bit fields: see TCP_INFO_BITS.
@@ -159,11 +166,11 @@ TCP_INFO = pa.schema(
     ]
 )
 
-TCP_EVENT_NAMES = ("ack", "send", "retransmit", "loss", "recovery", "timeout", "ecn", "exit")
-"""What happened: `event` of TCP_EVENTS.
+TCP_EVENT_NAMES = ("ack", "send", "retransmit", "timeout")
+"""What happened: `event` of TCP_EVENTS, by the kernel's numbers (enum tcp_event_kind).
 
-ack: an ACK came and was processed; send, retransmit: data left; loss: losses were marked; recovery: fast
-recovery began; timeout: the retransmission timer ran out; ecn: ECE was answered; exit: recovery ended.
+ack: an ACK came and was processed; send, retransmit: data left; timeout: the retransmission timer ran out.  A recovery
+begins and ends where `state` changes.
 """
 
 TCP_EVENT_SOURCES = ("kernel", "capture")

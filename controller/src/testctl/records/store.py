@@ -27,6 +27,7 @@ from testctl.records.port_queue import with_ports
 from testctl.records.requests import read_requests
 from testctl.records.rows import take
 from testctl.records.schema import (
+    ACCURATE_ECN,
     PACKETS,
     REQUESTS,
     TCP_EVENTS,
@@ -119,6 +120,11 @@ class Records:
         if key not in self.memo:
             self.memo[key] = make()
         return self.memo[key]
+
+    def snmp(self, host: str) -> dict[str, int]:
+        """What the kernel of a host counted of IP and TCP, by names such as "TcpExt.TCPTimeouts"; {} if not known."""
+        counters: dict[str, Any] = self.counters.get(host, {})
+        return dict(counters.get("snmp", {}))
 
     @property
     def flows(self) -> list[str]:
@@ -280,6 +286,9 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
         table = cleaned(read_parquet(path))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
+    for at, name in enumerate(schema.names):  # runs from before packets had these columns
+        if name in ACCURATE_ECN and name not in table.schema.names:
+            table = table.add_column(at, schema.field(name), pa.array(np.full(table.num_rows, ACCURATE_ECN[name])))
     if table.schema.names != schema.names:
         raise RecordsError(path, f"want the columns {', '.join(schema.names)}; got {', '.join(table.schema.names)}")
     try:

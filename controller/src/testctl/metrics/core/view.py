@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from testctl_agent.params.flow.traffic import stop_ns
@@ -242,18 +241,6 @@ class FlowView:
             return {}
         names = [name for name in table.schema.names if name not in ("flow", "where")]
         return {name: numbers_of(table, name)[rows] for name in names}
-
-    @cached_property
-    def alone(self) -> bool:
-        """Whether the sender's counters count this flow only."""
-        flows = self.records.point.flows
-        return sum(self.sender in flow.ends for flow in flows) == 1
-
-    @cached_property
-    def snmp(self) -> dict[str, int]:
-        """Differences of the sender's SNMP counters when they are this flow's alone, or {}."""
-        counters: dict[str, Any] = self.records.counters.get(self.sender, {})
-        return dict(counters.get("snmp", {})) if self.alone else {}
 
 
 def forget_columns(records: Records) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from testctl.metrics.core.accurate_ecn import accurate_ecn
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.rtts import round_trips
@@ -152,6 +153,11 @@ class Connection:
         info = self.flow.info
         own = info["conn"] == self.conn if info else None
         return {name: column[own] for name, column in info.items()}
+
+    @cached_property
+    def echoes(self) -> bool:
+        """Whether the flag ECE of its ACKs tells of a mark."""
+        return self.conn not in accurate_ecn(self.flow)
 
     @cached_property
     def timers(self) -> dict[int, str]:
@@ -301,7 +307,7 @@ class Connection:
             "acked_row": int(acknowledged.index[answers - 1]) if answers else NEVER,
             "acked_ns": int(acknowledged["time_ns"][answers - 1]) if answers else NEVER,
             "acked": acked if answers else NEVER,
-            "acked_ece": int(acknowledged["flags"][answers - 1] & ECE > 0) if answers else NEVER,
+            "acked_ece": int(acknowledged["flags"][answers - 1] & ECE > 0) if answers and self.echoes else NEVER,
         }
 
     def _unsent_bytes(self, start_ns: int, end_ns: int) -> int:

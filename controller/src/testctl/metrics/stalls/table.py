@@ -65,7 +65,7 @@ owed_bytes             arrived in order and not acknowledged by the receiver; -1
 last_sent_*, una       the last data sent before it (end: the highest byte sent), and the highest ACK that came
 received_*             the last data that had arrived at the receiver; received_ce and received_ce_before:
                        whether it and the one before it had CE (-1: there was none)
-acked_*, acked         the last ACK that the receiver had sent, its number and its ECE flag
+acked_*, acked         the last ACK that the receiver had sent, its number and its ECE flag (-1: not known)
 ender_*                the packet that ended it (-1: none)
 rto_us                 the sender's timeout by the last tcp_info sample before the end; -1 unknown
 waited_ns              from the last departure or progress of ACKs to the end: what a timer would have waited
@@ -118,7 +118,7 @@ def proof(e: Evidence) -> str:
         missing = f"{e.missing_bytes} bytes were missing, {e.lost_bytes} of them lost"
         parts.append(missing if e.missing_bytes > 0 else "nothing was missing")
     if e.acked_row >= 0:
-        ece = " with ECE" if e.acked_ece else ""
+        ece = " with ECE" if e.acked_ece > 0 else ""
         parts.append(
             f"the receiver's last ACK was {e.acked}{ece} at {_s(e.acked_ns)}, {max(e.owed_bytes, 0)} bytes owed"
         )

@@ -3,12 +3,15 @@
  * A frame of a capture to a packet of a flow.
  *
  * Ethernet with up to two 802.1Q tags, IPv4 or IPv6 without extension headers, TCP with
- * timestamps, SACK blocks and window scale.  Sources: RFC 9293 3.1, RFC 7323, RFC 2018,
- * RFC 8200.  No byte behind `captured` is read.
+ * timestamps, SACK blocks, window scale and Accurate ECN.  Sources: RFC 9293 3.1, RFC
+ * 7323, RFC 2018, RFC 8200, draft-ietf-tcpm-accurate-ecn 3.2.3.  No byte behind
+ * `captured` is read.
  */
 #include "packets.h"
 
 enum { OPTION_END, OPTION_NOP, OPTION_WSCALE = 3, OPTION_SACK = 5, OPTION_TIMESTAMP = 8 };
+
+enum { OPTION_ACCECN0 = 172, OPTION_ACCECN1 = 174 };
 
 enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, SERVICE_VLAN = 0x88a8, TCP = 6 };
 enum { ETHERNET_BYTES = 14, VLAN_BYTES = 4, VLANS = 2, IPV6_BYTES = 40, TCP_BYTES = 20 };
@@ -72,6 +75,15 @@ static void read_sacks(struct packet *packet, const uint8_t *at, int blocks)
 			edge / 2 < blocks ? (int64_t)be32(at + 4 * edge) : -1;
 }
 
+/* Up to three counters of 24 bits: in the order e0, CE, e1, or from the last to the
+ * first. */
+static void read_accecn(struct packet *packet, const uint8_t *at, int counters, bool back)
+{
+	packet->has_ace = true;
+	for (int i = 0; i < counters && i < 3; i++, at += 3)
+		packet->ace[back ? 3 - i : 1 + i] = be32(at - 1) & 0xffffff;
+}
+
 /* An option that is cut, or has a length that can't be, ends the options. */
 static void read_options(struct packet *packet, const uint8_t *at, const uint8_t *end)
 {
@@ -98,6 +110,9 @@ static void read_options(struct packet *packet, const uint8_t *at, const uint8_t
 			packet->wscale = at[2] < 14 ? (int8_t)at[2] : 14;
 		} else if (*at == OPTION_SACK && size >= 10) {
 			read_sacks(packet, at + 2, (size - 2) / 8);
+		} else if (*at == OPTION_ACCECN0 || *at == OPTION_ACCECN1) {
+			read_accecn(packet, at + 2, (size - 2) / 3,
+				    *at == OPTION_ACCECN1);
 		}
 		at += size;
 	}
@@ -186,6 +201,9 @@ bool decode_frame(const struct job *job, const struct source *source,
 	packet->seq = be32(tcp + 4);
 	packet->ack = be32(tcp + 8);
 	packet->flags = tcp[13];
+	packet->ace[0] = tcp[12] & 1;
+	packet->has_ace = packet->ace[0];
+	packet->ace[1] = packet->ace[2] = packet->ace[3] = -1;
 	packet->window = be16(tcp + 14);
 	end = at + tcp_bytes < captured ? at + tcp_bytes : captured;
 	read_options(packet, tcp + TCP_BYTES, frame + end);

@@ -52,16 +52,19 @@ static int64_t unwrapped(int64_t before, uint32_t last, uint32_t next)
 	return before + (int32_t)(next - last);
 }
 
-static void write_sacks(struct job *job, const struct packet *packet, int64_t ack)
+static void write_rare(struct job *job, const struct packet *packet, int64_t ack)
 {
-	int64_t *edges = job->to_columns.sack_edges + job->sacks * EDGES;
+	int64_t *values = job->to_columns.rare + job->rares * RARE;
 
 	for (int i = 0; i < EDGES; i++) {
 		uint32_t apart = (uint32_t)packet->edges[i] - packet->ack;
+		bool known = packet->has_sacks && packet->edges[i] >= 0;
 
-		edges[i] = packet->edges[i] < 0 ? -1 : ack + (int32_t)apart;
+		values[i] = known ? ack + (int32_t)apart : -1;
 	}
-	job->to_columns.sack_row[job->sacks++] = (int64_t)job->rows;
+	for (int i = 0; i < ACE; i++)
+		values[EDGES + i] = packet->has_ace ? packet->ace[i] : -!!i;
+	job->to_columns.rare_row[job->rares++] = (int64_t)job->rows;
 }
 
 static void write_row(struct job *job, const struct source *source,
@@ -94,8 +97,8 @@ static void write_row(struct job *job, const struct source *source,
 	if (source->where < job->hosts &&
 	    packet->length > job->fits[packet->flow] - TIMESTAMPS)
 		job->some_long = true;
-	if (packet->has_sacks)
-		write_sacks(job, packet, series->ack);
+	if (packet->has_sacks || packet->has_ace)
+		write_rare(job, packet, series->ack);
 	if (packet->out)
 		to->out[row >> 3] |= (uint8_t)(1 << (row & 7));
 	to->time_ns[row] = packet->time_ns;
@@ -181,8 +184,9 @@ int packets_read(struct job *job)
 			return found;
 	}
 	while ((source = next_source(job))) {
-		if (source->now.has_sacks && job->sacks == job->most_sacks)
-			return MORE_SACKS;
+		if ((source->now.has_sacks || source->now.has_ace) &&
+		    job->rares == job->most_rares)
+			return MORE_RARE;
 		gather(job, source, &source->now);
 		write_row(job, source, &source->now);
 		found = advance(job, source);

@@ -18,6 +18,8 @@ enum {
 	SYN = 2,
 	ACK = 16,
 	EDGES = 8, /* of SACK blocks: four, a start and an end each */
+	ACE = 4,   /* of Accurate ECN: the flag AE, and the counters of its option */
+	RARE = EDGES + ACE,
 	RECORD_HEADER = 16,
 	TELEMETRY_FIELDS = 17
 };
@@ -45,9 +47,9 @@ enum telemetry_field {
 /* What packets_read() returns. */
 enum outcome {
 	DONE,
-	MORE_SACKS, /* no memory for more SACK blocks: call again with more */
-	UNORDERED,  /* a source is not in order of time, and the rows are to be */
-	DAMAGED	    /* packets_check() tells which record of which source */
+	MORE_RARE, /* no memory for more rows of these: call again with more */
+	UNORDERED, /* a source is not in order of time, and the rows are to be */
+	DAMAGED	   /* packets_check() tells which record of which source */
 };
 
 /* A packet of a flow, as a source has it. */
@@ -55,13 +57,15 @@ struct packet {
 	int64_t time_ns; /* relative to T0 */
 	int64_t tsval, tsecr, left_ns;
 	int64_t edges[EDGES]; /* as on the wire, -1 for none; only with has_sacks */
+	int64_t ace[ACE];     /* AE, then e0, CE, e1 in bytes, -1 for none; only with
+				 has_ace */
 	uint32_t seq, ack;
 	int64_t window;
 	int32_t stream, length, headers, queue_bytes, ordinal, first_ordinal;
 	int16_t flow, conn;
 	int8_t direction, wscale;
 	uint8_t flags, ecn, fate;
-	bool out, has_sacks;
+	bool out, has_sacks, has_ace;
 };
 
 /* A pcap file or the telemetry of a switch, a file that is mapped (not owned).  size:
@@ -112,8 +116,8 @@ struct columns {
 	int8_t *direction;
 	uint8_t *flags, *ecn, *fate;
 	uint8_t *retrans, *out; /* bits, all 0 before */
-	int64_t *sack_edges;	/* EDGES each, relative to the acknowledgement */
-	int64_t *sack_row;
+	int64_t *rare; /* RARE each: edges, relative to the acknowledgement, and ace */
+	int64_t *rare_row;
 };
 
 struct job {
@@ -128,7 +132,7 @@ struct job {
 	const int32_t *mtu, *fits; /* by flow; fits: the payload that has space in it */
 	struct columns to_columns;
 	int64_t t0_ns;
-	uint64_t rows, sacks, most_sacks;
+	uint64_t rows, rares, most_rares;
 	int32_t count, hosts; /* sources; the first `hosts` of them are captures */
 	int32_t flows, conns, places, known; /* known: addresses */
 	int32_t merged;		  /* rows in order of time, or source after source */

@@ -147,7 +147,7 @@ static void fill(const struct job *job, const struct source *source,
 	packet->fate = fate_of(fields);
 	packet->ordinal = (int32_t)fields[ORDINAL];
 	packet->first_ordinal = (int32_t)fields[FIRST_ORDINAL];
-	packet->out = packet->has_sacks = false;
+	packet->out = packet->has_sacks = packet->has_ace = false;
 	packet->tsval = packet->tsecr = packet->wscale = -1;
 }
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
-DONE, MORE_SACKS, UNORDERED, DAMAGED = range(4)
+DONE, MORE_RARE, UNORDERED, DAMAGED = range(4)
 """What packets_read() returns."""
-EDGES = 8
+_EDGES, _ACE = 8, 4
+RARE = _EDGES + _ACE
 _TELEMETRY_FIELDS = 17
 
 _Fields = list[tuple[str, Any]]
@@ -25,13 +26,14 @@ def _of(kind: Any, *names: str) -> _Fields:
 class Packet(ctypes.Structure):
     _fields_ = [
         *_of(c_int64, "time_ns", "tsval", "tsecr", "left_ns"),
-        ("edges", c_int64 * EDGES),
+        ("edges", c_int64 * _EDGES),
+        ("ace", c_int64 * _ACE),
         *_of(c_uint32, "seq", "ack"),
         ("window", c_int64),
         *_of(c_int32, "stream", "length", "headers", "queue_bytes", "ordinal", "first_ordinal"),
         *_of(c_int16, "flow", "conn"),
         *_of(c_int8, "direction", "wscale"),
-        *_of(c_uint8, "flags", "ecn", "fate", "out", "has_sacks"),
+        *_of(c_uint8, "flags", "ecn", "fate", "out", "has_sacks", "has_ace"),
     ]
 
 
@@ -87,7 +89,7 @@ class Columns(ctypes.Structure):
         *("length", "wire_bytes", "queue_bytes", "ordinal", "first_ordinal"),
         *("where", "flow", "conn", "segs"),
         *("direction", "flags", "ecn", "fate", "retrans", "out"),
-        *("sack_edges", "sack_row"),
+        *("rare", "rare_row"),
     )
 
 
@@ -100,7 +102,7 @@ class Job(ctypes.Structure):
         *_of(c_void_p, "by_port", "client_port", "parallel", "from_", "to", "place_flow", "place_conn", "mtu", "fits"),
         ("to_columns", Columns),
         ("t0_ns", c_int64),
-        *_of(c_uint64, "rows", "sacks", "most_sacks"),
+        *_of(c_uint64, "rows", "rares", "most_rares"),
         *_of(c_int32, "count", "hosts", "flows", "conns", "places", "known", "merged", "begun", "some_long"),
     ]
 
