@@ -12,7 +12,7 @@ import pytest
 from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
 from testctl.metrics.stalls.table import flow_stalls, proof
 from testctl.records import Records, load_raw
-from testctl.records.schema import ECE, FIN, TCP_INFO_FIELDS
+from testctl.records.schema import ECE, FIN, SYN, TCP_INFO_FIELDS
 
 from controller.tests.support.synthetic import T0_NS, Conversation, write_point
 
@@ -242,6 +242,53 @@ def test_closed_window(tmp_path: Path) -> None:
     talk.ack(at + 30_020, MSS * 42)
     (stall,) = stalls(load(tmp_path, talk))
     assert (stall["cause"], stall["ended_by"]) == ("window", "ack")
+
+
+@pytest.mark.parametrize(
+    ("window", "acked_at", "cause"),
+    [(0, 30, "window"), (5, 30, "window"), (12, 30, "ack_owed"), (0, 5, "ack_owed"), (500, 30, "ack_owed")],
+    ids=["closed", "less than a packet", "room for it", "closed before it came and open since", "open"],
+)
+def test_data_that_the_receiver_had_to_drop_is_no_ack_owed(
+    tmp_path: Path, window: int, acked_at: int, cause: str
+) -> None:
+    """It arrived, and its ACK tells that it was not taken: the windows are in units of 128 bytes."""
+    talk = Conversation()
+    at = lively(talk)
+    for n in (40, 41):
+        talk.data(at + n - 40, MSS * n)
+    talk.ack(at + acked_at, MSS * 41, window=window)
+    if acked_at < 11:
+        talk.ack(at + 20, MSS * 41, window=500)
+    talk.data(at + 203_000, MSS * 41)
+    (stall,) = stalls(load(tmp_path, talk, NO_PROBES))
+    assert (stall["cause"], stall["ended_by"], stall["owed_bytes"]) == (cause, "rto", MSS)
+
+
+def test_syns_that_nobody_answers_wait_for_their_timer(tmp_path: Path) -> None:
+    talk = Conversation(hello=False)
+    for at in (0, 1_000_000, 3_000_000):
+        talk.data(at, -1, 0, flags=SYN, arrives=at > 0)
+    records = load(tmp_path, talk)
+    assert [(one["cause"], one["ended_by"]) for one in stalls(records)] == [("rto", "rto"), ("rto", "rto")]
+    got = analyse(records).metrics["bulk"]
+    assert (got["stall_application_count"], got["stall_rto_count"], got["stall_rto_longest_ms"]) == (0, 2, 2000)
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_an_application_that_waits_before_its_first_byte_is_no_lost_syn(tmp_path: Path, answer: bool) -> None:
+    talk = Conversation(delay_us=10)
+    if not answer:  # the SYN-ACK was lost once
+        talk = Conversation(hello=False)
+        talk.data(0, -1, 0, flags=SYN)
+        talk._put(1, 10, 0, False, seq=77, ack=1001, flags=SYN | 0x10)
+        talk.data(1_000_000, -1, 0, flags=SYN)
+        talk._put(1, 1_000_010, 0, True, seq=77, ack=1001, flags=SYN | 0x10)
+    talk.data(1_500_000, 0)
+    talk.ack(1_500_010, MSS)
+    found = stalls(load(tmp_path, talk))
+    first = [] if answer else [("rto", "rto")]
+    assert [(one["cause"], one["ended_by"]) for one in found] == [*first, ("application", "new_data")]
 
 
 def test_packets_that_waited_for_tokens(tmp_path: Path) -> None:

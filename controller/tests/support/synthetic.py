@@ -245,4 +245,4 @@ class Conversation:
         self._put(1, at_us, 0, arrives, **{"seq": 78, "ack": self.isn + 1 + ack, "sacks": edges, **fields})
 
     def captures(self) -> dict[str, dict[str, Array]]:
-        return {where: joined(parts) for where, parts in self.seen.items()}
+        return {where: joined([frames(0), *parts]) for where, parts in self.seen.items()}

@@ -34,12 +34,16 @@ def _cause(e: Evidence, ended_by: str) -> str:
     half = e.length_ns // 2
     if e.own_wait_ns > half:
         return "tokens"
+    if e.unanswered:
+        return ended_by if ended_by == "rto" else "path"
     if e.outstanding_bytes == 0:
         return "window" if e.window_room < e.mss else "application"
     if e.lost_bytes > 0:
         return ended_by if ended_by in ("rto", "tlp") else "loss"
     if e.missing_bytes > 0:
         return "path"
+    if e.refused:
+        return "window"
     if ended_by == "new_data" and not (e.unsent_bytes > 0 and e.owed_bytes > 0):
         return "application"
     if ended_by == "ack":

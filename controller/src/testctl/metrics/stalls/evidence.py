@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from testctl.metrics.core.accurate_ecn import accurate_ecn
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.rtts import round_trips
-from testctl.metrics.core.view import CONN_BITS, FlowView, Rows
+from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
 from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.stalls.clock import own_waits
 from testctl.records.schema import CE, ECE, SYN, Array, Ints
@@ -32,6 +33,8 @@ class Evidence:
     receiver had the data before it sent that ACK (-1 unknown); window_room: bytes the receiver's
     window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
     timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none;
+    unanswered: the last departure is a SYN, of which nothing had come back; refused: what had arrived in order and was
+    not acknowledged lies beyond the window of the receiver's last ACK, so it had to drop it (RFC 9293, 3.10.7.4);
     unsent_bytes: what the application had written that had not left, by the last tcp_info sample within (-1 none).
     """
 
@@ -72,12 +75,15 @@ class Evidence:
     mss: int
     ender_alone: bool
     timer: str
+    unanswered: bool
+    refused: bool
     unsent_bytes: int
 
 
 def connections(flow: FlowView) -> list[Connection]:
-    """The connections of a flow that sent data."""
-    return [Connection.of(flow, conn) for conn in flow.sent.conns]
+    """The connections of a flow that sent data, or a SYN."""
+    found = [Connection.of(flow, conn) for conn in flow.out.conns]
+    return [connection for connection in found if len(connection.out)]
 
 
 def _lost(flow: FlowView, conn: int) -> tuple[Ints, Ints, Ints]:
@@ -178,13 +184,9 @@ class Connection:
     def _end_of_records(self) -> int:
         """Where the last silence ends: nowhere unless data is outstanding when records end."""
         last = int(self.out["time_ns"][-1])
-        if not len(self.acks_in) or self.acks_in["ack"].max() >= self._highest():
+        if not len(self.acks_in) or self.acks_in["ack"].max() >= self.next_byte[-1]:
             return last
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
-
-    def _highest(self) -> int:
-        """The byte behind the highest that was sent."""
-        return int(self.flow.sent.of_conn(self.conn).end.max()) - (self.conn << CONN_BITS)
 
     def _smoothed(self, at_ns: Ints) -> Ints:
         """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
@@ -237,10 +239,17 @@ class Connection:
             mss=self.mss,
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
+            unanswered=bool(out["flags"][last] & SYN) and not before and not self._answered(soon),
             rto_us=self._rto_us(end_ns),
             unsent_bytes=self._unsent_bytes(start_ns, end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
+
+    def _answered(self, at_ns: int) -> bool:
+        """Whether a SYN of the other end had come by then: an ACK of it is none of acks_in."""
+        back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
+        syns = back.where((back["flags"] & SYN > 0) & (back["conn"] == self.conn)) if len(back) else back
+        return len(syns) > 0 and int(syns["time_ns"][0]) <= at_ns
 
     def _progress_ns(self, came: int, start_ns: int) -> int:
         """When the sender last sent, or last got an ACK that moved on."""
@@ -274,9 +283,10 @@ class Connection:
         after = int(np.searchsorted(self.acks_in.index, self.out.index[ender]))
         return after < len(self.acks_in) and int(self.acks_in.index[after]) < int(self.out.index[ender + 1])
 
-    def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, int]:
+    def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, Any]:
         """What had arrived at the receiver before `until_ns`, and what it had acknowledged."""
         missing, lost, owed = NEVER, NEVER, NEVER
+        refused = False
         got, acknowledged = self.arrived, self.acks_out
         arrivals = int(np.searchsorted(got["time_ns"], until_ns))
         answers = int(np.searchsorted(acknowledged["time_ns"], until_ns))
@@ -293,11 +303,13 @@ class Connection:
             lost = min(missing, int(length[(left <= start_ns) & (byte + length > una) & (byte < next_byte)].sum()))
             in_order = int(covered[int(np.argmax(holes > 0))]) if holes.any() else int(covered[-1])
             owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
+            refused = owed > 0 and answers > 0 and acked + int(acknowledged["window"][answers - 1]) < in_order
         row, previous = arrivals - 1, arrivals - 2
         return {
             "missing_bytes": missing,
             "lost_bytes": lost,
             "owed_bytes": owed,
+            "refused": refused,
             "received_row": int(got.index[row]) if row >= 0 else NEVER,
             "received_ns": int(got["time_ns"][row]) if row >= 0 else NEVER,
             "received_seq": int(got["seq"][row]) if row >= 0 else NEVER,
