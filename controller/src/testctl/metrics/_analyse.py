@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from testctl.metrics.core.registry import checked, metrics
-from testctl.metrics.core.spec import Number
+from testctl.metrics.core.spec import NAN, Number
 from testctl.metrics.core.view import MANY, forget_columns
+from testctl.metrics.counter_mismatches import mismatches
 from testctl.metrics.stalls import stalls_table
 from testctl.records import Records
 from testctl.system.memory import freed_is_kept
@@ -43,4 +44,7 @@ def _analyse(records: Records) -> Analysis:
                 values[flow] |= checked(metric, records, flow)
         if records.packets.num_rows > MANY:
             forget_columns(records)
+    for mismatch in mismatches(records):
+        for flow in mismatch.flows:
+            values[flow] |= dict.fromkeys(mismatch.values, NAN)
     return Analysis(values, stalls_table(records))

@@ -41,7 +41,7 @@ SPEC = MetricSpec(
             "loss_probes",
             "",
             "tail loss probes; NaN where new data left so late that a timer let it go or an application that is not "
-            "greedy, and neither tcp_info nor tcp_events tells which",
+            "greedy, and neither tcp_info, tcp_events nor the kernel's counter tells which",
             "lower",
             needs="sender or tcp_events",
         ),
@@ -54,9 +54,11 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     found = flow_timers(seen)
     lengths_ms = [one.ran_ns / 1e6 for one in found if one.by == RTO]
     counts = [sum(one.by == by for one in found) for by in (RTO, PROBE, UNSURE)]
-    if "tcp_events" in of_flow(records, flow):
-        counts = list(traced_timers(seen))
     timeouts, probes, unsure = counts
+    if "tcp_events" in of_flow(records, flow):
+        timeouts, traced, unsure_of_trace = traced_timers(seen)
+        if not unsure_of_trace or unsure:
+            probes, unsure = traced, unsure_of_trace
     return {
         "retransmission_timeouts": timeouts,
         "timeout_length_mean_ms": sum(lengths_ms) / len(lengths_ms) if lengths_ms else NAN,

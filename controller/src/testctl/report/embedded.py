@@ -142,7 +142,7 @@ def _row(one: Recovery, span: tuple[int, int]) -> dict[str, Any]:
     cells = [
         f"{one.entry_ns / 1e9:.6f}",
         f"{one.flow} #{one.conn}" if one.conn else one.flow,
-        {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs"}.get(one.entered_by, one.entered_by),
+        {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs", "path_mtu": "ICMP"}.get(one.entered_by, one.entered_by),
         {"ack": "ACK", "end": "–"}.get(one.exited_by, one.exited_by),
         show_time(one.length_ns) if one.length_ns >= 0 else "–",
         -(-one.flight_bytes // one.mss) if known else "–",

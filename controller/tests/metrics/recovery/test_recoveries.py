@@ -93,6 +93,84 @@ def test_timeout_while_duplicates_go_on(load: Load) -> None:
     assert (fast.exited_by, after.entered_by, after.exited_by) == ("timeout", "timeout", "ack")
 
 
+@pytest.mark.parametrize(("repaired", "count"), [(False, 2), (True, 1)])
+def test_loss_beyond_the_recovery_point_begins_another_recovery_on_the_ack_that_ends_the_first(
+    load: Load, repaired: bool, count: int
+) -> None:
+    """Segment 11 left in the recovery, was lost and sent again: is it still missing when the point is acknowledged?"""
+    talk = opening()
+    three_duplicates(talk)
+    talk.send(2031, 0)
+    for n in range(4, 10):
+        talk.gets(2000 + 10 * n, 0, 1, n + 1)
+        talk.send(2001 + 10 * n, n + 6, arrives=n != 5)
+    talk.gets(3010, 0, 1, 11)
+    for n in (12, 13, 14):
+        talk.gets(3012 + n, 0, 12, n + 1, 1, 11)
+    talk.send(3027, 11)
+    talk.gets(3028, 0, *((11, 15) if repaired else (12, 15)), 1, 11)
+    talk.gets(3031, 11, *((11, 15) if repaired else (12, 15)))
+    talk.gets(4100, 16)
+    records = load(talk)
+    found = flow_recoveries(records, "bulk")
+    assert [(one.entered_by, one.exited_by) for one in found] == [("dupacks", "ack")] + [("dupacks", "ack")] * (
+        count - 1
+    )
+    assert [one.point for one in found][:1] == [10 * MSS]
+    assert metrics(records)["recoveries"] == count
+
+
+def test_lost_retransmission_after_a_timeout_begins_a_recovery(load: Load) -> None:
+    """FLAG_LOST_RETRANS: what was sent again after the timeout was lost, as SACKs of later packets tell."""
+    talk = opening(lost=tuple(range(10)))
+    talk.send(252_000, 0)
+    talk.gets(253_000, 1)
+    for n in (1, 2, 3, 4, 5):
+        talk.send(253_001 + n, n, arrives=n != 1)
+    for n in (2, 3, 4, 5):
+        talk.gets(254_000 + n, 1, 2, n + 1)
+    talk.send(254_006, 1)
+    talk.gets(255_006, 6)
+    records = load(talk)
+    assert [one.entered_by for one in flow_recoveries(records, "bulk")] == ["timeout", "dupacks"]
+    assert (metrics(records)["recoveries"], metrics(records)["retransmission_timeouts"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("length", "entered_by"), [(900, "path_mtu"), (MSS, "early")])
+def test_smaller_packets_after_an_icmp_message_are_no_fast_recovery(load: Load, length: int, entered_by: str) -> None:
+    talk = opening(lost=tuple(range(10)))
+    for n in range(3):
+        talk.data(1500 + n, length * n, length)
+    talk.gets(2510, 1)
+    talk.gets(3000, 10)
+    (only,) = flow_recoveries(load(talk), "bulk")
+    assert only.entered_by == entered_by
+
+
+@pytest.mark.parametrize(("later_us", "timeouts"), [(0, 0), (300, 1)])
+def test_retransmission_at_the_moment_of_an_ack_is_the_acks(load: Load, later_us: float, timeouts: int) -> None:
+    """The first four were lost; what comes of a probe of new data tells so, long after the last progress of ACKs."""
+    talk = opening(lost=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+    talk.send(104_000, 10)
+    talk.gets(303_000, 0, 10, 11)
+    talk.send(303_000 + later_us + 0.001, 0)
+    talk.gets(304_500, 11)
+    got = metrics(load(talk, probes=True, options={"pattern": "greedy"}))
+    assert (got["retransmission_timeouts"], got["recoveries"]) == (timeouts, 1 - timeouts)
+    assert got["loss_probes"] == 1
+
+
+def test_probe_before_the_first_sample_of_data_waits_for_two_round_trips_of_the_handshake(load: Load) -> None:
+    """A standing queue makes the first ACK late: that round trip is not the one that the timer was set by."""
+    talk = opening(lost=())
+    talk.send(7_000, 9)
+    for n in range(10):
+        talk.gets(50_000 + 1000 * n, n + 1)
+    records = load(talk, probes=True)
+    got = metrics(records)
+    assert (got["loss_probes"], got["recoveries"], got["retransmission_timeouts"]) == (1, 0, 0)
+
+
 def test_timeout_with_nothing_sacked_is_no_fast_recovery(load: Load) -> None:
     talk = opening(lost=tuple(range(10)))
     talk.send(252_000, 0)
@@ -140,8 +218,8 @@ def test_tail_loss_probe_is_no_recovery_by_itself(load: Load) -> None:
     talk = opening(lost=(9,))
     for n in range(9):
         talk.gets(2010 + n, n + 1)
-    talk.send(4100, 9)
-    talk.gets(5100, 10)
+    talk.send(6100, 9)
+    talk.gets(7100, 10)
     records = load(talk, probes=True)
     assert flow_recoveries(records, "bulk") == []
     assert len(flow_walks(records, "bulk")[0].by_timer) == 1

@@ -36,6 +36,16 @@ def of_point(records: Records) -> frozenset[str]:
 
 
 @once
+def counts_alone(records: Records, host: str) -> bool:
+    """Whether the kernel of a host counted no TCP segment that its capture of the point's flows lacks."""
+    where, names = records.codes("where")
+    if host not in names:
+        return False
+    arrived = int((~records.column("out") & (where == names.index(host))).sum())
+    return records.snmp(host).get("Tcp.InSegs", -1) == arrived
+
+
+@once
 def _told_apart(records: Records) -> frozenset[str]:
     """The flows whose connections the switches tell apart."""
     return frozenset(flow.name for flow in told_apart(records.point.flows))

@@ -10,8 +10,8 @@ import numpy as np
 from testctl.metrics.core.matching import Wire, wire
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.native import if_compiled
-from testctl.metrics.core.view import CONN_BITS, FlowView
-from testctl.records.schema import Array, Ints
+from testctl.metrics.core.view import CONN_BITS, FlowView, rows_of
+from testctl.records.schema import ACK, SYN, Array, Ints
 from testctl.records.search import search
 
 _TIME_BITS = 47
@@ -67,6 +67,21 @@ def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints 
     since, until = (search(repairs, (conn << _TIME_BITS) + time_ns, "right") for time_ns in (left, back))
     keep = (back >= left) & (since == until)
     return Samples(back[keep], back[keep] - left[keep], conn[keep].astype(np.int16))
+
+
+def handshake(flow: FlowView, conn: int) -> list[int]:
+    """[when the sender had the answer to its SYN or SYN-ACK, how long that took] in ns; [] if it was sent twice or was
+    not captured: the first sample of a smoothed round trip."""
+    opens = rows_of(flow.records, flow.name, flow.sender, flow.direction, out=True)
+    back = rows_of(flow.records, flow.name, flow.sender, 1 - flow.direction, out=False)
+    if not len(opens) or not len(back):
+        return []
+    mine = np.flatnonzero((opens["conn"] == conn) & (opens["flags"] & SYN > 0))
+    answers = np.flatnonzero((back["conn"] == conn) & (back["flags"] & ACK > 0))
+    if len(mine) != 1 or not len(answers):
+        return []
+    left, came = int(opens["time_ns"][mine[0]]), int(back["time_ns"][answers[0]])
+    return [came, came - left] if came > left else []
 
 
 @once

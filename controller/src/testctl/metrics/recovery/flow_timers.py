@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from testctl.metrics.core.available import counts_alone
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.view import FlowView
+from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
@@ -17,7 +19,9 @@ from testctl.metrics.recovery.trace import Trace, traces
 from testctl.records.schema import ACK, SYN, Ints
 
 UNSURE = "unsure"
-"""New data after the time of a probe, of which it is not known whether a timer or the application let it go."""
+"""New data at about the time of a probe, of which it is not known whether a timer or the application let it go."""
+_EARLY = 0.5
+"""Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
 _FLOOR_NS = 1_000_000
 _ALMOST = 0.9
 
@@ -33,7 +37,25 @@ class Departure:
 
 @once
 def flow_timers(flow: FlowView) -> list[Departure]:
-    """In order of the capture, found once; [] without a capture of the sender."""
+    """In order of the capture, found once; [] without a capture of the sender.
+
+    UNSURE are those of which the kernel's count of all that the host sent does not tell either what they are.
+    """
+    found, records = _inferred(flow), flow.records
+    if not any(one.by == UNSURE for one in found) or not counts_alone(records, flow.sender):
+        return found
+    flows = [other for other in (view(records, name) for name in records.flows) if other.sender == flow.sender]
+    kinds = Counter(one.by for other in flows for one in _inferred(other))
+    counted = records.snmp(flow.sender).get("TcpExt.TCPLossProbes", -1)
+    if counted == kinds[PROBE]:
+        return [one for one in found if one.by != UNSURE]
+    if counted == kinds[PROBE] + kinds[UNSURE]:
+        return [replace(one, by=PROBE) if one.by == UNSURE else one for one in found]
+    return found
+
+
+@once
+def _inferred(flow: FlowView) -> list[Departure]:
     found = _syns(flow)
     for walked in flow_walks(flow.records, flow.name):
         found += [Departure(one.row, one.by, one.ran_ns) for one in walked.timed]
@@ -69,12 +91,14 @@ def _new_data(trace: Trace) -> list[Departure]:
         if not sent + acks or trace.nxt_after(sent) <= trace.una_after(acks):
             continue
         now, before = int(data.time_ns[sent]), trace.time_before(sent, sent + acks)
-        if now - before <= _FLOOR_NS or now - before < 2 * _ALMOST * timers.rtt_ns(now):
+        wait = timers.probe_ns(now)
+        if now - before < _EARLY * wait:
             continue
         sure = greedy(trace.flow) or _beyond_window(trace, trace.end_of(sent))
         let_go = True if sure else _by_samples(trace, before, now)
         if let_go is not False:
-            found.append(Departure(int(data.row[sent]), PROBE if let_go else UNSURE, now - before))
+            in_time = now - before >= wait
+            found.append(Departure(int(data.row[sent]), PROBE if let_go and in_time else UNSURE, now - before))
     return found
 
 

@@ -67,8 +67,8 @@ class Recovery:
 
     @property
     def fast(self) -> bool:
-        """Whether ACKs let it begin, not a timeout."""
-        return self.entered_by != "timeout"
+        """Whether ACKs let it begin, not a timeout or an ICMP message."""
+        return self.entered_by in ("dupacks", "early")
 
     @property
     def measured(self) -> bool:

@@ -30,7 +30,7 @@ _FIRST_CHUNK, _CHUNK = 64, 4096
 class Episode:
     """A recovery by its events (positions in the trace).
 
-    entered_by: dupacks, early (fewer than three duplicate ACKs), timeout; first_dup: the first duplicate ACK;
+    entered_by: dupacks, early (fewer than three duplicate ACKs), timeout, path_mtu; first_dup: the first duplicate ACK;
     entry: the ACK that let the first retransmission go (a timeout: the retransmission itself);
     point: the recovery point, snd.nxt at entry (or at the last timeout); una, flight: snd.una and FlightSize
     at entry; pipe_entry, pipe_exit: pipe before the first retransmission and before the exit;
@@ -217,8 +217,10 @@ class _Walker:
         advanced = number > self.una
         duplicate = plain and not self.trace.sack and number == self.una < self.nxt
         duplicate &= self.last_ack >= 0 or self.trace.from_start
+        again = 0
         if advanced:
             if self.state in (RECOVERY, LOSS) and number >= self.episodes[-1].point:
+                again = self.high_rxt
                 self._leave(event, "ack")
             self.una = number
             self.board.advance(number)
@@ -228,6 +230,10 @@ class _Walker:
             self.first_dup = event if self.first_dup < 0 else self.first_dup
             self.dups += 1
         self.last_ack = event
+        if self.una < again and self.trace.from_start and self.board.below(again) < again - self.una:
+            # Lost and sent again beyond the point that was to be recovered: Linux begins anew on the same ACK.
+            self._enter(event)
+            self.high_rxt = again
         if self.state in (OPEN, DISORDER):
             self.state = DISORDER if self.board.total or self.dups else OPEN
 
@@ -256,11 +262,27 @@ class _Walker:
             return
         if by == "rto":
             self._timeout(event)
+        elif self.state == OPEN and self._smaller(seq):
+            self._enter(event)
+            self.episodes[-1].entered_by = "path_mtu"
+            self.state = LOSS
         elif self.state in (OPEN, DISORDER):
+            self._enter(event)
+        elif self.state == LOSS and seq < self.high_rxt:
+            # The retransmission was lost, too (FLAG_LOST_RETRANS of tcp_fastretrans_alert()).
+            self._leave(event, "ack")
             self._enter(event)
         self.high_rxt = max(self.high_rxt, end)
         if seq <= self.una:
             self.head_ns = int(self.trace.data.time_ns[self.sent])
+
+    def _smaller(self, seq: int) -> bool:
+        """Whether the departure that is looked at repeats the first part of a larger packet: an ICMP message, and no ACK
+        and no timer, lets that go (tcp_simple_retransmit())."""
+        data = self.trace.data
+        first = int(np.searchsorted(data.nxt, seq, side="right"))
+        sizes = [-(-int(data.length[at]) // max(int(data.segs[at]), 1)) for at in (first, self.sent)]
+        return seq <= self.una and sizes[1] < sizes[0]
 
     def _timeout(self, event: int) -> None:
         pipe = self._pipe()

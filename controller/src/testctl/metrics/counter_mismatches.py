@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What captures are taken to show, held against what the kernel of the sending host counted of the same.
+
+A capture shows what left, and why only by inference: a timer, a probe or an ACK may let the same packet go.  The kernel
+counts the reasons, but by host.  Where the two differ, the values that rest on the inference are null for all flows
+that the host sends.  Where the trace of TCP differs, which has the reasons too, the point is invalid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from testctl.metrics import recovery, timeouts
+from testctl.metrics.core.available import counts_alone, of_flow
+from testctl.metrics.core.memo import once
+from testctl.metrics.core.spec import MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import view
+from testctl.records import Records
+
+SPEC = MetricSpec(
+    name="counter_mismatches",
+    help="values that are null because the kernel's counters differ from them",
+    scope="point",
+    values=(
+        MetricInfo(
+            "counter_mismatches",
+            "",
+            'which values are null for this, and why: "sender: loss_probes: 3 by its capture, 2 by its kernel '
+            '(TcpExt.TCPLossProbes)"; none without any',
+            text=True,
+            needs="plan",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A value, summed over the flows that a host sends, and the counters whose sum it must be.
+
+    rests  all values that are not known where it is not
+    spare  a counter of times at which one of `counters` counted and nothing left
+    """
+
+    value: str
+    counters: tuple[str, ...]
+    rests: tuple[str, ...]
+    spare: str = ""
+
+
+_HELD = (
+    _Held(
+        "retransmission_timeouts",
+        ("TcpExt.TCPTimeouts",),
+        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms"),
+        "TcpExt.TCPAbortOnTimeout",
+    ),
+    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes",)),
+    _Held(
+        "recoveries",
+        ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
+        tuple(info.name for info in recovery.SPEC.values),
+    ),
+    _Held(
+        "recovery_timeouts",
+        ("TcpExt.TCPSackRecoveryFail", "TcpExt.TCPRenoRecoveryFail"),
+        ("recovery_timeouts",),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """values: those that are null for `flows`; traced: whether they are by a trace of the host's TCP."""
+
+    host: str
+    flows: tuple[str, ...]
+    values: tuple[str, ...]
+    why: str
+    traced: bool
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    return {"counter_mismatches": "; ".join(f"{one.host}: {one.why}" for one in mismatches(records)) or "none"}
+
+
+@once
+def mismatches(records: Records) -> Sequence[Mismatch]:
+    """In the order of hosts; of a host without counters, or whose flows' values are not known, none."""
+    senders: dict[str, list[str]] = {}
+    for flow in records.flows:
+        if {"sender", "tcp_events"} & of_flow(records, flow):
+            senders.setdefault(view(records, flow).sender, []).append(flow)
+    return [found for host, flows in senders.items() for found in _of_host(records, host, tuple(flows))]
+
+
+def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mismatch]:
+    snmp, traced = records.snmp(host), records.recorded(host, "tcp_events")
+    values = [timeouts.compute(records, flow) | recovery.compute(records, flow) for flow in flows]
+    alone = counts_alone(records, host)
+    for held in _HELD:
+        if not set(held.counters) <= snmp.keys():
+            continue
+        found = [float(value) for value in (of_flow[held.value] for of_flow in values) if not isinstance(value, str)]
+        if any(math.isnan(value) for value in found):
+            continue
+        seen, counted = int(sum(found)), sum(snmp.get(counter, 0) for counter in held.counters)
+        least = counted - snmp.get(held.spare, 0)
+        if least <= seen <= counted or (not alone and seen < counted):
+            continue
+        by = "trace" if traced else "capture"
+        why = f"{held.value}: {seen} by its {by}, {counted} by its kernel ({' + '.join(held.counters)})"
+        yield Mismatch(host, flows, held.rests, why, traced)
