@@ -23,11 +23,12 @@ from testctl.records import load_raw
 
 FIXTURE = Path(__file__).parent / "fixtures" / "all_instruments"
 FILES = {
-    "sender": ("sender", "capture"),
-    "receiver": ("receiver", "capture"),
-    "telemetry": ("switch", "telemetry"),
-    "tcp_info": ("sender", "tcp_info"),
-    "tcp_events": ("sender", "tcp_events"),
+    "sender": ["sender/capture"],
+    "receiver": ["receiver/capture"],
+    "telemetry": ["switch/telemetry"],
+    "tcp_info": ["sender/tcp_info"],
+    "tcp_events": ["sender/tcp_events"],
+    "counters": ["sender/counters", "receiver/counters"],
 }
 SETS = [frozenset(some) for count in range(len(FILES) + 1) for some in combinations(FILES, count)]
 REQUESTS = "requests"
@@ -47,9 +48,9 @@ def measured(instruments: frozenset[str]) -> Values:
         shutil.copytree(FIXTURE, where)
         point = json.loads((where / "point.json").read_text())
         for name in FILES.keys() - instruments:
-            entity, collector = FILES[name]
-            shutil.rmtree(where / "raw" / entity / collector)
-            del point["collect"][entity][collector]
+            for entity, collector in (place.split("/") for place in FILES[name]):
+                shutil.rmtree(where / "raw" / entity / collector)
+                del point["collect"][entity][collector]
         (where / "point.json").write_text(json.dumps(point))
         return analyse(load_raw(where)).metrics
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from testctl.core.outcome import FlowOutcome, Outcome
-from testctl.metrics import instruments_agree
+from testctl.metrics import analyse, instruments_agree, kernel, recovery
 from testctl.records import Records, load_raw
 from testctl_agent.wire.results import FlowEnd
 
-from controller.tests.support.synthetic import bulk, write_point
+from controller.tests.support.synthetic import Conversation, bulk, write_point
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BYTES = 1448 * 1000
@@ -100,6 +101,21 @@ def test_kernel_that_counted_more_than_was_captured(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "other", [{"Udp.InDatagrams": 3000}, {"Udp.InErrors": 1000, "Udp6.InDatagrams": 2000}, {"Ip.ReasmReqds": 3000}]
+)
+def test_packets_that_are_no_tcp_are_of_programs_with_their_own_traffic(tmp_path: Path, other: dict[str, int]) -> None:
+    records = point(tmp_path)
+    records.counters["receiver"] = {"snmp": {"Tcp.InSegs": 1001, "IpExt.InNoECTPkts": 3001, "IpExt.InECT0Pkts": 1000}}
+    (said,) = instruments_agree(records)
+    assert said.startswith(
+        "receiver: its capture has 1001 arriving packets on the wire; its kernel counted 4001 (IpExt"
+    )
+    records.memo.clear()
+    records.counters["receiver"]["snmp"] |= other
+    assert instruments_agree(records) == []
+
+
 def test_a_kernel_that_counts_another_network_too(tmp_path: Path) -> None:
     """The management of a host on a rack is TCP as well; its other device is not among the counters."""
     records = point(tmp_path)
@@ -122,3 +138,83 @@ def test_a_flow_whose_hosts_were_not_captured_is_not_held_against_it(tmp_path: P
     records.memo.clear()
     (said,) = instruments_agree(records)
     assert said == f"flow apart: no capture (receiver) has a packet of it; receiver read {BYTES} bytes"
+
+
+def counted(tmp_path: Path, *, InSegs: int = 2, **counters: int) -> Records:
+    """One packet lost, probed after 230 ms, and acknowledged; the sender's kernel counted these."""
+    talk = Conversation(delay_us=10_000)
+    talk.data(20_000, 0, arrives=False)
+    talk.data(260_000, 0)
+    talk.ack(270_000, 1448)
+    write_point(tmp_path, talk.captures())
+    records = load_raw(tmp_path)
+    ext = {"TCPTimeouts": 0, "TCPLossProbes": 1, "TCPSackRecovery": 0, "TCPRenoRecovery": 0, "TCPSackRecoveryFail": 0,
+           "TCPRenoRecoveryFail": 0}  # fmt: skip
+    again = counters.pop("RetransSegs", 1)
+    snmp = {f"TcpExt.{name}": number for name, number in (ext | counters).items()}
+    records.counters["sender"] = {"snmp": snmp | {"Tcp.InSegs": InSegs, "Tcp.RetransSegs": again}}
+    return records
+
+
+def test_values_that_the_kernel_counts_otherwise_are_null_and_the_point_says_why(tmp_path: Path) -> None:
+    agreed = analyse(counted(tmp_path)).metrics
+    assert (agreed["bulk"]["loss_probes"], agreed["bulk"]["retransmission_timeouts"]) == (1, 0)
+    assert (agreed["bulk"]["recoveries"], agreed["*"]["counter_mismatches"]) == (0, "none")
+    for counter, value, rests in (
+        ("TCPLossProbes", "loss_probes", 1),
+        ("TCPTimeouts", "retransmission_timeouts", 3),
+        ("TCPSackRecovery", "recoveries", len(recovery.SPEC.values)),
+        ("TCPSackRecoveryFail", "recovery_timeouts", 1),
+    ):
+        records = counted(tmp_path, **{counter: 3})
+        found = analyse(records).metrics
+        gone = {name for name, known in agreed["bulk"].items() if known == known and found["bulk"][name] != known}
+        assert value in gone
+        assert len(gone) <= rests
+        why = f"sender: {value}: {agreed['bulk'][value]} by its capture, 3 by its kernel"
+        assert str(found["*"]["counter_mismatches"]).startswith(why)
+        assert instruments_agree(records) == []
+
+
+def test_a_timer_that_gave_up_sent_nothing(tmp_path: Path) -> None:
+    records = counted(tmp_path, TCPTimeouts=1, TCPAbortOnTimeout=1)
+    assert analyse(records).metrics["bulk"]["retransmission_timeouts"] == 0
+
+
+def test_other_connections_of_a_host_are_counted_too_and_make_nothing_null(tmp_path: Path) -> None:
+    more = {"TCPLossProbes": 3, "TCPSackRecovery": 3, "RetransSegs": 9}
+    records = counted(tmp_path, InSegs=100, **more)
+    assert analyse(records).metrics["*"]["counter_mismatches"] == "none"
+    assert not any("RetransSegs" in why for why in instruments_agree(records))
+    fewer = counted(tmp_path, InSegs=100, TCPLossProbes=0)
+    assert "loss_probes: 1 by its capture, 0" in str(analyse(fewer).metrics["*"]["counter_mismatches"])
+
+
+@pytest.mark.parametrize(
+    ("counted_again", "dropped", "right"), [(1, 0, True), (0, 0, False), (2, 0, False), (2, 1, True)]
+)
+def test_retransmissions_of_capture_and_kernel(tmp_path: Path, counted_again: int, dropped: int, right: bool) -> None:
+    """What the host's own queue dropped never left."""
+    records = counted(tmp_path, RetransSegs=counted_again)
+    records.counters["sender"]["qdisc"] = [{"drops": dropped}]
+    said = f"sender: its capture has 1 retransmissions; its kernel counted {counted_again} (Tcp.RetransSegs)"
+    assert instruments_agree(records) == ([] if right else [said])
+
+
+def test_a_trace_that_the_kernel_contradicts_makes_the_point_invalid(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "all_instruments", tmp_path / "point")
+    records = load_raw(tmp_path / "point")
+    assert instruments_agree(records) == []
+    records.memo.clear()
+    records.counters["sender"]["snmp"]["TcpExt.TCPLossProbes"] += 1
+    assert instruments_agree(records) == ["sender: loss_probes: 1 by its trace, 2 by its kernel (TcpExt.TCPLossProbes)"]
+
+
+def test_every_counter_has_a_metric_of_its_name(tmp_path: Path) -> None:
+    found = analyse(load_raw(FIXTURES / "all_instruments")).metrics["bulk"]
+    snmp = load_raw(FIXTURES / "all_instruments").counters
+    names = [info for info in kernel.SPEC.values if info.name in found]
+    assert len(names) > 50
+    for info in names:
+        counter, _, rest = info.help.partition(" of the ")
+        assert found[info.name] == snmp[rest.partition(":")[0]]["snmp"].get(counter, found[info.name])

@@ -22,7 +22,7 @@ from testctl_agent.tasks.task import Result, Task
 NAME = "counters"
 BEFORE, AFTER = "counters_before.json", "counters_after.json"
 ROOT = Path("/")
-_IP6 = "Ip6"
+_OF_IPV6 = ("Ip6", "Icmp6", "Udp6")
 _DEVICE_COLUMNS = [
     "rx_bytes",
     "rx_packets",
@@ -47,7 +47,7 @@ def snmp(root: Path = ROOT) -> dict[str, int]:
     """{"Tcp.RetransSegs": n, "TcpExt.TCPTimeouts": n, "Ip6.InReceives": n, …} from net/snmp, net/netstat and net/snmp6.
 
     In the first two each group is two lines, of names and of values (proc(5)); net/snmp6 is not there without IPv6,
-    and has a name and a value a line, of which those of IP itself are taken.
+    and has a name and a value a line, of which those of IP, ICMP and UDP are taken.
     """
     found: dict[str, int] = {}
     for name in ("snmp", "netstat"):
@@ -63,8 +63,9 @@ def snmp(root: Path = ROOT) -> dict[str, int]:
         words = line.split()
         if len(words) != 2:
             raise ValueError(f"snmp6: want a name and a value; got {line[:40]!r}")
-        if words[0].startswith(_IP6):
-            found[f"{_IP6}.{words[0].removeprefix(_IP6)}"] = int(words[1])
+        for group in _OF_IPV6:
+            if words[0].startswith(group):
+                found[f"{group}.{words[0].removeprefix(group)}"] = int(words[1])
     return found
 
 

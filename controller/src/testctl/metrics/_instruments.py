@@ -10,8 +10,10 @@ from testctl_agent.spec import workload
 from testctl_agent.wire.results import Connection, FlowEnd
 
 from testctl.core.outcome import FlowOutcome
+from testctl.metrics.core.available import counts_alone
 from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.view import FlowView, Rows, view
+from testctl.metrics.counter_mismatches import mismatches
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
 from testctl.records.schema import Bools, Ints
@@ -21,6 +23,11 @@ LATE_NS = 10**6
 """By how much a request may begin after it came, on a connection that nothing else keeps busy."""
 _SHARE = 0.02
 _FEW = 100
+_NO_TCP = [
+    *(f"{group}.{field}" for group in ("Udp", "Udp6") for field in ("InDatagrams", "InErrors", "NoPorts")),
+    *("Icmp.InMsgs", "Icmp6.InMsgs", "Ip.ReasmReqds", "Ip6.ReasmReqds"),
+]
+"""Packets of other protocols, and pieces of packets, which records have not."""
 _BY_ECN = [f"{group}.In{field}Pkts" for group in ("IpExt", "Ip6") for field in ("NoECT", "ECT1", "ECT0", "CE")]
 
 
@@ -33,7 +40,8 @@ def instruments_agree(records: Records) -> list[str]:
         reasons += [
             f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen), *_requests(seen, result))
         ]
-    return [*reasons, *_counters(records)]
+    traced = [f"{one.host}: {one.why}" for one in mismatches(records) if one.traced]
+    return [*reasons, *_counters(records), *_retransmissions(records), *traced]
 
 
 def _captures(records: Records) -> Iterator[str]:
@@ -149,11 +157,32 @@ def _counters(records: Records) -> Iterator[str]:
         segs = int(records.column("segs")[rows].sum())
         devices = records.counters[name].get("device", {}).values()
         received = sum(device.get("rx_packets", 0) for device in devices)
-        checks.append(("packets on the wire", segs, sum(on_wire) if on_wire else None, "IpExt.In…Pkts, Ip6.In…Pkts"))
+        others = sum(snmp.get(counter, 0) for counter in _NO_TCP)
+        who = "its capture and its kernel's other protocols have" if others else "its capture has"
+        all_on_wire = sum(on_wire) if on_wire else None
+        checks.append(("packets on the wire", segs + others, all_on_wire, "IpExt.In…Pkts, Ip6.In…Pkts"))
         for what, seen, said, counter in checks:
             if said is None or _near(said, seen) or (said > seen and _near(received, segs)):
                 continue
-            yield f"{name}: its capture has {seen} arriving {what}; its kernel counted {said} ({counter})"
+            yield f"{name}: {who} {seen} arriving {what}; its kernel counted {said} ({counter})"
+
+
+def _retransmissions(records: Records) -> Iterator[str]:
+    """What a host's capture has leaving again against what its TCP sent again, SYNs and FINs too.
+
+    What the host's own queues dropped or still hold never left.  Other connections of the host are counted, too.
+    """
+    where, names = records.codes("where")
+    for host in sorted(set(names) - set(records.switches)):
+        counted = records.snmp(host).get("Tcp.RetransSegs")
+        if counted is None or not records.recorded(host, "capture"):
+            continue
+        again = records.column("out") & records.column("retrans") & (where == names.index(host))
+        seen = int(records.column("segs")[again].sum())
+        kept = sum(queue.get("drops", 0) + queue.get("qlen", 0) for queue in records.counters[host].get("qdisc", []))
+        kept += records.snmp(host).get("TcpExt.TCPRetransFail", 0)
+        if seen > counted or (seen < counted - kept and counts_alone(records, host)):
+            yield f"{host}: its capture has {seen} retransmissions; its kernel counted {counted} (Tcp.RetransSegs)"
 
 
 def _near(counted: int, seen: int) -> bool:

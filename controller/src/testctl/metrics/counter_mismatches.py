@@ -41,12 +41,14 @@ class _Held:
     """A value, summed over the flows that a host sends, and the counters whose sum it must be.
 
     rests  all values that are not known where it is not
+    traced whether the trace of a host's TCP measures it
     spare  a counter of times at which one of `counters` counted and nothing left
     """
 
     value: str
     counters: tuple[str, ...]
     rests: tuple[str, ...]
+    traced: bool
     spare: str = ""
 
 
@@ -55,18 +57,21 @@ _HELD = (
         "retransmission_timeouts",
         ("TcpExt.TCPTimeouts",),
         ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms"),
+        True,
         "TcpExt.TCPAbortOnTimeout",
     ),
-    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes",)),
+    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes",), True),
     _Held(
         "recoveries",
         ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
         tuple(info.name for info in recovery.SPEC.values),
+        False,
     ),
     _Held(
         "recovery_timeouts",
         ("TcpExt.TCPSackRecoveryFail", "TcpExt.TCPRenoRecoveryFail"),
         ("recovery_timeouts",),
+        False,
     ),
 )
 
@@ -97,7 +102,7 @@ def mismatches(records: Records) -> Sequence[Mismatch]:
 
 
 def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mismatch]:
-    snmp, traced = records.snmp(host), records.recorded(host, "tcp_events")
+    snmp = records.snmp(host)
     values = [timeouts.compute(records, flow) | recovery.compute(records, flow) for flow in flows]
     alone = counts_alone(records, host)
     for held in _HELD:
@@ -110,6 +115,7 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
         least = counted - snmp.get(held.spare, 0)
         if least <= seen <= counted or (not alone and seen < counted):
             continue
+        traced = held.traced and records.recorded(host, "tcp_events")
         by = "trace" if traced else "capture"
         why = f"{held.value}: {seen} by its {by}, {counted} by its kernel ({' + '.join(held.counters)})"
         yield Mismatch(host, flows, held.rests, why, traced)

@@ -297,7 +297,9 @@ class Judge:
         who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
         value = self._value(point, flow, metric)
         if value is None:
-            raise ValueError(f"{who} has no value")
+            differ = self._value(point, POINT_WIDE, "counter_mismatches") or "none"
+            why = "" if differ == "none" else f"; the kernel's counters differ: {differ}"
+            raise ValueError(f"{who} has no value{why}")
         if not than:
             return value, None
         other = self._at[counterpart(point.levels, than), point.repeat]

@@ -136,13 +136,18 @@ def _span(records: Records, one: Recovery) -> tuple[int, int]:
     return max(one.first_dup_ns - pad, 0), end + pad
 
 
+_ENTERED_BY = {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs", "path_mtu": "ICMP: too large"}
+
+
 def _row(one: Recovery, span: tuple[int, int]) -> dict[str, Any]:
     """A recovery of the list; cells are the columns of recoveryList in report.js."""
     excess, known = one.excess_window, one.measured
     cells = [
         f"{one.entry_ns / 1e9:.6f}",
         f"{one.flow} #{one.conn}" if one.conn else one.flow,
-        {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs", "path_mtu": "ICMP"}.get(one.entered_by, one.entered_by),
+        {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs", "path_mtu": "ICMP"}.get(
+            one.entered_by, one.entered_by
+        ),
         {"ack": "ACK", "end": "–"}.get(one.exited_by, one.exited_by),
         show_time(one.length_ns) if one.length_ns >= 0 else "–",
         -(-one.flight_bytes // one.mss) if known else "–",

@@ -277,8 +277,8 @@ class _Walker:
             self.head_ns = int(self.trace.data.time_ns[self.sent])
 
     def _smaller(self, seq: int) -> bool:
-        """Whether the departure that is looked at repeats the first part of a larger packet: an ICMP message, and no ACK
-        and no timer, lets that go (tcp_simple_retransmit())."""
+        """Whether this departure repeats the first part of a larger packet: an ICMP message, and no ACK and no timer,
+        lets that go (tcp_simple_retransmit())."""
         data = self.trace.data
         first = int(np.searchsorted(data.nxt, seq, side="right"))
         sizes = [-(-int(data.length[at]) // max(int(data.segs[at]), 1)) for at in (first, self.sent)]

@@ -24,8 +24,8 @@ _INT64 = (
 RECOVERIES = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _INT64.split(" "))])
 """Times in ns relative to T0, rows are row numbers of the packets table; -1 not known, or there is none.
 
-entered_by         dupacks: three duplicate ACKs or more than two segments SACKed; early: fewer; timeout; path_mtu: an ICMP
-                   message that the packets were too large
+entered_by         dupacks: three duplicate ACKs or more than two segments SACKed; early: fewer; timeout;
+                   path_mtu: an ICMP message that the packets were too large
 exited_by          ack: the recovery point was acknowledged; timeout; end: the capture ended before
 limit              why something is not known, "" when all is; with a capture that starts in it or has a
                    gap nothing is known but when it was seen
