@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture is taken to show is what the kernel counted, at points made to tell timers, probes and ACKs apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.results import RunPoint, load_run
+
+pytestmark = pytest.mark.lab
+
+SAME = {
+    "retransmission_timeouts": ("kernel_timeouts",),
+    "loss_probes": ("kernel_loss_probes",),
+    "recoveries": ("kernel_sack_recovery", "kernel_reno_recovery"),
+    "recovery_timeouts": ("kernel_sack_recovery_fail", "kernel_reno_recovery_fail"),
+}
+HEAD = """
+topology: pair
+flows: {bulk: sender -> receiver}
+groups: {ends: [sender, receiver]}
+tuples:
+  - [ends, kernel, ["6.12", "6.1"]]
+  - [switch:receiver, rate, 10mbit]
+"""
+PLANS = {
+    "a standing queue behind a short way, and losses": """
+  - [switch:receiver, buffer, [100kB, 1MB]]
+  - [switch, delay, 50us]
+  - [all, mtu, [1500, 9000]]
+  - [switch, fate, [none, "lose 1e-2 of bulk seed 1"]]
+  - [bulk, pattern, [greedy, "on-off 100ms/50ms"]]
+  - [bulk, duration, 1s]
+design: {cover: 2}
+""",
+    "the first ten lost, and SACK that lets packets go long after the last progress": """
+  - [switch, delay, 50ms]
+  - [ends, tcp_sack, [1, 0]]
+  - [switch, fate, ["drop data 1-10 of bulk, first", "drop data 5-60 of bulk, first"]]
+  - [bulk, bytes, 100kB]
+""",
+    "packets too large for a link": """
+  - [switch:receiver, largest, 1400B icmp]
+  - [switch, delay, 5ms]
+  - [bulk, bytes, 500kB]
+""",
+    "a link that is down for a while, for SYNs and for data": """
+  - [switch, delay, 5ms]
+  - [switch:receiver, down, [0s-2500ms, 100ms-1s]]
+  - [bulk, bytes, 500kB]
+""",
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_values_of_captures_are_the_kernels(tmp_path: Path, name: str) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(HEAD.lstrip() + PLANS[name].lstrip("\n"))
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
+    ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    points = load_run(tmp_path / "run").points
+    assert [wrong for point in points for wrong in unlike(point)] == []
+
+
+def unlike(point: RunPoint) -> list[str]:
+    values = point.metrics["bulk"]
+    return [
+        f"{point.id}: {name} {values[name]}, {counters} {[values[counter] for counter in counters]}"
+        for name, counters in SAME.items()
+        if values[name] is None or values[name] != sum(values[counter] or 0 for counter in counters)  # type: ignore[misc]
+    ]
