@@ -12,7 +12,8 @@ from testctl.execution.pool import LocalPool
 from testctl.plan import Point, load_plan
 from testctl_agent.spec.errors import TestbedError
 
-from controller.tests.execution.testbeds import Hashing
+from controller.tests.execution.testbeds import Bulky, Hashing
+from controller.tests.support.synthetic import bulk, write_point
 
 PLAN = """
 topology: pair
@@ -50,6 +51,17 @@ def test_memory_does_not_grow_with_the_points(tmp_path: Path) -> None:
     assert most < JOBS + 1
     assert len(list((tmp_path / "points").iterdir())) == MANY
     assert peaks[3] < peaks[1] + 200_000, "bytes; a hundred a point would be half of it"
+
+
+def test_a_worker_is_as_large_after_six_points_of_many_packets_as_after_two(tmp_path: Path) -> None:
+    made, mark = tmp_path / "made", tmp_path / "mark"
+    write_point(made, bulk(100_000))
+    (tmp_path / "points").mkdir()
+    points = load_plan(PLAN % 7).points
+    ended = [verdict for _, verdict, _ in LocalPool(1).work(Bulky(made, mark), iter(points), tmp_path, False)]
+    assert ended == ["pass"] * 7
+    resident = [int(line) for line in mark.read_text().split()]
+    assert resident[-1] < 1.2 * resident[2]
 
 
 def test_points_that_are_under_way_end_with_the_generator(tmp_path: Path) -> None:

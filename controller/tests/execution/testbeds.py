@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -54,3 +55,28 @@ class Hashing:
     def starts(self, point: Point) -> int:
         """How often it was begun."""
         return len(list(self.mark.glob(f"{point.id}.*")))
+
+
+@dataclass(frozen=True)
+class Bulky:
+    """Each point has the captures of one that was made before.
+
+    made    that point's directory
+    mark    a file that gets a line whenever a point begins: the bytes that this process has in memory
+    """
+
+    made: Path
+    mark: Path
+
+    def code_key(self, point: Point) -> str:
+        return "bulky"
+
+    def here(self) -> Bulky:
+        return self
+
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
+        with self.mark.open("a") as file:
+            file.write(f"{4096 * int(Path('/proc/self/statm').read_text().split()[1])}\n")
+        shutil.copytree(self.made / "raw", workdir, dirs_exist_ok=True)
+        spec = PointSpec.from_json(json.loads((self.made / "point.json").read_text()) | {"id": point.id})
+        return spec, Outcome.from_json(json.loads((workdir / "outcome.json").read_text()))

@@ -17,9 +17,12 @@ from testctl.core.point import Point, PointSpec
 from testctl.report.prepared import prepare
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
+from testctl.system.memory import give_back
 from testctl.testbeds.bed import Bed
 
 MAX_TRACEBACK = 100_000
+MANY_PACKETS = 100_000
+"""Of a point after which its worker gives memory back."""
 MAX_REASON = 4000
 """Maximum length of a point's reason."""
 
@@ -28,10 +31,15 @@ def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple
     """Run, analyse and write one point, in a process for points; (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
+    verdict, wall_s = result.verdict, result.wall_s
+    large = result.records is not None and result.records.packets.num_rows > MANY_PACKETS
     place = keep(run, point, result)
+    del result
     prepare(place)
     shutil.rmtree(workdir, ignore_errors=True)
-    return result.verdict, result.wall_s
+    if large:
+        give_back()
+    return verdict, wall_s
 
 
 def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:

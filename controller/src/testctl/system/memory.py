@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What glibc does with memory that is freed: mallopt(3), malloc_trim(3)."""
+"""What becomes of memory that is freed: by glibc (mallopt(3), malloc_trim(3)), Arrow and Python."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -24,8 +26,24 @@ def freed_is_kept() -> Iterator[None]:
         yield
     finally:
         _set(2 * _MOST)
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)
+        _trim()
+
+
+def give_back() -> None:
+    """Give the system all memory that nothing refers to any more: for a process that did something large and goes on.
+
+    Records and what was computed of them refer to each other, so that only Python's collector frees them, and Arrow
+    keeps for itself what was freed.  60 ms.
+    """
+    gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    _trim()
+
+
+def _trim() -> None:
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _set(kept: int) -> None:
