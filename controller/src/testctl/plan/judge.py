@@ -297,7 +297,7 @@ class Judge:
         who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
         value = self._value(point, flow, metric)
         if value is None:
-            raise ValueError(f"{who} has no value")
+            raise ValueError(f"{who} has no value{f': {expectation.null}' if expectation.null else ''}")
         if not than:
             return value, None
         other = self._at[counterpart(point.levels, than), point.repeat]
