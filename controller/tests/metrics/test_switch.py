@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from testctl.metrics import analyse
 from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
+from testctl_agent.spec import schedule, trace
+from testctl_agent.spec.units import Rate
 
-from controller.tests.support.synthetic import Conversation, bulk, write_point
-from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
+from agents.tests.switch.changing_link import ChangingLink
+from controller.tests.support.synthetic import T0_NS, Conversation, bulk, write_point
+from controller.tests.support.synthetic_telemetry import OFFSET_NS, befall, passage, write_telemetry
 
+START_NS = T0_NS - OFFSET_NS
+"""Of the traffic, by the switch's clock."""
 LINKS = [["sender", "left"], ["left", "right"], ["right", "receiver"]]
 
 
@@ -84,6 +90,48 @@ def test_wait_is_what_is_neither_delay_nor_sending(tmp_path: Path) -> None:
     got = analyse(point(tmp_path, captures, {"left": left, "right": right})).metrics["bulk"]
     assert (got["switch_wait_p50_us"], got["switch_wait_p99_us"], got["switch_wait_max_us"]) == (0.0, 7.0, 7.0)
     assert (got["switch_wait_mean_us"], got["switch_wait_where"]) == (3.5, "left:right")
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "2gbit; 12ms 300mbit; 13ms 0bit; 15ms 1500mbit",
+        "900mbit; 11ms 0bit; 11500us 2gbit",
+        "500mbit; 13ms none; 15ms 1gbit",
+    ],
+)
+def test_wait_where_the_rate_changes(tmp_path: Path, rate: str) -> None:
+    """Beside a link that counts bit by bit: a packet waits until the one before it has been sent.
+
+    Of the one that is being sent when the rate becomes unlimited it is not known when it began.
+    """
+    captures = bulk(1000)
+    left, right = (passage(captures["sender"], latency_ns=0) for _ in range(2))
+    link, free, waits = ChangingLink([(step.at_ns, step.value) for step in schedule.steps_of(rate, Rate)]), 0, []
+    for at in np.flatnonzero(left["kind"] == 1):
+        came = int(left["arrival_ns"][at]) - START_NS
+        done, _, _ = link.send(came, 1514)
+        assert done is not None
+        waits.append(max(0, free - came))
+        free, left["departure_ns"][at] = done, done + START_NS
+    records = point(tmp_path, captures, {"left": left, "right": right})
+    records.point = replace(records.point, settings={"left:right": {"rate": rate}})
+    got = analyse(records).metrics["bulk"]
+    assert got["switch_wait_max_us"] == pytest.approx(max(waits) / 1e3, abs=0.5)
+    assert got["switch_wait_p50_us"] == pytest.approx(sorted(waits)[499] / 1e3, abs=0.01)
+    assert got["switch_wait_mean_us"] == pytest.approx(np.mean(waits) / 1e3, abs=0.002)
+    assert got["switch_wait_where"] == "left:right"
+
+
+def test_wait_for_the_opportunity_of_a_trace_and_none_where_the_delay_changes(tmp_path: Path) -> None:
+    captures = bulk(1000)
+    left, right = (passage(captures["sender"], latency_ns=latency) for latency in (5000, 0))
+    records = point(tmp_path, captures, {"left": left, "right": right})
+    for more, wanted in (({}, 5.0), ({"delay": 2000}, 3.0), ({"delay": "1ms; 1s 5ms"}, math.nan)):
+        port = {"rate": trace.show(range(1, 1000)), **more}
+        records.point = replace(records.point, settings={"left:right": port})
+        records.memo.clear()
+        assert analyse(records).metrics["bulk"]["switch_wait_max_us"] == pytest.approx(wanted, nan_ok=True)
 
 
 def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from testctl.core.topology import Topology
 from testctl.metrics import Number, analyse, oscillation
 from testctl.records import Records, load_raw
 from testctl.records.schema import ACK, AE, CWR, ECE
+from testctl_agent.spec import trace
 
 from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
 
@@ -256,6 +257,28 @@ def test_fairness(tmp_path: Path) -> None:
     unseen = Records(records.packets, records.tcp_info, {}, records.outcome, point)
     assert math.isnan(float(analyse(unseen).metrics["*"]["jain"]))
     assert math.isnan(float(analyse(unseen).metrics["*"]["total_throughput_bps"]))
+
+
+def test_saturation_counts_what_the_link_counts(tmp_path: Path) -> None:
+    """A link that is never idle is used up, whatever it counts of a packet and however its rate is given."""
+    write_point(tmp_path, bulk(1000, rate_bps=1514 * 8 * 1000, delay_ns=5_000_000))
+    records = load_raw(tmp_path)
+    records.point = replace(records.point, topology=Topology(links=(("sender", "switch"), ("switch", "receiver"))))
+    front = trace.show([*range(1, 2000), 20_000])  # one opportunity a ms, and then none for 18 s
+    for given, wanted in (
+        ({"rate": 1514 * 8000}, 1514 * 8000),
+        ({"rate": 1538 * 8000, "framing": 24}, 1538 * 8000),
+        ({"rate": front, "delay": 5_000_000}, 1504 * 8000),
+        ({"rate": f"{1514 * 8000}bit; 1500ms 0bit; 20s {1514 * 8000}bit"}, 1514 * 8000),
+        ({"rate": 10**9, "aqm": f"policer rate {1514 * 8000}bit burst 15kB"}, 1514 * 8000),
+        ({"rate": 1514 * 16_000, "down": "0ms-505ms"}, pytest.approx(1514 * 8000, rel=0.02)),
+    ):
+        records.point = replace(records.point, settings={"switch:receiver": given})
+        records.memo.clear()
+        got = analyse(records).metrics
+        assert got["bulk"]["capacity_bps"] == wanted
+        assert got["bulk"]["saturation"] == pytest.approx(1, abs=0.02 if "down" in given else 1e-3)
+        assert got["*"]["total_saturation"] == got["bulk"]["saturation"]
 
 
 def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:

@@ -20,12 +20,13 @@ from testctl_agent.spec.units import Bytes, Duration, Rate
 class FakeMetric:
     unit: str
     text: bool = False
+    null: str = ""
 
 
 METRICS = {
     "throughput_bps": FakeMetric("bit/s"),
     "stability_cv_10ms": FakeMetric(""),
-    "rtt_p99_us": FakeMetric("µs"),
+    "rtt_p99_us": FakeMetric("µs", null="NaN without any"),
     "stall_cause": FakeMetric("", text=True),
     "jain": FakeMetric(""),
 }

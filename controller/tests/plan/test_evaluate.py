@@ -129,6 +129,14 @@ def test_what_can_not_be_judged_is_said_once_with_its_points(plan_of: Load) -> N
     )
 
 
+def test_the_reason_says_when_a_metric_has_no_value(plan_of: Load) -> None:
+    plan = plan_of("tuples: [[hosts, cc, a]]\nexpect: [{metric: rtt_p99_us, min: 1}]")
+    (verdict,) = evaluate(plan, results(plan, None, metric="rtt_p99_us"))[0]
+    assert (verdict.verdict, verdict.reason) == (
+        "invalid", "rtt_p99_us 1: rtt_p99_us of bulk has no value: NaN without any",
+    )  # fmt: skip
+
+
 def test_text_metrics(plan_of: Load) -> None:
     plan = plan_of(TWO + "expect: [{metric: stall_cause, equals: delayed_ack}]")
     assert judged(plan, results(plan, "delayed_ack", "timeout", metric="stall_cause")) == ("pf", "f")

@@ -44,8 +44,8 @@ def test_a_schedule_is_kept_in_one_way_of_writing(tmp_path: Path) -> None:
     spec = spec_of(point)
     assert spec.collect["switch"]["link_origin"] == {"devices": "sender,receiver", "at_t0": True}
     assert constant(spec) == []
-    constant_rate = load_plan(written(tmp_path, "  - [switch:receiver, rate, 57.5mbit]\n"), metrics={}).points[0]
-    assert cost_ms(point) == cost_ms(constant_rate)
+    constant_rate = load_plan(written(tmp_path, "  - [switch:receiver, rate, 52.5mbit]\n"), metrics={}).points[0]
+    assert cost_ms(point) == cost_ms(constant_rate), "beside what the link was down"
     assert "link_origin" not in spec_of(constant_rate).collect["switch"]
 
 

@@ -65,7 +65,9 @@ class Statements:
         writers: dict[str, tuple[int, Callable[..., None]]] = {
             "assign": (2, self.assign),
             "set": (2, self.assign),
+            "modify_field": (2, self.assign),
             "assign_header": (2, self.assign_header),
+            "copy_header": (2, self.assign_header),
             "assign_VL": (2, self._assign_variable),
             "assign_header_stack": (2, self._assign_stack),
             "add_header": (1, self._add_header),
@@ -108,10 +110,7 @@ class Statements:
             self.code.add(f"/* {comment(node.where.rpartition('/')[2])}: {comment(node.fragment)} */")
 
     def std(self, name: str) -> Field:
-        header = self.program.headers.get("standard_metadata")
-        if header is None or name not in header.fields:
-            self.program.root.fail(f"no field standard_metadata.{name}: want a program for v1model")
-        return header.fields[name]
+        return self.program.needed(name)
 
     # fields
 

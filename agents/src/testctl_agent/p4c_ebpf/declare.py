@@ -26,6 +26,8 @@ from testctl_agent.p4c_ebpf.model import (
 _CLONES = {"clone_ingress_pkt_to_egress": INGRESS_CLONE, "clone_egress_pkt_to_egress": EGRESS_CLONE}
 _MAX_CELLS = 1 << 24
 _WIDEST_FIELD = 2048
+_LONGEST_VARBIT = 4096
+"""3680 of an IPv4 header's options: p4c before 2.19 writes the header's bits as its `max_length`, which is in bytes."""
 
 
 def _header_types(root: Node) -> dict[str, tuple[Node, list[tuple[str, int, bool]]]]:
@@ -34,14 +36,18 @@ def _header_types(root: Node) -> dict[str, tuple[Node, list[tuple[str, int, bool
         fields: list[tuple[str, int, bool]] = []
         for entry in one["fields"]:
             parts = entry.items()
-            if len(parts) not in (2, 3):
-                entry.fail("want [name, width] or [name, width, signed]")
+            if len(parts) not in (2, 3, 4):
+                entry.fail("want [name, width, signed, saturating], the last two if they are so")
+            if len(parts) == 4 and parts[3].value:
+                entry.cannot(f"{one['name'].text()}.{parts[0].text()}, a saturating field")
             if fields and fields[-1][1] <= 0:
                 one.cannot(f"header type {one['name'].text()} has a field behind one of variable length")
-            signed = len(parts) == 3 and bool(parts[2].value)
+            signed = len(parts) > 2 and bool(parts[2].value)
             if parts[1].value == "*":
+                if one.has("length_exp"):
+                    one.cannot(f"{one['name'].text()}, whose length is that of an expression of P4-14")
                 width = one["max_length"].number(1, 1 << 16) * 8 - sum(width for _, width, _ in fields)
-                if width % 8 or not 0 < width <= _WIDEST_FIELD:
+                if width % 8 or not 0 < width <= _LONGEST_VARBIT:
                     one.cannot(f"{one['name'].text()}.{parts[0].text()} has up to {width} bits")
                 fields.append((parts[0].text(), -width, signed))
             else:

@@ -17,13 +17,11 @@ class Deparser:
 
     def __init__(self, program: Program, hashes: Hashes, root: Node) -> None:
         self.program, self.hashes, self.root = program, hashes, root
-        found = root["deparsers"].items()
-        if len(found) != 1:
-            root["deparsers"].fail(f"want one deparser; got {len(found)}")
-        for one in found[0].section("primitives"):
+        (found,) = root["deparsers"]
+        for one in found.section("primitives"):
             one.cannot("statements in the deparser")
         self.order: list[Header] = []
-        for one in found[0]["order"]:
+        for one in found["order"]:
             header = program.header(one)
             if header.metadata or header in self.order:
                 one.cannot(f"emitting {header.name} twice, or metadata")

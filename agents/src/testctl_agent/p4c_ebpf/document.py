@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from testctl_agent.p4c_ebpf.defaults import complete
 from testctl_agent.spec.errors import ProgramError
 
 MAJOR = 2
@@ -141,12 +142,15 @@ def parse(text: str, name: str) -> Node:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ProgramError(f"{name}: not JSON: {error}") from error
+    if isinstance(value, dict):
+        complete(value)
     root = Node(value, name)
-    version = root["__meta__"]["version"].items()
-    if len(version) != 2 or version[0].value != MAJOR:
-        got = root["__meta__"]["version"].value
-        raise ProgramError(f"{name}: BMv2 JSON: want version {MAJOR}.x; got {'.'.join(map(str, got))[:40]}")
-    version[1].number()
+    if root["__meta__"].has("version"):
+        version = root["__meta__"]["version"].items()
+        if len(version) != 2 or version[0].value != MAJOR:
+            got = root["__meta__"]["version"].value
+            raise ProgramError(f"{name}: BMv2 JSON: want version {MAJOR}.x; got {'.'.join(map(str, got))[:40]}")
+        version[1].number()
     return root
 
 

@@ -23,6 +23,9 @@ WIDEST = 128
 MAX_MEMBERS = 1 << 16
 """Of an action profile."""
 
+STANDARD = ("standard_metadata", "intrinsic_metadata", "queueing_metadata")
+"""Headers of metadata whose fields are the switch's, of one name each."""
+
 INGRESS_CLONE, EGRESS_CLONE = 1, 2
 """standard_metadata.instance_type of clones; a packet that was not copied has 0."""
 
@@ -232,6 +235,8 @@ class Program:
         """A field reference: [header, field]."""
         owner, name = node.pair()
         header = self.header(owner)
+        if name.text() == "$valid$":
+            name.cannot(f"{header.name}.$valid$ as a field that is written or hashed")
         if name.text() not in header.fields:
             name.fail(f"header {header.name} has no field {name.text()!r}")
         found = header.fields[name.text()]
@@ -240,21 +245,27 @@ class Program:
         return found
 
     def standard(self, name: str) -> Field | None:
-        """A field of standard_metadata, if the program names it."""
-        header = self.headers.get("standard_metadata")
-        if header is None or (header.name, name) not in self.used:
-            return None
-        return header.fields.get(name)
+        """A field of standard_metadata, if the program names it; P4-14 has some of them in other headers."""
+        for owner in STANDARD:
+            if owner in self.headers and name in self.headers[owner].fields and (owner, name) in self.used:
+                return self.headers[owner].fields[name]
+        return None
+
+    def needed(self, name: str) -> Field:
+        """A field of standard_metadata that is used anyway."""
+        found = self.standard(name)
+        if found is None:
+            self.root.fail(f"no field standard_metadata.{name}: want a program for v1model")
+        return found
 
     def metadata(self) -> list[Field]:
-        """What is kept of metadata: fields that are named, and all that standard_metadata must have."""
-        always = {("standard_metadata", "egress_spec"), ("standard_metadata", "mcast_grp")}
+        """What is kept of metadata: fields that are named."""
         return [
             one
             for header in self.headers.values()
             if header.metadata
             for one in header.fields.values()
-            if (header.name, one.name) in self.used | always
+            if (header.name, one.name) in self.used
         ]
 
 

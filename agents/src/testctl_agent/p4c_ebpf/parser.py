@@ -43,7 +43,7 @@ class Parser:
         self.hashes = hashes
         self.places = {header.name: at for at, header in enumerate(order)}
         self.regular = True
-        self.node = self._only(program.root["parsers"])
+        (self.node,) = program.root["parsers"]
         self.states = {one["name"].text(): one for one in self.node["parse_states"]}
         self.filled = [*program.stacks, *program.union_stacks]
         self.value_sets: dict[str, tuple[int, ...]] = {}
@@ -51,12 +51,6 @@ class Parser:
         self._written: dict[Visit, _State] = {}
         self._sorted: list[Visit] = []
         self._extracted: list[Header] = []
-
-    def _only(self, parsers: Node) -> Node:
-        found = parsers.items()
-        if len(found) != 1:
-            parsers.fail(f"want one parser; got {len(found)}")
-        return found[0]
 
     def emit(self, code: Code) -> None:
         """`at` holds the bytes parsed; the label `parsed` follows."""

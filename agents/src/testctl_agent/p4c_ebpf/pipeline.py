@@ -135,9 +135,10 @@ class Pipeline:
         if default is not None:
             by_name = {default.name: default} | by_name
         n = table.index
-        if table.kind == "none" and table.constant and default is not None:
-            self._run(code, default, _presets(default, table.default))
-            code.add(f"goto {self._next(node, labels, default.name, False)};")
+        if table.kind == "none" and table.constant:
+            if default is not None:
+                self._run(code, default, _presets(default, table.default))
+            code.add(f"goto {self._next(node, labels, table.default.action, False)};")
             return
         if table.kind == "none":
             code.add(f"struct row{n} *r = NULL;", "")

@@ -31,7 +31,7 @@ from testctl_agent.p4c_ebpf.document import Node
 from testctl_agent.p4c_ebpf.expression import Scope
 from testctl_agent.p4c_ebpf.hashes import Hashes
 from testctl_agent.p4c_ebpf.layout import Layout, Tap
-from testctl_agent.p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Program, comment
+from testctl_agent.p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, STANDARD, Program, comment
 from testctl_agent.p4c_ebpf.parser import Parser
 from testctl_agent.p4c_ebpf.pipeline import Pipeline
 
@@ -88,17 +88,25 @@ def _tap(program: Program) -> list[tuple[Tap, str]]:
     return found if len(found) > len(_TELEMETRY_HEAD) else []
 
 
+def _check_architecture(root: Node) -> None:
+    """v1model has one parser and one deparser; PSA and PNA have others."""
+    names = {part: [one["name"].text() for one in root[part]] for part in ("parsers", "pipelines", "deparsers")}
+    if len(names["parsers"]) != 1 or len(names["deparsers"]) != 1 or not {"ingress", "egress"} <= {*names["pipelines"]}:
+        got = "; ".join(f"{part} {', '.join(found) or 'none'}" for part, found in names.items())
+        root.cannot(
+            f"another architecture than v1model, which has one parser, ingress, egress, and one deparser: {got}"
+        )
+
+
 class _Writer:
     def __init__(self, root: Node, name: str, first_port: int) -> None:
+        _check_architecture(root)
         self.program = declare(root)
         self.first_port = first_port
-        self.program.used |= {("standard_metadata", one) for one in ("egress_spec", "mcast_grp")}
+        self.program.used |= {(owner, one) for owner in STANDARD for one in ("egress_spec", "mcast_grp")}
         self.hashes = Hashes(self.program)
         self.tap = _tap(self.program)
         named = {one["name"].text(): one for one in root["pipelines"]}
-        for wanted in ("ingress", "egress"):
-            if wanted not in named:
-                root["pipelines"].fail(f"no pipeline {wanted!r}: want a program for v1model")
         self.deparser = Deparser(self.program, self.hashes, root)
         self.parser = Parser(self.program, self.hashes, self.deparser.order)
         self.ingress = Pipeline(self.program, named["ingress"], self.hashes)
@@ -248,14 +256,11 @@ class _Writer:
         """Set a field of standard_metadata, if the program has a use for it."""
         used = self.program.standard(name)
         if used is not None:
-            header = self.program.headers["standard_metadata"]
+            header = self.program.headers[used.header]
             Statements(self.program, code, self.hashes, Scope(self.program)).put(used, header, text)
 
     def _std(self, name: str) -> str:
-        found = self.program.standard(name)
-        if found is None:
-            self.program.root.fail(f"no field standard_metadata.{name}: want a program for v1model")
-        return f"p->m.{found.member}"
+        return f"p->m.{self.program.needed(name).member}"
 
     def _egress(self) -> str:
         code, now = Code(1), self.beyond.now

@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from testctl_agent.spec import trace
-from testctl_agent.spec.units import Duration, Quantity, Rate
+from testctl_agent.spec.units import Duration, Quantity
 
 NONE = "none"
 MAX_STEPS = 1024
@@ -72,29 +71,6 @@ def steps_of(value: object, of: type[Quantity]) -> tuple[Step, ...]:
 
 def value_at(steps: Sequence[Step], at_ns: int) -> int | None:
     return steps[max(bisect_right(steps, at_ns, key=lambda step: step.at_ns) - 1, 0)].value
-
-
-def mean(steps: Sequence[Step], until_ns: int) -> float | None:
-    """The mean over the time until then; None if a step of that time has no value.  until_ns 0: of the first step."""
-    total, ends = 0.0, [*(step.at_ns for step in steps[1:]), until_ns]
-    if until_ns <= 0:
-        return steps[0].value
-    for step, end in zip(steps, ends, strict=True):
-        length = min(end, until_ns) - step.at_ns
-        if length > 0:
-            if step.value is None:
-                return None
-            total += step.value * length
-    return total / until_ns
-
-
-def mean_bps(value: object, until_ns: int) -> float | None:
-    """The mean of a port's rate from the start of the traffic until then, of its packets for a trace; None: no rate."""
-    if isinstance(value, int | float):
-        return float(value)
-    if trace.is_trace(value):
-        return trace.mean_bps(str(value))
-    return mean(steps_of(value, Rate), until_ns)
 
 
 def parse_down(text: str) -> tuple[tuple[int, int], ...]:

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 MAX_OPPORTUNITIES = 2**21
 MAX_MS = 2**32 - 1
 MAX_FILE_BYTES = 32 * 2**20
-OPPORTUNITY_BITS = 1500 * 8
+OPPORTUNITY_BYTES = 1504
+"""A packet's from its IP header on, and 4 more (p4c_ebpf/runtime/link_model.h)."""
 MAX_CHARS = 2**20
 """Of a value: as many as an agent takes (engine/limits.py)."""
 WORD = "trace "
@@ -95,9 +96,3 @@ def parse(text: str) -> array[int]:
     if not before or shift or not unpacker.eof:
         raise ValueError(f"want a trace as testctl writes it; got {text[:40]!r}")
     return times
-
-
-def mean_bps(text: str) -> float:
-    """Of a value: the mean rate of packets of 1500 bytes."""
-    times = parse(text)
-    return len(times) * OPPORTUNITY_BITS * 1000 / times[-1]

@@ -13,6 +13,7 @@ from testctl_agent.spec.types import Value
 from testctl_agent.spec.units import Duration
 
 from testctl.core import routes
+from testctl.core.capacity import Link
 from testctl.core.point import Point, PointFlow
 
 TIMESTAMPS = "net.ipv4.tcp_timestamps"
@@ -20,33 +21,69 @@ _ETHERNET = 14
 _TIMESTAMP = 12
 
 
-def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str, float]:
-    """The rates in bit/s that a point sets on a flow's path from its `from` to its `to`, or back, by what has them: the
-    sender's htb_rate and the `rate` of every switch port that packets leave by.
+@dataclass(frozen=True)
+class PathLink:
+    """What has a rate on a flow's path: a host, or the ports among which the flow's connections are spread.
 
-    A port's own setting goes before its switch's.  Of a rate that changes it is the mean over the point.  Ports among
-    which the flow's connections are spread are "a:b + a:c": the sum of their rates, if each has one.
+    name    "sender", "switch:receiver", or "a:b + a:c"
+    lag_ns  the least delay from there to the path's end
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    lag_ns: int
+
+    @property
+    def changes(self) -> bool:
+        return any(link.constant_bps is None for link in self.links)
+
+    @property
+    def overhead(self) -> int:
+        """Bytes that it counts of each packet beside those on the wire; the least of several ports."""
+        return min(link.overhead for link in self.links)
+
+    def mean_bps(self, start_ns: int, end_ns: int) -> float | None:
+        """The mean rate for what reaches the path's end between two moments; of several ports the sum; None: none."""
+        rates = [link.mean_bps(start_ns - self.lag_ns, end_ns - self.lag_ns) for link in self.links]
+        return sum(rate for rate in rates if rate) if None not in rates else None
+
+
+def path_links(point: Point, flow: PointFlow, *, back: bool = False) -> list[PathLink]:
+    """The sender and all ports that packets leave by from a flow's `from` to its `to`, or back, in order.
+
+    A port's own setting goes before its switch's.
     """
     settings, sender = point.settings, flow.ends[back]
-    rates = {sender: _bps(point, settings.get(sender, {}).get("htb_rate"))}
-    for hop in routes.hops(point, flow, back=back):
-        of_hop = [_bps(point, port_setting(point, *link, "rate")) for link in hop]
-        rates[" + ".join(f"{switch}:{onward}" for switch, onward in hop)] = sum(of_hop) if all(of_hop) else 0.0
-    if len(rates) == 1 and not point.topology.links:  # no topology: any port may be on the way
-        rates |= {entity: _bps(point, given.get("rate")) for entity, given in settings.items() if entity != sender}
-    return {link: bps for link, bps in rates.items() if bps > 0}
+    hops = routes.hops(point, flow, back=back)
+    delays = [min(_least(port_setting(point, *port, "delay")) for port in hop) for hop in hops]
+    found = [PathLink(sender, (Link.of({"htb_rate": settings.get(sender, {}).get("htb_rate")}),), sum(delays))]
+    for place, hop in enumerate(hops):
+        name = " + ".join(f"{switch}:{onward}" for switch, onward in hop)
+        found.append(PathLink(name, tuple(port_link(point, *port) for port in hop), sum(delays[place:])))
+    if len(found) == 1 and not point.topology.links:  # no topology: any port may be on the way
+        found += [PathLink(entity, (Link.of(one),), 0) for entity, one in settings.items() if entity != sender]
+    return found
 
 
-def _bps(point: Point, rate: Value | None) -> float:
-    """0: none."""
-    return schedule.mean_bps(rate, point.duration_ns) or 0.0
+def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str, float]:
+    """The rates in bit/s of what has one on a flow's path, by its name; of one that changes the mean over the point."""
+    links = path_links(point, flow, back=back)
+    rates = {link.name: link.mean_bps(link.lag_ns, link.lag_ns + point.duration_ns) for link in links}
+    return {name: rate for name, rate in rates.items() if rate}
+
+
+def port_link(point: Point, switch: str, onward: str) -> Link:
+    """The link at a switch's port toward a neighbour."""
+    return Link.of({name: port_setting(point, switch, onward, name) for name in ("rate", "down", "aqm", "framing")})
 
 
 def path_delay_ns(point: Point, way: Sequence[str]) -> int:
     """The one-way delays that a point sets on a way, together; of one that changes the least."""
-    return sum(
-        min(step.value or 0 for step in schedule.steps_of(delay, Duration)) for delay in _along(point, way, "delay")
-    )
+    return sum(_least(delay) for delay in _along(point, way, "delay"))
+
+
+def _least(delay: Value | None) -> int:
+    return min(step.value or 0 for step in schedule.steps_of(delay, Duration))
 
 
 def changing(point: Point, flow: PointFlow, *, back: bool = False) -> list[str]:
@@ -87,21 +124,18 @@ def empty_path(point: Point, flow: PointFlow, *, back: bool = False) -> EmptyPat
 
 
 def _empty(point: Point, flow: PointFlow, way: Sequence[str], *, back: bool) -> EmptyPath | None:
-    sender = flow.ends[back]
-    rates = {sender: _bps(point, point.settings.get(sender, {}).get("htb_rate"))}
-    rates |= {
-        f"{switch}:{to}": _bps(point, port_setting(point, switch, to, "rate")) for switch, to in pairwise(way[1:])
-    }
-    if not any(rates.values()):
+    links = [Link(point.settings.get(flow.ends[back], {}).get("htb_rate"))]
+    links += [
+        Link(port_setting(point, *port, "rate"), framing=port_link(point, *port).framing) for port in pairwise(way[1:])
+    ]
+    rates = [(rate, link.framing) for link in links if (rate := link.constant_bps)]
+    if not rates:
         return None
-    link = min((name for name in rates if rates[name]), key=lambda name: rates[name])
+    rate, framing = min(rates, key=lambda one: one[0])
     hosts = [point.settings.get(end, {}) for end in flow.ends]
     headers = (60 if flow.family == IPV6 else 40) + (_TIMESTAMP if _timestamps(*hosts) else 0)
     segment = min(int(host.get("mtu", 1500)) for host in hosts) - headers
-    switch, _, onward = link.partition(":")
-    framing = port_setting(point, switch, onward, "framing") if onward else 0
-    extra = int(framing or 0) if _is_number(framing) else 0
-    return EmptyPath(path_delay_ns(point, way), rates[link], segment, _ETHERNET + headers + extra)
+    return EmptyPath(path_delay_ns(point, way), rate, segment, _ETHERNET + headers + framing)
 
 
 def _timestamps(*hosts: Mapping[str, Value]) -> bool:
@@ -117,7 +151,3 @@ def port_setting(point: Point, switch: str, onward: str, name: str) -> Value | N
     """A parameter of a switch's port toward a neighbour: the port's own, or else the switch's."""
     own = point.settings.get(f"{switch}:{onward}", {}).get(name)
     return own if own is not None else point.settings.get(switch, {}).get(name)
-
-
-def _is_number(value: Value | None) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

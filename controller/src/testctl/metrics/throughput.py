@@ -37,7 +37,8 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     }
 
 
-def arrived_bytes(rows: Rows, start_ns: int, end_ns: int) -> int:
-    """Wire bytes that arrived after start_ns, up to end_ns."""
+def arrived_bytes(rows: Rows, start_ns: int, end_ns: int, overhead: int = 0) -> int:
+    """Wire bytes that arrived after start_ns, up to end_ns; each packet counts `overhead` more."""
     low, high = np.searchsorted(rows["time_ns"], [start_ns, end_ns], side="right")
-    return int(rows["wire_bytes"][low:high].sum())
+    more = overhead * int(rows["segs"][low:high].sum()) if overhead else 0
+    return int(rows["wire_bytes"][low:high].sum()) + more

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testctl.metrics.core.capacity import rated_links
+from testctl.core.path import PathLink
+from testctl.metrics.core.capacity import capacities_bps, links_of
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import view
+from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.throughput import arrived_bytes
 from testctl.records import Records
 
@@ -27,8 +28,8 @@ SPEC = MetricSpec(
         MetricInfo(
             "total_saturation",
             "",
-            "of the rates set on the flows' paths the most used one's share: throughput of all flows that pass it, "
-            "as above, over the rate; NaN when none is set",
+            "of the links with a rate on the flows' paths the most used one's share: bits of all flows that pass it, "
+            "as above but as the link counts them, over what it could carry (saturation); NaN when no rate is set",
             "higher",
         ),
     ),
@@ -37,18 +38,37 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str = "*") -> dict[str, Number]:
-    shares = [together_bps(records, flows) / rate for flows, rate in rated_links(records).values()]
+    flows = [view(records, name) for name in records.plans_flows]
+    shares = [
+        together_bps(passing, link.overhead) / rate
+        for link, passing in _shared(flows)
+        for _, rate in capacities_bps([link], _together_ns(passing))
+    ]
     return {
-        "total_throughput_bps": together_bps(records, records.plans_flows),
+        "total_throughput_bps": together_bps(flows),
         "total_saturation": max((share for share in shares if share == share), default=NAN),
     }
 
 
-def together_bps(records: Records, flows: Sequence[str]) -> float:
-    """Bytes of all over the time of all; NaN where no time passed."""
-    active = [view(records, name) for name in flows]
-    times = [seen.active_ns for seen in active if len(seen.arrived)]
-    start, end = min((first for first, _ in times), default=0), max((last for _, last in times), default=0)
+def _shared(flows: Sequence[FlowView]) -> list[tuple[PathLink, list[FlowView]]]:
+    """Each link, and the flows whose data leaves by it."""
+    found: dict[str, tuple[PathLink, list[FlowView]]] = {}
+    for seen in flows:
+        for link in links_of(seen):
+            found.setdefault(link.name, (link, []))[1].append(seen)
+    return list(found.values())
+
+
+def _together_ns(flows: Sequence[FlowView]) -> tuple[int, int]:
+    """From the first data packet of any to the last of any."""
+    times = [seen.active_ns for seen in flows if len(seen.arrived)]
+    return min((first for first, _ in times), default=0), max((last for _, last in times), default=0)
+
+
+def together_bps(flows: Sequence[FlowView], overhead: int = 0) -> float:
+    """Bytes of all, and of each packet `overhead` more, over the time of all; NaN where no time passed."""
+    start, end = _together_ns(flows)
     if end <= start:
         return NAN
-    return sum(arrived_bytes(seen.into, start, end) for seen in active) * 8e9 / (end - start)
+    active = (seen for seen in flows if len(seen.arrived))
+    return sum(arrived_bytes(seen.into, start, end, overhead) for seen in active) * 8e9 / (end - start)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from testctl_agent.params.flow.traffic import estimated_end_ns
-from testctl_agent.spec import background, schedule, workload
+from testctl_agent.spec import background, workload
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
-from testctl.core.path import port_setting
+from testctl.core.path import port_link, port_setting
 from testctl.core.point import Point, PointFlow
 from testctl.core.topology import Topology
 from testctl.plan.flows import MAX_FLOWS
@@ -72,7 +72,7 @@ def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> P
         if asked is None:
             continue
         _check_names(plan, one)
-        rate = schedule.mean_bps(port_setting(point, one.switch, one.neighbour, "rate"), length_ns)
+        rate = port_link(point, one.switch, one.neighbour).mean_bps(0, length_ns)
         if not rate:
             _refuse(plan, one, "want a rate of the port, which the load is a share of; got none")
         mean = workload.parsed(asked.sizes).mean

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testctl_agent.spec import schedule
-
+from testctl.core.capacity import Link
 from testctl.core.point import Point
 from testctl.core.testbed_kind import DEFAULT, kind_of
 
@@ -31,8 +30,7 @@ ACK_EVERY = 2
 def cost_ms(point: Point, testbed: str = DEFAULT) -> int:
     """Estimated wall time of a point on a testbed, in ms of a reference machine; boots of a rack's hosts are extra."""
     seconds = point.duration_ns / 1e9
-    given = [v.get(name) for v in point.settings.values() for name in ("rate", "htb_rate")]
-    rates = [rate for value in given if (rate := schedule.mean_bps(value, point.duration_ns))]
+    rates = [rate for one in point.settings.values() if (rate := Link.of(one).mean_bps(0, point.duration_ns))]
     sent = min(rates, default=ALONE_BPS) / 8 * seconds
     limits = [_bytes(flow.options) for flow in point.flows]
     if limits and all(limits):

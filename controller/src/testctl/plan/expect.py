@@ -59,7 +59,7 @@ class ExpectReader:
             hint = suggest(metric, self.metrics)
             problems.add(fields.found["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
             return None
-        unit = self.metrics[metric].unit if self.metrics else None
+        unit, null = (self.metrics[metric].unit, self.metrics[metric].null) if self.metrics else (None, "")
         paper = self._paper(fields, unit)
         bounds = self._bounds(fields, unit, paper)
         when = {}
@@ -71,7 +71,7 @@ class ExpectReader:
             quantifier = "some"
         if len(problems.lines) + problems.more > before:
             return None
-        return Expectation(name, metric, flows, bounds, when, quantifier, node.place, paper)
+        return Expectation(name, metric, flows, bounds, when, quantifier, node.place, paper, null)
 
     def _flows(self, fields: Fields) -> tuple[str, ...]:
         """The flows meant; every one when none is named."""

@@ -298,8 +298,9 @@ class Judge:
         value = self._value(point, flow, metric)
         if value is None:
             differ = self._value(point, POINT_WIDE, "counter_mismatches") or "none"
-            why = "" if differ == "none" else f"; the kernel's counters differ: {differ}"
-            raise ValueError(f"{who} has no value{why}")
+            why = [expectation.null] if expectation.null else []
+            why += [] if differ == "none" else [f"the kernel's counters differ: {differ}"]
+            raise ValueError(": ".join([f"{who} has no value", *(["; ".join(why)] if why else [])]))
         if not than:
             return value, None
         other = self._at[counterpart(point.levels, than), point.repeat]

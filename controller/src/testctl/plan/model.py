@@ -122,6 +122,8 @@ class Expectation:
     """A condition on a metric, over the points that meet `when` and the flows named.
 
     Without a bound it is only a comparison with what a paper published.
+
+    null  when the metric has no value though its instruments were there, such as "NaN when no rate is set"; "": never
     """
 
     name: str
@@ -132,6 +134,7 @@ class Expectation:
     quantifier: Literal["every", "some"]
     place: Place
     paper: Paper | None = None
+    null: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,16 @@ class Registry(Protocol):
 
 
 class MetricInfo(Protocol):
-    """What is needed of a metric: its unit ("bit/s", "ns", "" for a ratio, …), and if it is text."""
+    """What is needed of a metric: its unit ("bit/s", "ns", "" for a ratio, …), if it is text, and when it is null."""
 
     @property
     def unit(self) -> str: ...
 
     @property
     def text(self) -> bool: ...
+
+    @property
+    def null(self) -> str: ...
 
 
 def default_registry() -> Registry:

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 from testctl_agent.params.flow import command
 from testctl_agent.spec import schedule
-from testctl_agent.spec.units import Duration, Rate
+from testctl_agent.spec.units import Duration
 
+from testctl.core.path import path_rates
 from testctl.core.point import Point, PointFlow
 from testctl.core.testbed_kind import kind_of
 from testctl.plan.model import Plan
@@ -47,23 +48,18 @@ def _sentence(plan: Plan, name: str, count: int) -> str:
 
 def _of_point(point: Point) -> Iterator[str]:
     for flow in point.flows:
-        if flow.generator != command.GENERATOR and not any(_given(flow, name) for name in _LIMITS):
-            there, back = point.topology.path(*flow.ends), point.topology.path(*flow.ends[::-1])
-            data, acks = (back, there) if flow.options.get("reverse") else (there, back)
-            if not _limited(point, data, acks):
-                yield flow.name
+        limited = flow.generator == command.GENERATOR or any(_given(flow, name) for name in _LIMITS)
+        if not limited and not path_rates(point, flow, back=flow.reversed) and not _slow(point, flow):
+            yield flow.name
 
 
 def _given(flow: PointFlow, name: str) -> bool:
     return flow.options.get(name) not in (None, "none", "greedy")
 
 
-def _limited(point: Point, data: list[str], acks: list[str]) -> bool:
-    """Whether a port or the sender has a rate on the data's way, or the round-trip time is long enough."""
-    settings = [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(data)]
-    rates = [point.settings.get(data[0], {}).get("htb_rate"), *(port.get("rate") for port in settings)]
-    if any(isinstance(rate, Rate | int) or schedule.mean_bps(rate, point.duration_ns) for rate in rates):
-        return True
-    settings += [point.settings.get(f"{at}:{to}", {}) for at, to in pairwise(acks)]
+def _slow(point: Point, flow: PointFlow) -> bool:
+    """Whether the round-trip time is a limit."""
+    there, back = point.topology.path(*flow.ends), point.topology.path(*flow.ends[::-1])
+    settings = [point.settings.get(f"{at}:{to}", {}) for way in (there, back) for at, to in pairwise(way)]
     rtt_ns = sum(schedule.steps_of(port.get("delay"), Duration)[0].value or 0 for port in settings)
     return MOST_BPS * rtt_ns >= 8 * WINDOW_BYTES * 10**9

@@ -19,9 +19,11 @@ def rank_of(share: float, count: int) -> int:
     return max(int(np.ceil(share * count)) - 1, 0)
 
 
-def infos(name: str, what: str, tails: tuple[str, ...]) -> tuple[MetricInfo, ...]:
-    """Declares NAME_mean_us, NAME_<tail>_us … and NAME_max_us."""
-    return tuple(MetricInfo(f"{name}_{part}_us", "µs", f"{what}: {part}", "lower") for part in ("mean", *tails, "max"))
+def infos(name: str, what: str, tails: tuple[str, ...], null: str = "") -> tuple[MetricInfo, ...]:
+    """Declares NAME_mean_us, NAME_<tail>_us … and NAME_max_us; null: "NaN where …"."""
+    also = f"; {null}" if null else ""
+    parts = ("mean", *tails, "max")
+    return tuple(MetricInfo(f"{name}_{part}_us", "µs", f"{what}: {part}{also}", "lower") for part in parts)
 
 
 def summarise(name: str, samples_ns: Ints, tails: tuple[str, ...], *, own: bool = False) -> dict[str, Number]:

@@ -61,6 +61,11 @@ class MetricInfo:
             return (frozenset(),)
         return tuple(frozenset(way.split(" and ")) for way in self.needs.split(" or "))
 
+    @property
+    def null(self) -> str:
+        """The part of its help that says when it is NaN; "": it says nothing."""
+        return "".join(self.help.partition("NaN")[1:])
+
     def measured_by(self, instruments: frozenset[str]) -> bool:
         """Whether these instruments are enough."""
         return any(way <= instruments for way in self.alternatives)
