@@ -13,6 +13,7 @@ import binascii
 import zlib
 from array import array
 from collections.abc import Iterable
+from functools import lru_cache
 
 MAX_OPPORTUNITIES = 2**21
 MAX_MS = 2**32 - 1
@@ -97,6 +98,7 @@ def parse(text: str) -> array[int]:
     return times
 
 
+@lru_cache(maxsize=64)
 def mean_bps(text: str) -> float:
     """Of a value: the mean rate of packets of 1500 bytes."""
     times = parse(text)
