@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from simulated_rack import hosts, inventory, leftovers
 from simulated_rack.__main__ import down
 from simulated_rack.plan import plan
-from testctl.testbeds import wheelhouse
-from testctl.testbeds import ansible
+from testctl.testbeds import ansible, wheelhouse
 from testctl_agent.cc import shared
 from testctl_agent.collect import _clock_state
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -27,7 +26,9 @@ from testctl_agent.switch import physical_ports
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "agent"
-needs_ansible = pytest.mark.skipif(ansible.program("ansible-inventory") is None, reason="ansible-inventory is not installed")
+needs_ansible = pytest.mark.skipif(
+    ansible.program("ansible-inventory") is None, reason="ansible-inventory is not installed"
+)
 
 
 @given(hosts=st.integers(2, 16))
