@@ -64,7 +64,8 @@ def run(
 def ended(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
     """Run a program; its exit code, None if it did not end in time, and all that it printed.
 
-    It is in a session of its own, which is killed at its end, and ends with this process.  Raises TestbedError when it can't be started.
+    It is in a session of its own, which is killed at its end, and ends with this process.  Raises TestbedError when it
+    can't be started.
     """
     try:
         process = subprocess.Popen(

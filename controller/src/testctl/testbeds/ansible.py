@@ -45,7 +45,11 @@ def call(name: str, inventory: Path) -> Call | None:
         return None
     place, configuration = inventory.absolute(), playbooks() / "ansible.cfg"
     # The configuration's place for Ansible's files is in the checkout, which a user may only read.
-    env = os.environ | {"ANSIBLE_HOME": str(cache_dir().absolute() / "ansible"), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
+    env = os.environ | {
+        "ANSIBLE_HOME": str(cache_dir().absolute() / "ansible"),
+        "ANSIBLE_NOCOLOR": "1",
+        "LC_ALL": "C.UTF-8",
+    }
     if configuration.is_file():
         env["ANSIBLE_CONFIG"] = str(configuration)
     return Call((found, "-i", str(place)), env, place if place.is_dir() else place.parent)
