@@ -15,7 +15,7 @@ import pytest
 import yaml
 from testctl.metrics import metric_names
 from testctl.plan import load_plan
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "nightly"
@@ -111,7 +111,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str) -> None:
     value, want = REFUSED[name]
@@ -126,7 +126,7 @@ def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str) -> No
 
 def played(where: Path, more: dict[str, Any], service_mgr: str) -> tuple[int, str]:
     """The playbook in check mode."""
-    found = ansible("ansible-playbook")
+    found = ansible.program("ansible-playbook")
     assert found is not None
     argv = [str(found), "-i", str(ROOT / "inventory" / "rack-example"), str(ROOT / "playbooks" / "nightly.yml")]
     given = {"ansible_facts": {"service_mgr": service_mgr}, "nightly_checkout": str(where), **more}
@@ -138,7 +138,7 @@ def played(where: Path, more: dict[str, Any], service_mgr: str) -> tuple[int, st
     return done.returncode, " ".join(done.stdout.split())
 
 
-@pytest.mark.skipif(ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
     code, said = played(tmp_path, {}, "runit")
     assert code == 2

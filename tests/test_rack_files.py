@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from simulated_rack import hosts, inventory, leftovers
 from simulated_rack.__main__ import down
 from simulated_rack.plan import plan
-from testctl.testbeds import wheelhouse
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible, wheelhouse
 from testctl_agent.cc import shared
 from testctl_agent.collect import _clock_state
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -27,7 +26,9 @@ from testctl_agent.switch import physical_ports
 
 ROOT = Path(__file__).parents[1]
 ROLE = ROOT / "playbooks" / "roles" / "agent"
-needs_ansible = pytest.mark.skipif(ansible("ansible-inventory") is None, reason="ansible-inventory is not installed")
+needs_ansible = pytest.mark.skipif(
+    ansible.program("ansible-inventory") is None, reason="ansible-inventory is not installed"
+)
 
 
 @given(hosts=st.integers(2, 16))
@@ -103,7 +104,7 @@ def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: P
 @pytest.mark.parametrize("inventory", ["localhost,", "{}\n"])
 def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path) -> None:
     """Ansible alone would skip every play and end with 0.  The settings are found in the working directory."""
-    found = ansible("ansible-playbook")
+    found = ansible.program("ansible-playbook")
     assert found is not None
     env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
     if inventory == "{}\n":
@@ -117,7 +118,7 @@ def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path
 
 @needs_ansible
 def test_a_dry_run_of_the_example_needs_no_settings_in_the_environment() -> None:
-    found = ansible("ansible-playbook")
+    found = ansible.program("ansible-playbook")
     assert found is not None
     env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
     argv = [str(found), "-i", "inventory/rack-example", "playbooks/deploy.yml", "--list-tasks"]

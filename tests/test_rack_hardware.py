@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from testctl.testbeds import inventory_file, wheelhouse
+from testctl.testbeds import ansible, wheelhouse
 from testctl_agent.params import others
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import identity
@@ -116,7 +116,7 @@ PLAY = """
 """
 
 
-@pytest.mark.skipif(inventory_file.ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_the_agent_of_a_tofino_gets_the_addresses_that_it_needs(tmp_path: Path) -> None:
     sde, out = tmp_path / "sde", tmp_path / "environment"
     packages = sde / "lib" / "python3.8" / "site-packages" / "tofino"
@@ -132,7 +132,7 @@ def test_the_agent_of_a_tofino_gets_the_addresses_that_it_needs(tmp_path: Path) 
     (tmp_path / "hosts.yaml").write_text(yaml.safe_dump(rack))
     (tmp_path / "play.yml").write_text(PLAY)
     env = os.environ | {"ANSIBLE_ROLES_PATH": str(roles), "ANSIBLE_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
-    argv = [str(inventory_file.ansible("ansible-playbook")), "-i", "hosts.yaml", "play.yml"]
+    argv = [str(ansible.program("ansible-playbook")), "-i", "hosts.yaml", "play.yml"]
 
     def play(*more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*argv, *more], capture_output=True, text=True, check=False, env=env, cwd=tmp_path)
@@ -149,14 +149,14 @@ def test_the_agent_of_a_tofino_gets_the_addresses_that_it_needs(tmp_path: Path) 
     assert lines[-2:] == ["TESTCTL_BFRT=127.0.0.1:50052", f"PYTHONPATH={packages}"]
 
 
-@pytest.mark.skipif(inventory_file.ansible("ansible-playbook") is None, reason="ansible-playbook is not installed")
+@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_a_deployment_names_the_machine_whose_word_nobody_knows(tmp_path: Path) -> None:
     rack = yaml.safe_load((ROOT / "inventory" / "rack-example" / "hosts.yaml").read_text(encoding="utf-8"))
     hosts, switches = rack["testctl_hosts"]["hosts"], rack["testctl_switches"]["hosts"]
     hosts["beta"]["testctl_generators"] = ["trex", "netperf"]
     switches["s1"]["testctl_backend"] = "tofino"
     (tmp_path / "hosts.yaml").write_text(yaml.safe_dump(rack), encoding="utf-8")
-    program = inventory_file.ansible("ansible-playbook")
+    program = ansible.program("ansible-playbook")
     env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
     argv = [str(program), "-i", str(tmp_path / "hosts.yaml"), str(ROOT / "playbooks" / "deploy.yml")]
     argv += ["-e", f"testctl_keys={tmp_path / 'keys'}", "-e", f"testctl_wheelhouse={tmp_path / 'agents'}"]

@@ -13,6 +13,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.core.words import counted
 from testctl.plan.judge import POINT_WIDE
+from testctl.records import read_parquet
 from testctl.results import Run as RunFiles
 from testctl.results import RunPoint, layout, load_run
 from testctl.system.text import first_of
@@ -230,7 +231,7 @@ class Point:
 
         if columns is not None and (odd := sorted(set(columns) - set(known := pq.read_schema(path).names))):
             raise PlanError(f"point {self.id}, {name}: want columns of {', '.join(known)}; got {odd[0]!r}")
-        return _as(pq.read_table(path, columns=None if columns is None else list(columns)), to_arrow)
+        return _as(read_parquet(path, columns), to_arrow)
 
     def __repr__(self) -> str:
         words = " ".join(f"{key}={value}" for key, value in self.tuples.items())

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from testctl.plan import Plan, load_plan
+from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.netns import NetnsTestbed
 from testctl.testbeds.point_spec import LOCAL_PORTS, spec_of
 from testctl_agent.spec.errors import PlanError
 
@@ -63,3 +67,10 @@ def test_a_rack_runs_none() -> None:
 
 def test_a_default_is_no_request() -> None:
     assert plan("  - [fetch, rate, none]\n").points
+
+
+@pytest.mark.parametrize("testbed", [LabTestbed({}, "code"), NetnsTestbed("code")])
+def test_a_testbed_runs_none_unless_it_may(testbed: LabTestbed | NetnsTestbed, tmp_path: Path) -> None:
+    """Whoever made the point: a run may be another person's."""
+    with pytest.raises(PlanError, match=r"want --commands, if they may:\n  point .*, fetch, client: curl"):
+        testbed.run(plan().points[0], tmp_path)

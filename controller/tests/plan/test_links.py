@@ -67,7 +67,7 @@ def test_a_run_uses_the_trace_that_it_kept(tmp_path: Path) -> None:
     plan = of_trace(tmp_path, b"1\n2\n")
     again = load_plan(plan.text.encode(), metrics={}, traces=plan.traces)
     assert again.points == plan.points
-    with pytest.raises(PlanError, match=r"want the trace that the run used; it has none named './a\.trace'"):
+    with pytest.raises(PlanError, match=r"want the file that the run used; it has none named './a\.trace'"):
         load_plan(plan.text.encode(), metrics={}, traces={})
 
 
@@ -88,8 +88,8 @@ def test_a_bad_trace_is_refused_with_its_line(tmp_path: Path, data: bytes, words
     ("param", "value", "words"),
     [
         ("rate", "./absent.trace", r"\./absent\.trace: can't be read: No such file"),
-        ("rate", "../a.trace", r"want the path of a trace below the plan's directory, .*; got '\.\./a\.trace'"),
-        ("rate", "/etc/passwd", "want the path of a trace below the plan's directory"),
+        ("rate", "../a.trace", r"want the path of a file below the plan's directory, .*; got '\.\./a\.trace'"),
+        ("rate", "/etc/passwd", "want the path of a file below the plan's directory"),
         ("rate", "10mbit; 2s", "want a time and a value in each step after the first; got '2s'"),
         ("rate", "10mbit; 2s 1mbit; 1s 2mbit", "want steps in the order of their times; got 1s after 2s"),
         ("rate", "10mbit; 2s 1bit", "want from 8bit to 10000gbit; got '1bit'"),

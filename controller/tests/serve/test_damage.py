@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from testctl.serve.app import make_app
 from testctl.serve.auth import Guard
+from testctl.serve.cache import Cache
 
 from controller.tests.testbeds.test_odd_answers import mutated
 
@@ -117,3 +118,16 @@ def test_other_sites_have_nothing_looked_up(
     client: httpx.Client, headers: dict[str, str], path: str, status: int
 ) -> None:
     assert client.get(path, headers=headers).status_code == status
+
+
+def test_what_can_not_be_made_is_not_remembered() -> None:
+    """A visitor may ask for as many names as he likes."""
+
+    def fails() -> None:
+        raise KeyError("none")
+
+    cache = Cache(2)
+    for name in range(100):
+        with pytest.raises(KeyError, match="none"):
+            cache.get(name, 1, fails)
+    assert not cache._making

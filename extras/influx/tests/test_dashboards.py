@@ -17,7 +17,7 @@ import yaml
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.style import VERDICT_LOOKS
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible
 from testctl_influx.generate import files
 from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS
@@ -28,7 +28,7 @@ from extras.influx.tests.influxd import PROGRAM, REASON, Influxd, running
 
 ROOT = Path(__file__).parents[3]
 BOARDS = sorted((ROOT / "dashboards").glob("*.json"))
-PLAYBOOK = ansible("ansible-playbook")
+PLAYBOOK = ansible.program("ansible-playbook")
 needs_ansible = pytest.mark.skipif(PLAYBOOK is None, reason="ansible-playbook is not installed")
 
 

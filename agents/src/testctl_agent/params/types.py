@@ -57,8 +57,7 @@ class Changing(Amount):
 
     holds    whether a step of a schedule may be 0, also below `least`
     example  a schedule
-    file     reads the text of a file that a plan names by its path into the value; None: there are no such files.
-             ValueError "line N: want …; got …"
+    file     as of a FileType (spec/types.py)
     value    reads such a value's text
     """
 
@@ -81,14 +80,6 @@ class Changing(Amount):
             return schedule.show(schedule.parse(str(raw), self._step), self.of)
         except ValueError as error:
             raise ValueError(f"{error}, in {str(raw)[:80]!r}") from error
-
-    def takes(self, raw: object) -> bool:
-        """Whether parse() does, without a file."""
-        try:
-            self.parse(raw)
-        except ValueError:
-            return False
-        return True
 
     def _step(self, text: str) -> int | None:
         if self.none and text == self.none:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from testctl_agent.spec.units import Quantity
@@ -32,9 +32,13 @@ class ValueType(Protocol):
 
 @runtime_checkable
 class FileType(ValueType, Protocol):
-    """A type whose value may also be a file's: a word with a / in it is the file's name."""
+    """A type whose value may also be a file's: a word with a / in it that is no value itself is the file's path.
 
-    def from_file(self, path: Path) -> Value: ...
+    file  reads the file into the value's text; None: there are no such files.  ValueError "line N: want …; got …"
+    """
+
+    @property
+    def file(self) -> Callable[[bytes], str] | None: ...
 
 
 def _refuse(want: str, raw: object) -> ValueError:

@@ -65,19 +65,19 @@ def names() -> list[str]:
 
 def named(name: str) -> Distribution:
     """A distribution of names()."""
-    return read(_DIRECTORY / f"{name}.cdf")
+    return read((_DIRECTORY / f"{name}.cdf").read_bytes())
 
 
-def read(path: Path) -> Distribution:
+def read(data: bytes) -> Distribution:
     """The distribution of a file: a size and a share a line, after # a comment.
 
-    Raises ValueError "FILE:LINE: want …; got …".
+    Raises ValueError "line N: want …; got …".
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(1 << 20)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: can't read the distribution: {getattr(error, 'strerror', None) or error}") from error
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: want text in UTF-8; got a byte that is none") from error
     lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
     points: list[tuple[int, float]] = []
     last = 1
@@ -86,16 +86,16 @@ def read(path: Path) -> Distribution:
             continue
         last = number
         if len(words) != 2:
-            raise ValueError(f"{path}:{number}: want a size and a share, such as 10kB 0.15; got {' '.join(words)!r}")
+            raise ValueError(f"line {number}: want a size and a share, such as 10kB 0.15; got {' '.join(words)[:60]!r}")
         try:
             points.append(_point(*words))
             _check_next(points)
         except ValueError as error:
-            raise ValueError(f"{path}:{number}: {error}") from error
+            raise ValueError(f"line {number}: {error}") from error
     try:
         return _whole(points)
     except ValueError as error:
-        raise ValueError(f"{path}:{last}: {error}") from error
+        raise ValueError(f"line {last}: {error}") from error
 
 
 def parse(text: str) -> Distribution:

@@ -51,7 +51,7 @@ def aa(
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed, fit)
     with interruptible():
-        bed = choose(testbed, [check.point], jobs=check.jobs[-1])
+        bed = choose(testbed, [check.point], jobs=check.jobs[-1], commands=True)
         progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
         try:
             measured, place = run_check(plan, bed, check, results, progress)

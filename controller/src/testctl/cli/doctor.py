@@ -17,7 +17,7 @@ from testctl_agent.system.toolchain import KERNEL_TYPES
 from testctl.lab.self_test import kept
 from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible
 from testctl.testbeds.lab import kernel_for
 
 PROGRAMS = {
@@ -142,7 +142,7 @@ def _netns() -> list[Diagnosis]:
 
 def _rack() -> list[Diagnosis]:
     """For --testbed INVENTORY and its deployment."""
-    found = {name: (ansible(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
+    found = {name: (ansible.program(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
     found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
     return [
         Diagnosis(f"rack: {name}", bool(where), where or "not found", fix, optional=True)

@@ -85,7 +85,11 @@ def nightly(
             results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
             report_jobs=report_jobs(testbed),
         )  # fmt: skip
-        bed = on_kernel(chosen.points, own) if own else choose(testbed, chosen.points, None, at_once, wait_s)
+        bed = (
+            on_kernel(chosen.points, own, commands=True)
+            if own
+            else choose(testbed, chosen.points, None, at_once, wait_s, commands=True)
+        )
         before, now = last.run if last else None, _run(replace(plan, points=chosen.points), bed, options, limit)
         if as_json:
             _print_json(before, now)

@@ -49,7 +49,7 @@ def papers(
     check_out(place, resume)
     with interruptible():
         points = [point for plan in plans for point in plan.points]
-        bed = LabTestbed.for_points(points)
+        bed = LabTestbed.for_points(points, commands=True)
         progress = Progress(len(points), Console(stderr=True))
         try:
             card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)

@@ -181,9 +181,9 @@ def run(
         if not cluster and (why := _no_room(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
         bed = (
-            on_kernel(chosen.points, own, wall_limit)
+            on_kernel(chosen.points, own, wall_limit, commands=True)
             if own
-            else choose(testbed, chosen.points, wall_limit, jobs, wait_s)
+            else choose(testbed, chosen.points, wall_limit, jobs, wait_s, commands=True)
         )
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:

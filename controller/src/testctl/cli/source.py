@@ -70,4 +70,5 @@ def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
     from testctl.testbeds.choose import on_kernel
 
     progress = Progress(len(plan.points), Console(stderr=True))
-    return run_plan(plan, on_kernel(plan.points, kernel), Options(results), progress, pool=LocalPool(1))
+    bed = on_kernel(plan.points, kernel, commands=True)
+    return run_plan(plan, bed, Options(results), progress, pool=LocalPool(1))

@@ -17,6 +17,7 @@ from testctl.compare.samples import MEASURED
 from testctl.compare.stats.change_points import ENOUGH, change_points
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.noise.aa_test import numbers_of
+from testctl.records.files import json_text
 from testctl.results import layout
 
 Tuples = tuple[tuple[str, str, str], ...]
@@ -111,7 +112,7 @@ def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
         if path.parent.is_symlink() or path.parent.name.endswith(layout.IN_PROGRESS):
             continue
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(json_text(path))
             yield str(document["plan"]), _past_run(path.parent.name, document)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             damaged.append(f"{path}: {error!r}")

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
 
 from testctl.records.digest import RANDOM
+from testctl.records.parquet import open_parquet, rows_of
 from testctl.records.schema import FATES
 from testctl.records.texts import cleaned
 from testctl.results import layout
@@ -109,14 +110,14 @@ def _of_files(what: str, a: Path, b: Path) -> FirstDifference | None:
 
 def _open(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return open_parquet(path)
     except (OSError, pa.ArrowException) as error:
         raise PlanError(f"{path}: can't read the records: {error}") from error
 
 
 def _of_tables(what: str, a: pq.ParquetFile, b: pq.ParquetFile) -> FirstDifference | None:
     names = [name for name in a.schema_arrow.names if name in b.schema_arrow.names and name not in RANDOM]
-    rows = a.metadata.num_rows, b.metadata.num_rows
+    rows = rows_of(a), rows_of(b)
     first = min(rows)
     for name in names:
         first = min(first, _first_of(_column(a, name), _column(b, name), first))
@@ -134,8 +135,7 @@ def _of_tables(what: str, a: pq.ParquetFile, b: pq.ParquetFile) -> FirstDifferen
 
 
 def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
-    column = file.read(columns=[name]).column(0)
-    return column.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(column.type) else column
+    return file.read(columns=[name]).column(0)
 
 
 def _first_of(a: pa.ChunkedArray, b: pa.ChunkedArray, most: int) -> int:

@@ -23,9 +23,9 @@ from testctl_agent.system import durable
 from testctl.lab import host_config, host_name, make
 from testctl.lab.make import Progress
 from testctl.lab.source import KernelSource
-from testctl.lab.workplace import lock
+from testctl.lab.workplace import finishing, lock
 from testctl.system import checkout
-from testctl.system.subprocesses import run
+from testctl.system.subprocesses import ENDS_WITH_US, run
 
 STEPS = 4000
 """Approximate number of lines that a build prints; used only for the progress display."""
@@ -141,9 +141,10 @@ def build(wanted: Wanted, progress: Progress, jobs: int) -> Package:
         if (found := _last(place, key)) is not None:
             return found
         make.check_space(place)
-        progress(f"configure kernel {wanted.name}", 0, STEPS)
-        lacking = _configure(wanted, place)
-        return _package(wanted, place, key, lacking, progress, jobs)
+        with finishing(place):
+            progress(f"configure kernel {wanted.name}", 0, STEPS)
+            lacking = _configure(wanted, place)
+            return _package(wanted, place, key, lacking, progress, jobs)
 
 
 def _key(wanted: Wanted) -> str:
@@ -168,7 +169,7 @@ def _last(place: Path, key: str) -> Package | None:
 
 
 def _make(wanted: Wanted, place: Path) -> list[str]:
-    return ["make", "ARCH=x86_64", f"O={place / 'objects'}", "LOCALVERSION="]
+    return [*ENDS_WITH_US, "make", "ARCH=x86_64", f"O={place / 'objects'}", "LOCALVERSION="]
 
 
 def _configure(wanted: Wanted, place: Path) -> list[str]:

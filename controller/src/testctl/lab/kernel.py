@@ -21,7 +21,7 @@ from testctl.lab.make import Progress
 from testctl.lab.source import NAME, KernelSource
 from testctl.lab.workplace import EDITS, Workplace, lock
 from testctl.system import checkout
-from testctl.system.subprocesses import run
+from testctl.system.subprocesses import ENDS_WITH_US, run
 
 UML_WRAPS = ("malloc", "free", "calloc")
 """Functions that arch/um already wraps; the build replaces its Makefile's variable as a whole."""
@@ -119,7 +119,7 @@ def put_sources(work: Workplace, variant: str = "") -> None:
 
 
 def _make(work: Workplace) -> list[str]:
-    return ["make", "ARCH=um", f"O={work.objects}"]
+    return [*ENDS_WITH_US, "make", "ARCH=um", f"O={work.objects}"]
 
 
 def _configure(work: Workplace, inputs: Inputs, variant: str = "") -> None:

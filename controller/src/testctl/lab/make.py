@@ -83,7 +83,7 @@ def build(
         process.wait()
         raise
     if process.returncode != 0:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() or [f"{argv[0]} printed nothing"]
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() or ["make printed nothing"]
         first = next((line for line in lines if _ERROR.search(line)), lines[-1])
         raise TestbedError(f"{what} does not build: {first.strip()}\n" + "\n".join(lines[-12:]))
     progress(f"build {what}", steps, steps)

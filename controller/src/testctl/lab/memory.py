@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.point import PointFlow, PointSpec
+from testctl.system.memory import free_mb
 
 MIN_MB = 1024
 """TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
@@ -79,12 +79,6 @@ def needed_mb(point: PointSpec) -> int:
 def _connections(flow: PointFlow) -> int:
     """Those of a flow that hold data at the same time."""
     return min(flow.parallel, _AT_ONCE) if flow.asks else flow.parallel
-
-
-def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Memory of this machine that is available for labs, in MB."""
-    match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(encoding="ascii"), re.MULTILINE)
-    return int(match[1]) // 1024 if match else 0
 
 
 def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:

@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,12 @@ from testctl.lab.edits import load_edits
 from testctl.lab.source import KernelSource
 from testctl.lab.tree_files import Copy
 from testctl.system import checkout
+from testctl.system.subprocesses import held_by_children
 
 EDITS = "edits.yaml"
+BUILDING = ".building"
+UNFINISHED = "unfinished"
+"""A file in a place that keeps its objects: there as long as something is built in it."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +93,25 @@ def of(source: KernelSource, kernel: Path) -> Iterator[Workplace]:
         home = kept(source.origin)
         with lock(home.with_name(f"{home.name}.lock")):
             home.mkdir(parents=True, exist_ok=True)
-            yield Workplace(home, source.variant)
+            with finishing(home):
+                yield Workplace(home, source.variant)
         return
-    home = kernel.with_name(f"{kernel.name}.building")
-    shutil.rmtree(home, ignore_errors=True)
+    home = kernel.with_name(f"{kernel.name}{BUILDING}")
+    _remove_unfinished(home)
     try:
         home.mkdir(parents=True)
         yield Workplace(home)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _remove_unfinished(mine: Path) -> None:
+    """Remove the place `mine`, and those next to it whose builds were killed."""
+    shutil.rmtree(mine, ignore_errors=True)
+    for home in mine.parent.glob(f"*{BUILDING}"):
+        with suppress(OSError), home.with_name(f"{home.name.removesuffix(BUILDING)}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(home, ignore_errors=True)
 
 
 def trees() -> Path:
@@ -112,7 +126,10 @@ def kept(origin: Path) -> Path:
 
 @contextmanager
 def lock(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Lock: one build of a kernel at a time.  `waits` is called where another process has it."""
+    """Lock: one build of a kernel at a time.  `waits` is called where another process has it.
+
+    What is started meanwhile has it too: where this process is killed, until the last compiler has ended.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -120,4 +137,22 @@ def lock(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]
         except BlockingIOError:
             waits()
             fcntl.flock(file, fcntl.LOCK_EX)
+        with held_by_children(file.fileno()):
+            yield
+
+
+@contextmanager
+def finishing(home: Path) -> Iterator[None]:
+    """A build below `home`, with the lock: objects of one that was killed are removed first.
+
+    A compiler that is killed leaves a part of an object, which make takes for a whole one.
+    """
+    mark = home / UNFINISHED
+    if mark.exists():
+        for path in [*home.glob("objects*"), *home.glob("configured*")]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    mark.touch()
+    try:
         yield
+    finally:
+        mark.unlink()

@@ -88,6 +88,9 @@ class Reader:
         target = assignment.targets[0]
         levels: list[int] = []
         for item in node.items if isinstance(node, Sequence) else (node,):
+            if isinstance(item, Scalar) and "/" in item.text and item.text in assignment.texts:  # a file's path
+                levels.append(assignment.texts.index(item.text))
+                continue
             try:
                 value = value_of(item, target.spec.type)
             except ValueError as error:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from testctl_agent.spec.errors import PlanError
 
 MAX_PROBLEMS = 20
+STOP = 200
+"""Problems beyond MAX_PROBLEMS after which nothing more is read."""
 _LONGEST_LINE = 400
 _LONGEST_WORD = 60
 
@@ -41,6 +43,7 @@ class Problems:
     more: int = 0
 
     def add(self, place: Place, text: str) -> None:
+        """Raises PlanError when there are so many that the rest of the file is not worth reading."""
         line = f"{place}: {text}"
         if len(line) > _LONGEST_LINE:
             line = line[: _LONGEST_LINE - 1] + "…"
@@ -50,6 +53,8 @@ class Problems:
             self.lines.append(line)
         else:
             self.more += 1
+            if self.more == STOP:
+                self.check()
 
     def __bool__(self) -> bool:
         return bool(self.lines)
@@ -57,7 +62,8 @@ class Problems:
     def check(self) -> None:
         """Raise a PlanError with every problem so far, if there is any."""
         if self.lines:
-            tail = [f"… and {self.more} more"] if self.more else []
+            least = "at least " if self.more >= STOP else ""
+            tail = [f"… and {least}{self.more} more"] if self.more else []
             raise PlanError("\n".join(self.lines + tail))
 
 

@@ -53,9 +53,10 @@ def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tup
         if several and mine:
             groups[key.text] = tuple(one.name for one in mine)
         flows += mine
-    if len(flows) > MAX_FLOWS:
-        problems.add(node.place, f"flows: want at most {MAX_FLOWS}; got {len(flows)}")
-        del flows[MAX_FLOWS:]
+        if len(flows) > MAX_FLOWS:
+            problems.add(key.place, f"flows: want at most {MAX_FLOWS}; got {len(flows)}, and maybe more")
+            del flows[MAX_FLOWS:]
+            break
     return tuple(flows), groups
 
 

@@ -27,12 +27,12 @@ from testctl.plan.flows import read_flows
 from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.left_out import LeftOut
 from testctl.plan.model import Condition, Design, Expectation, Plan, WrittenPlan
+from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import OwnTopology, Parameter, TopologyFile, read_topology
-from testctl.plan.trace_files import TraceFiles
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
@@ -72,7 +72,7 @@ def load_plan(
     paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
     without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
     topology_text  the text of a topology that the plan names by its path; None: that file is read
-    traces      path -> value of the traces that the plan names by their paths; None: those files are read
+    traces      path -> value of the files of values that the plan names by their paths; None: those files are read
 
     Raises PlanError with every problem and its place.
     """
@@ -82,7 +82,7 @@ def load_plan(
     if not fields.ok:
         problems.check()
     directory = Path(file).parent if file != TEXT_NAME else None
-    own, files = OwnTopology(directory, topology_text), TraceFiles(directory, traces)
+    own, files = OwnTopology(directory, topology_text), ValueFiles(directory, traces)
     topology = _topology(fields.found["topology"], topologies, own, problems)
     if topology is None:
         problems.check()

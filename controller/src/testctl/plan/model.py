@@ -182,7 +182,7 @@ class WrittenPlan:
 
     text       the file as given
     topology_text  the file that `topology` names by its path, as it was; "" where it names one of the lab's
-    traces     path -> value of the traces that its values name by their paths
+    traces     path -> value of the files that its values name by their paths
     overrides  the --set words
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points

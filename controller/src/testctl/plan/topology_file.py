@@ -21,8 +21,9 @@ switches; each switch spreads the connections over those of equal cost.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from testctl_agent.spec.ecmp import MAX_WAYS
@@ -32,8 +33,9 @@ from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
 from testctl.plan.flows import BUILTIN
+from testctl.plan.named_files import read_named
+from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
-from testctl.plan.yaml_reader import Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Sequence as SequenceNode
 
 MAX_NODES = 250
@@ -95,19 +97,17 @@ class OwnTopology:
 
     def file(self, name: Scalar, problems: Problems) -> TopologyFile | None:
         """What the file says; None with a problem added."""
-        if name.text.startswith("/") or not name.text.endswith(".yaml"):
+        if not name.text.endswith(".yaml"):
             why = "want a path of a .yaml file that begins at the plan, such as ./mine.yaml"
-        elif self.kept is None and self.directory is None:
-            why = "want a plan in a file, from which the path begins; got only its text"
         elif self.kept == "":
             why = "want the text that the run used; it has no topology.yaml"
         else:
-            path = (self.directory or Path()) / name.text
             try:
-                self.read = self.kept if self.kept is not None else path.read_text(encoding="utf-8")
-                return read_topology(path, self.read)
-            except (OSError, ValueError) as error:
-                why = f"can't be read: {getattr(error, 'strerror', None) or error}"
+                read = read_named(self.directory, name.text, MAX_BYTES).decode() if self.kept is None else self.kept
+                self.read = read
+                return read_topology((self.directory or Path()) / name.text, self.read)
+            except ValueError as error:
+                why = f"{error}".removeprefix(f"{name.text}: ")
         problems.add(name.place, f"topology {show(name.text)}: {why}")
         return None
 
@@ -216,10 +216,11 @@ def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Pro
 
 
 def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems) -> list[tuple[str, str]]:
-    links: list[tuple[str, str]] = []
+    """The links, each between two nodes that no other one links.  Raises PlanError at the first that is not."""
+    links: dict[tuple[str, str], None] = {}
     if not isinstance(node, SequenceNode):
         problems.add(node.place, f"links: want a list; got {what(node)}")
-        return links
+        return []
     for item in node.items:
         if not isinstance(item, MappingNode) or len(item.entries) != 1:
             problems.add(item.place, f"links: want one of link, each, mesh, divide, zip or chain; got {what(item)}")
@@ -233,31 +234,42 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
                 problems.add(word.place, f"{how.text}: no node named {show(word.text)}{suggest(word.text, names)}")
         match (how.text, [len(end) for end in ends]):
             case ("link", [1, 1]) | ("each", [_, 1]):
-                links += [(name, ends[1][0]) for name in ends[0]]
+                found: Iterable[tuple[str, str]] = ((name, ends[1][0]) for name in ends[0])
             case ("mesh", [_, _]):
-                links += [(one, other) for one in ends[0] for other in ends[1]]
+                found = ((one, other) for one in ends[0] for other in ends[1])
             case ("divide", [m, n]) if m >= n:
-                links += [(name, ends[1][place * n // m]) for place, name in enumerate(ends[0])]
+                found = ((name, ends[1][place * n // m]) for place, name in enumerate(ends[0]))
             case ("zip", [m, n]) if m == n:
-                links += zip(ends[0], ends[1], strict=True)
+                found = zip(ends[0], ends[1], strict=True)
             case ("chain", [_]):
-                links += zip(ends[0][:-1], ends[0][1:], strict=True)
+                found = pairwise(ends[0])
             case (text, counts):
                 want = (
                     "link: [one, one], each: [some, one], mesh: [some, some], divide: [some, as many or fewer], "
                     "zip: [some, as many] or chain: some"
                 )
                 problems.add(how.place, f"want {want}; got {show(text)} of {', '.join(map(str, counts)) or 'nothing'}")
-    return links
+                continue
+        for a, b in found:
+            if a == b:
+                raise PlanError(f"{how.place}: want links between two nodes; got one from {a} to itself")
+            if (a, b) in links or (b, a) in links:
+                raise PlanError(f"{how.place}: want one link between {a} and {b}; got another")
+            links[a, b] = None
+    return list(links)
 
 
 def _check_hosts(hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place) -> None:
     """Every host on one switch."""
-    for host in hosts:
-        ends = [a if b == host else b for a, b in links if host in (a, b)]
+    linked: dict[str, list[str]] = {host: [] for host in hosts}
+    for a, b in links:
+        for one, other in ((a, b), (b, a)):
+            if one in linked:
+                linked[one].append(other)
+    for host, ends in linked.items():
         if len(ends) != 1 or ends[0] not in switches:
             raise PlanError(
-                f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends) or 'none'}"
+                f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends[:8]) or 'none'}"
             )
 
 
@@ -265,7 +277,6 @@ def _check_ways(
     hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place, *, several: bool
 ) -> None:
     """A way between any two, and unless there may be several, one only."""
-    seen: set[frozenset[str]] = set()
     parent = {name: name for name in (*hosts, *switches)}
 
     def top(name: str) -> str:
@@ -274,11 +285,6 @@ def _check_ways(
         return name
 
     for a, b in links:
-        if a == b:
-            raise PlanError(f"{place}: want links between two nodes; got one from {a} to itself")
-        if frozenset((a, b)) in seen:
-            raise PlanError(f"{place}: want one link between {a} and {b}; got another")
-        seen.add(frozenset((a, b)))
         if top(a) == top(b) and not several:
             raise PlanError(
                 f"{place}: the link {a} - {b} closes a loop; want one way between any two, or `ecmp: true` in the "

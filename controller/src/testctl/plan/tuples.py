@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.types import FileType, Value, ValueType, shown
+from testctl_agent.spec.types import Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.hints import name_meant, unit_meant
 from testctl.plan.model import Assignment, Target
+from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names
 from testctl.plan.registry import KINDS, Parameters
-from testctl.plan.trace_files import TraceFiles
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 MAX_TUPLES = 1000
@@ -43,13 +42,13 @@ def read_tuples(
     testbed: str,
     problems: Problems,
     without: Iterable[str] = (),
-    files: TraceFiles | None = None,
+    files: ValueFiles | None = None,
 ) -> tuple[tuple[Assignment, ...], tuple[Assignment, ...]]:
     """The assignments of a plan, in its order, and those left out; what --set adds comes last.
 
     without: ENTITY.PARAM words, the tuples to leave out; files: what reads those that values name
     """
-    files = files or TraceFiles()
+    files = files or ValueFiles()
     written = _from_file(node, problems)
     from_file = [a for w in written if (a := _assignment(w, names, parameters, testbed, problems, files))]
     left_out = _left_out(from_file, [_key(word, names) for word in without], problems)
@@ -155,7 +154,7 @@ def _move(node: Node, place: Place) -> Node:
 
 
 def _assignment(
-    w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems, files: TraceFiles
+    w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems, files: ValueFiles
 ) -> Assignment | None:
     entity, param = names.canonical(w.entity.text), w.param.text
     try:
@@ -184,7 +183,7 @@ def _assignment(
 
 
 def _levels(
-    w: Written, targets: list[Target], who: str, problems: Problems, files: TraceFiles
+    w: Written, targets: list[Target], who: str, problems: Problems, files: ValueFiles
 ) -> tuple[tuple[str, ...], dict[ValueType, tuple[Value, ...]]]:
     """The values as shown, and per type of value as parsed; no texts when any was refused."""
     types = list(dict.fromkeys(target.spec.type for target in targets))
@@ -215,23 +214,17 @@ def _key_of(w: Written) -> str:
     return f"{w.entity.text}.{w.param.text}"
 
 
-def value_of(node: Node, kind: ValueType, files: TraceFiles | None = None) -> Value:
+def value_of(node: Node, kind: ValueType, files: ValueFiles | None = None) -> Value:
     """The value of a node for that type.  Raises ValueError "want …; got …"."""
     if not isinstance(node, Scalar) or node.empty:
         raise ValueError(f"want {kind.want}; got {what(node)}")
     raw = files.value(kind, node.value) if files else node.value
     try:
-        return _of_file(node, kind) if isinstance(kind, FileType) and "/" in node.text else kind.parse(raw)
+        return kind.parse(raw)
     except ValueError as error:
         raise ValueError(f"{error}{unit_meant(kind, node.value)}") from error
     except ArithmeticError as error:
         raise ValueError(f"want {kind.want}; got {what(node)}") from error
-
-
-def _of_file(node: Scalar, kind: FileType) -> Value:
-    """The value that a file beside the plan has; of --set, below the working directory.  Raises ValueError."""
-    directory = Path(node.place.file).parent if node.place.line else Path()
-    return kind.from_file(directory / node.text)
 
 
 def _keys(assignment: Assignment) -> set[tuple[str, str]]:

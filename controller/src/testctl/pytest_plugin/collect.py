@@ -79,7 +79,7 @@ class PlanSession:
                 place = self._writers[path].path
 
             def make_testbed(plan: Plan = plan) -> Any:
-                return choose(self._testbed, plan.points, jobs=jobs)
+                return choose(self._testbed, plan.points, jobs=jobs, commands=True)
 
             found[path] = SharedRun(plan, place, make_testbed)
         return found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from testctl_agent.spec import untrusted
 
 from testctl.records.errors import RecordsError
 from testctl.records.schema import Array
+
+MOST_JSON = 256 << 20
 
 
 def find_file(entity: Path, name: str) -> Path | None:
@@ -25,12 +28,20 @@ def find_file(entity: Path, name: str) -> Path | None:
 def read_object(path: Path) -> dict[str, Any]:
     """The object that a JSON file holds.  Raises RecordsError."""
     try:
-        loaded = untrusted.loads(path.read_text(encoding="utf-8"))
+        loaded = untrusted.loads(json_text(path))
     except (OSError, ValueError) as error:
         raise RecordsError(path, f"can't be read as JSON: {error}") from error
     if not isinstance(loaded, dict):
         raise RecordsError(path, f"want a JSON object; got {type(loaded).__name__}")
     return loaded
+
+
+def json_text(path: Path) -> str:
+    """The text of a JSON file of a run.  Raises OSError; ValueError for one that is too large to be one."""
+    with path.open(encoding="utf-8") as file:
+        if os.fstat(file.fileno()).st_size > MOST_JSON:
+            raise ValueError(f"want a file of at most {MOST_JSON >> 20} MiB")
+        return file.read()
 
 
 def read_records(path: Path, kind: np.dtype[Any]) -> tuple[Array, bool]:

@@ -10,14 +10,81 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from testctl.records.errors import RecordsError
+from testctl.system.memory import spare_bytes
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """A file, or these columns of it in this order.  Raises OSError and pyarrow's errors."""
-    with pq.ParquetFile(path) as file:
+_CODE_BYTES = 4
+"""Of a text that is read as a number into a list of the texts that there are."""
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.Schema | None = None) -> pa.Table:
+    """A file, or these columns of it in this order.
+
+    becomes: what the caller casts it to, which counts too
+
+    Raises OSError and pyarrow's errors; RecordsError, before anything is read, where the rows would take more memory
+    than one table may: a file of megabytes may have billions that are all the same.
+    """
+    with open_parquet(path, columns, becomes) as file:
         found = file.read(None if columns is None else list(columns))
+        kinds = {field.name: field.type for field in pq.read_schema(path)}
+    for index, name in enumerate(found.schema.names):
+        if found.schema.types[index] != kinds[name]:
+            found = found.set_column(index, name, _texts(path, name, found.column(index), kinds[name]))
     return found if columns is None else found.select(list(columns))
+
+
+def open_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.Schema | None = None) -> pq.ParquetFile:
+    """A file whose rows fit into memory, these columns or all; texts are read as dictionaries.
+
+    Raises OSError, pyarrow's errors and RecordsError, as read_parquet does.
+    """
+    schema = pq.read_schema(path)
+    chosen = [field for field in schema if columns is None or field.name in columns]
+    file = pq.ParquetFile(path, read_dictionary=[field.name for field in chosen if _is_text(field.type)])
+    try:
+        _check(path, rows_of(file), sum(_width(path, field) for field in becomes or chosen))
+    except RecordsError:
+        file.close()
+        raise
+    return file
+
+
+def rows_of(file: pq.ParquetFile) -> int:
+    """How many rows are read: those of all row groups, whatever the file says in all."""
+    groups = file.metadata
+    return sum(groups.row_group(number).num_rows for number in range(groups.num_row_groups))
+
+
+def _check(path: Path, rows: int, row_bytes: float) -> None:
+    most = spare_bytes()
+    if rows * row_bytes > most:
+        need = f"{rows} rows of {row_bytes:g} bytes"
+        raise RecordsError(path, f"want a table of at most {most >> 20} MiB (a quarter of the free memory); got {need}")
+
+
+def _width(path: Path, field: pa.Field) -> float:
+    """Bytes that a value of a column takes in memory.  Raises RecordsError for a type that no table has."""
+    if pa.types.is_dictionary(field.type) or _is_text(field.type):
+        return _CODE_BYTES
+    try:
+        return float(field.type.bit_width) / 8
+    except ValueError as error:
+        raise RecordsError(path, f"column {field.name}: want numbers or texts; got {field.type}") from error
+
+
+def _texts(path: Path, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column of texts as the file has it; refused where the same long text is there too often."""
+    longest = max((pc.max(pc.binary_length(one.dictionary)).as_py() or 0 for one in column.chunks), default=0)
+    _check(path, len(column), longest)
+    return column.cast(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 _AT_ONCE = 1 << 16

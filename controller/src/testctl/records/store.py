@@ -283,7 +283,7 @@ def _named_again(table: pa.Table) -> pa.Table:
 
 def _table(path: Path, schema: pa.Schema) -> pa.Table:
     try:
-        table = cleaned(read_parquet(path))
+        table = cleaned(read_parquet(path, becomes=schema))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
     for at, name in enumerate(schema.names):  # runs from before packets had these columns

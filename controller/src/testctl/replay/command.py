@@ -22,7 +22,7 @@ from testctl.replay.identity import Identity, identity
 from testctl.replay.instruments import KERNEL_LOG, TRACE, InstrumentedLab, Instruments
 from testctl.replay.variants import relative_to, with_tracepoints
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
-from testctl.results.provenance import plan_of, point_of, refuse_commands
+from testctl.results.provenance import plan_of, point_of
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
 from testctl.testbeds.code_key import CodeKey
@@ -60,8 +60,7 @@ def replay(
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)
-    refuse_commands(run, point, commands)
-    lab = LabTestbed.for_points([point])
+    lab = LabTestbed.for_points([point], commands=commands)
     if instruments.trace:
         lab = replace(lab, kernels={name: with_tracepoints(kernel) for name, kernel in lab.kernels.items()})
     unlike = differences(run, found, lab.code_key(point))

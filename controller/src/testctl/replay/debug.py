@@ -11,13 +11,13 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
-from testctl.lab import debugger, memory
+from testctl.lab import debugger
 from testctl.lab.kernel import Kernel
 from testctl.replay.variants import with_symbols
 from testctl.results import Run
-from testctl.results.provenance import plan_of, point_of, refuse_commands
+from testctl.results.provenance import plan_of, point_of
 from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.point_spec import kernel_of, spec_of
+from testctl.testbeds.point_spec import kernel_of
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,9 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
     if not kind_of(bed).deterministic:
         raise PlanError(f"{run.path}: ran on {bed}; want a run in the lab: its kernel is a process that gdb starts")
     point = point_of(run, plan_of(run), found.id)
-    refuse_commands(run, point, commands)
-    lab = LabTestbed.for_points([point])
+    lab = LabTestbed.for_points([point], commands=commands)
     kernel = with_symbols(lab.kernels[kernel_of(point)])
-    asked = memory.with_rings(spec_of(point))
+    asked = lab.spec(point)
     with tempfile.TemporaryDirectory(prefix="testctl-gdb-") as where:
         outcome = debugger.run_in_gdb(asked, kernel.binary, Path(where), given, lab.program, lab.boot)
         if outcome is None or outcome.error or outcome.skip:

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.params.flow import command
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
@@ -194,21 +193,3 @@ def from_here(path: Path | str) -> str:
     with suppress(ValueError):
         return str(Path(path).absolute().relative_to(Path.cwd()))
     return str(path)
-
-
-def refuse_commands(run: Run, point: Point, allowed: bool) -> None:
-    """Raises PlanError for a point of a run that would run command lines on this machine, unless the user allows it.
-
-    A run may be another person's: its plan is only data as long as none of its flows is a command.
-    """
-    found = [
-        f"\n  {flow.name}, {side}: {flow.options[side]}"
-        for flow in point.flows
-        for side in command.SIDES
-        if flow.generator == command.GENERATOR and side in flow.options
-    ]
-    if found and not allowed:
-        raise PlanError(
-            f"{run.path}: point {point.id} runs commands of the run's plan on this machine; want --commands, if they "
-            f"may:{''.join(found)}"
-        )

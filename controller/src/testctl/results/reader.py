@@ -18,6 +18,7 @@ from testctl_agent.spec.untrusted import Shape, misfit
 
 from testctl.plan import Measured, Point
 from testctl.records import Records
+from testctl.records.files import json_text
 from testctl.records.parquet import read_parquet
 from testctl.records.texts import cleaned
 from testctl.results import layout, shapes
@@ -265,7 +266,7 @@ def check_plain(directory: Path) -> None:
 def read_json(path: Path, shape: Shape = object) -> dict[str, Any]:
     """An object of a JSON file.  Raises PlanError with the file's name."""
     try:
-        value = untrusted.loads(path.read_text(encoding="utf-8"))
+        value = untrusted.loads(json_text(path))
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: can't read it: {error}") from error
     if not isinstance(value, dict):

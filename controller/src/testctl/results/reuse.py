@@ -17,6 +17,7 @@ from testctl_agent.spec.untrusted import misfit
 from testctl_agent.system import durable
 
 from testctl.records import Records
+from testctl.records.files import json_text
 from testctl.results import layout, shapes
 from testctl.results.atomic import naming_path, put_file, write_json
 from testctl.results.manifest import difference, manifest_of
@@ -171,7 +172,7 @@ def _compute(directory: Path, records: Records | None, again: Callable[[Records]
 
 def _file(path: Path) -> VerdictFile | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(json_text(path))
         return VerdictFile.from_json(found) if not misfit(found, shapes.VERDICT) else None
     except (OSError, ValueError, RecursionError):
         return None

@@ -75,10 +75,11 @@ class RunWriter:
         traces: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the plan as given (its bytes, comments too), as expanded, the text of a topology of its own, and the
-        traces that it names."""
+        values of the files that it names, which stand in the expanded plan by their paths."""
         with naming_path(self.path, "the plan was not kept; nothing was run"):
             write_text(self.path / layout.PLAN, text)
-            write_json(self.path / layout.EXPANDED, expanded)
+            names = {value: name for name, value in (traces or {}).items()}
+            write_json(self.path / layout.EXPANDED, _by_name(expanded, names) if names else expanded)
             if topology:
                 write_text(self.path / layout.TOPOLOGY, topology)
             if traces:
@@ -151,3 +152,12 @@ def in_progress(final: Path) -> Path:
 
 def _there(path: Path) -> bool:
     return path.exists() or path.is_symlink()
+
+
+def _by_name(found: Any, names: Mapping[str, str]) -> Any:
+    """The same with a path in place of each value that a file has: a trace is long, and in every point."""
+    if isinstance(found, Mapping):
+        return {key: _by_name(value, names) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_by_name(value, names) for value in found]
+    return names.get(found, found) if isinstance(found, str) else found

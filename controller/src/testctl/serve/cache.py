@@ -42,7 +42,13 @@ class Cache:
                     self._kept.move_to_end(key)
                     value: T = kept[1]
                     return value
-            value = make()
+            try:
+                value = make()
+            except BaseException:
+                with self._lock:
+                    if key not in self._kept:
+                        self._making.pop(key, None)
+                raise
             with self._lock:
                 self._kept[key] = (version, value)
                 self._kept.move_to_end(key)

@@ -30,9 +30,10 @@ from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.files import files
 
-_BEFORE_POINTS = '\n "points": ['
+_BEFORE_POINTS = b'\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
 _PIECE = 1 << 16
+MOST_HEAD = 16 << 20
 
 _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 
@@ -142,14 +143,17 @@ def _head(run: Path) -> dict[str, Any]:
     path = listing.own_file(run, layout.SUMMARY)
     if path is None:
         raise PlanError(f"{layout.SUMMARY} is missing")
-    text = ""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        while piece := file.read(_PIECE):
-            text += piece
-            before, points, _ = text.partition(_BEFORE_POINTS)
-            if points:
-                text = before.rstrip().removesuffix(",") + "}"
-                break
+    head, end = bytearray(), -1
+    with path.open("rb") as file:
+        while end < 0 and (piece := file.read(_PIECE)):
+            looked = max(len(head) - len(_BEFORE_POINTS), 0)
+            head += piece
+            end = head.find(_BEFORE_POINTS, looked)
+            if len(head) > MOST_HEAD:
+                raise PlanError(f"{layout.SUMMARY}: want its points within the first {MOST_HEAD >> 20} MiB")
+    text = head[: end if end >= 0 else None].decode(errors="replace")
+    if end >= 0:
+        text = text.rstrip().removesuffix(",") + "}"
     try:
         value = untrusted.loads(text)
     except ValueError as error:

@@ -19,12 +19,14 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, Records, read_parquet
+from testctl.records.parquet import rows_of
 from testctl.records.schema import Array, Ints
 from testctl.results import layout
 from testctl.serve import listing
+from testctl.system.memory import spare_bytes
 
-MAX_PACKETS = 50_000_000
-"""Packets of a point that are drawn: what is drawn is held in memory, about 100 bytes a packet."""
+MAX_PACKETS, PACKET_BYTES = 50_000_000, 100
+"""Packets of a point that are drawn, and about what one takes: what is drawn is held in memory, at most half of it."""
 
 
 IN_PARTS = 4_000_000
@@ -45,11 +47,12 @@ class Columns:
         self._file, self.schema = pq.ParquetFile(path), schema
         self._read: dict[str, pa.ChunkedArray] = {}
         groups = self._file.metadata
-        self.num_rows = groups.num_rows
+        self.num_rows = rows_of(self._file)
         self.in_parts = self.num_rows > IN_PARTS
         self._starts = np.cumsum([0, *(groups.row_group(n).num_rows for n in range(groups.num_row_groups))])
-        if self.num_rows > MAX_PACKETS:
-            raise PlanError(f"{path.name}: want at most {MAX_PACKETS} packets to draw; got {self.num_rows}")
+        most = min(MAX_PACKETS, 2 * spare_bytes() // PACKET_BYTES)
+        if self.num_rows > most:
+            raise PlanError(f"{path.name}: want at most {most} packets to draw; got {self.num_rows}")
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name."""
@@ -117,7 +120,7 @@ def read_source(path: Path) -> Source:
         return Source(path, asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
-        name: read_parquet(files[name], schema.names).cast(schema).combine_chunks()
+        name: read_parquet(files[name], schema.names, schema).cast(schema).combine_chunks()
         for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS), (layout.REQUESTS, REQUESTS))
         if name in files
     }

@@ -16,8 +16,9 @@ from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
-from testctl.results.provenance import plan_of, point_of, refuse_commands
+from testctl.results.provenance import plan_of, point_of
 from testctl.shrink.yaml import block
+from testctl.testbeds.point_spec import refuse_commands
 
 Tuple3 = tuple[str, str, str]
 Tuples = tuple[Tuple3, ...]
@@ -34,6 +35,7 @@ class Case:
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
     than         tuple's key -> the value at the point that the expectation compares with
     swept        entity and parameter -> the values that plan.yaml has, whatever --set made of them
+    commands     whether its points may start programs of the plan
     """
 
     run: Run
@@ -46,6 +48,7 @@ class Case:
     wanted: Verdict
     than: Mapping[str, str]
     swept: Mapping[tuple[str, str], tuple[str, ...]]
+    commands: bool = False
 
     @property
     def tuples(self) -> Tuples:
@@ -72,15 +75,16 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
         raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)
-    refuse_commands(run, point, commands)
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
     document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
     than = {
         plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
     }
+    other = counterpart(point.levels, chosen.bounds.than)
+    refuse_commands((one for one in plan.points if one.levels in (point.levels, other)), commands)
     raw = document["expect"][number]
-    return Case(run, plan, point, found, chosen, raw, document, wanted, than, _swept(run))
+    return Case(run, plan, point, found, chosen, raw, document, wanted, than, _swept(run), commands)
 
 
 def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -83,4 +83,4 @@ def prepare(case: Case, directory: Path) -> None:
 def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
     """Testbeds that give up sooner than a run does: a point without any rate would go on for as long as it may."""
     limit_s = max(MIN_WALL_S, TIMES_WALL * case.found.wall_s)
-    return lambda points: choose(case.plan.testbed, points, limit_s)
+    return lambda points: choose(case.plan.testbed, points, limit_s, commands=case.commands)

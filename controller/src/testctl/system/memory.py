@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of memory that is freed: by glibc (mallopt(3), malloc_trim(3)), Arrow and Python."""
+"""How much memory there is, and what becomes of what is freed: by glibc (mallopt(3), malloc_trim(3)), Arrow, Python."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import re
+import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _MOST = 1 << 25
@@ -51,3 +54,16 @@ def _set(kept: int) -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_MMAP_THRESHOLD, _MOST)
         libc.mallopt(_TRIM_THRESHOLD, kept)
+
+
+def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Memory of this machine that is available, in MB."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(encoding="ascii"), re.MULTILINE)
+    return int(match[1]) // 1024 if match else 0
+
+
+def spare_bytes() -> int:
+    """What one thing that is read may take: a quarter of what is free, or of what this process may have at most."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    free = free_mb() << 20
+    return (free if most == resource.RLIM_INFINITY else min(free, most)) // 4

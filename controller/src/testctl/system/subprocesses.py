@@ -6,13 +6,31 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
 Process = subprocess.Popen[bytes]
+
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
+"""Words before a program that gets SIGTERM when the process that starts it has ended, in whatever way."""
+
+_held: list[int] = []
+
+
+@contextmanager
+def held_by_children(descriptor: int) -> Iterator[None]:
+    """Programs that are started meanwhile have this descriptor, and so have theirs.
+
+    A lock on its file (flock) is then released when the last of them has ended, also if this process is killed.
+    """
+    _held.append(descriptor)
+    try:
+        yield
+    finally:
+        _held.remove(descriptor)
 
 
 def run(
@@ -30,8 +48,9 @@ def run(
     """
     try:
         done = subprocess.run(
-            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd, env=env
-        )
+            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd, env=env,
+            pass_fds=_held,
+        )  # fmt: skip
     except OSError as error:
         raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -45,12 +64,13 @@ def run(
 def ended(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
     """Run a program; its exit code, None if it did not end in time, and all that it printed.
 
-    It is in a session of its own, which is killed at its end.  Raises TestbedError when it can't be started.
+    It is in a session of its own, which is killed at its end, and ends with this process.  Raises TestbedError when it
+    can't be started.
     """
     try:
         process = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(env),
-            cwd=cwd, start_new_session=True,
+            [*ENDS_WITH_US, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=dict(env), cwd=cwd, start_new_session=True, pass_fds=_held,
         )  # fmt: skip
     except OSError as error:
         raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
@@ -77,6 +97,7 @@ def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path |
                 env=dict(env),
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=_held,
             )
         except OSError as error:
             raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error

@@ -117,9 +117,22 @@ def places(testbed: str, plan: Plan) -> dict[str, str]:
 
 
 def choose(
-    testbed: str, points: Sequence[Point], wall_limit_s: float | None = None, jobs: int = 1, wait_s: float = 0.0
+    testbed: str,
+    points: Sequence[Point],
+    wall_limit_s: float | None = None,
+    jobs: int = 1,
+    wait_s: float = 0.0,
+    *,
+    commands: bool = False,
 ) -> Bed:
-    """The testbed, ready for these points.  wait_s: for a rack that others use.  Raises PlanError, TestbedError."""
+    """The testbed, ready for these points.
+
+    wait_s    for a rack that others use
+    commands  whether points may start programs of their plan: yes for a plan that the user names, for that of a run,
+              which may be another person's, only if the user says so
+
+    Raises PlanError, TestbedError.
+    """
     kind = kind_of(testbed)
     if wait_s and kind.local:
         raise PlanError(f"--wait: want an inventory, whose machines may be leased to others; got --testbed {testbed}")
@@ -128,21 +141,23 @@ def choose(
     if kind.boots_kernels:
         from testctl.testbeds.lab import LabTestbed
 
-        return LabTestbed.for_points(points, wall_limit_s)
+        return LabTestbed.for_points(points, wall_limit_s, commands)
     if kind.local:
         from testctl.testbeds.netns import NetnsTestbed
 
-        return NetnsTestbed.for_points(points, wall_limit_s)
+        return NetnsTestbed.for_points(points, wall_limit_s, commands)
     from testctl.testbeds.rack import InventoryTestbed
 
     return InventoryTestbed.for_points(points, Path(testbed), wait_s)
 
 
-def on_kernel(points: Sequence[Point], kernel: Kernel, wall_limit_s: float | None = None) -> Bed:
-    """The lab on one kernel, whichever the points name.  Raises PlanError, TestbedError."""
+def on_kernel(
+    points: Sequence[Point], kernel: Kernel, wall_limit_s: float | None = None, *, commands: bool = False
+) -> Bed:
+    """The lab on one kernel, whichever the points name.  commands: as of choose().  Raises PlanError, TestbedError."""
     from testctl.testbeds.lab import LabTestbed
 
-    return replace(LabTestbed.all_on(points, kernel), wall_limit_s=wall_limit_s)
+    return replace(LabTestbed.all_on(points, kernel, commands), wall_limit_s=wall_limit_s)
 
 
 def interrupted(bed: Bed) -> None:

@@ -26,11 +26,8 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import json
-import os
 import re
 import shlex
-import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,9 +36,9 @@ from typing import Any
 from testctl_agent.params import others
 from testctl_agent.params.words import Word
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.system.toolchain import cache_dir
 
 from testctl.system.subprocesses import run
+from testctl.testbeds import ansible
 
 GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
 VARIABLES = frozenset({
@@ -107,12 +104,6 @@ class Rack:
         return b in self.machines[a].ports or a in self.machines[b].ports
 
 
-def ansible(program: str) -> str | None:
-    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
-    beside = Path(sys.executable).with_name(program)
-    return str(beside) if beside.exists() else shutil.which(program)
-
-
 def read_rack(path: Path) -> Rack:
     """The rack of an inventory (a directory or a file).
 
@@ -122,13 +113,11 @@ def read_rack(path: Path) -> Rack:
         raise PlanError(
             f"--testbed {path}: want lab, netns, or an Ansible inventory; there is no such file or directory"
         )
-    program = ansible("ansible-inventory")
-    if program is None:
+    call = ansible.call("ansible-inventory", path)
+    if call is None:
         raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
-        # A user who only reads the checkout has no place for Ansible's files there (ansible.cfg).
-        env = os.environ | {"ANSIBLE_HOME": str(cache_dir() / "ansible")}
-        listed = json.loads(run([program, "-i", str(path), "--list"], env=env))
+        listed = json.loads(run([*call.words, "--list"], env=call.env, cwd=call.cwd))
     except ValueError as error:
         raise PlanError(f"{path}: ansible-inventory did not print JSON: {error}") from error
     return rack_of(listed, path)

@@ -27,7 +27,7 @@ from testctl.system import checkout, temporary
 from testctl.system.code_hash import closure, file_of, imports, modules_below
 from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, spec_of
+from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, refuse_commands, spec_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -49,6 +49,7 @@ class LabTestbed:
     asked         what is made of a point before it is run; picklable
     boot          how the first process is started; None: from its files
     seccomp       whether user processes run by seccomp; None: if the kernel's self-test allows it
+    commands      whether points may start programs of their plan (generator `command`)
     """
 
     kernels: dict[str, kernels.Kernel]
@@ -58,17 +59,22 @@ class LabTestbed:
     asked: Callable[[PointSpec], PointSpec] = as_it_is
     boot: BootCode | None = None
     seccomp: bool | None = None
+    commands: bool = False
 
     @classmethod
-    def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> LabTestbed:
+    def for_points(
+        cls, points: Iterable[Point], wall_limit_s: float | None = None, commands: bool = False
+    ) -> LabTestbed:
         """Compiles the switch's program where a point runs it, and removes what labs that were killed left.
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
-        PlanError when it has not a sysctl that they set, or none has a congestion control; ProgramError.
+        PlanError when it has not a sysctl that they set, none has a congestion control, or they would start programs
+        and `commands` is false; ProgramError.
         """
+        points = list(points)
+        refuse_commands(points, commands)
         temporary.remove_temporary()
         boot_words.check()
-        points = list(points)
         _compile()
         found = {}
         for name in sorted({kernel_of(point) for point in points}):
@@ -79,7 +85,7 @@ class LabTestbed:
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
         program = testbed_object.compiled() if runs else None
-        return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()))
+        return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()), commands=commands)
 
     @classmethod
     def on(cls, found: dict[str, Kernel]) -> LabTestbed:
@@ -88,17 +94,18 @@ class LabTestbed:
         return cls(found, code_hash(), testbed_object.compiled())
 
     @classmethod
-    def all_on(cls, points: Iterable[Point], kernel: Kernel) -> LabTestbed:
+    def all_on(cls, points: Iterable[Point], kernel: Kernel, commands: bool = False) -> LabTestbed:
         """The lab for points that all run on one kernel, whichever they name.  Raises as for_points."""
+        points = list(points)
+        refuse_commands(points, commands)
         temporary.remove_temporary()
         boot_words.check()
-        points = list(points)
         _compile()
         check_sysctls(points, kernel)
         check_ccs(points, [kernel])
         runs = any(backend_of(point) == "ebpf" for point in points)
         named = {kernel_of(point): kernel for point in points}
-        return cls(named, code_hash(), testbed_object.compiled() if runs else None)
+        return cls(named, code_hash(), testbed_object.compiled() if runs else None, commands=commands)
 
     def here(self) -> LabTestbed:
         """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
@@ -117,7 +124,8 @@ class LabTestbed:
             found[name] = kernel
         program = testbed_object.compiled() if self.program is not None else None
         code = code_hash()
-        return LabTestbed(found, code, program, self.wall_limit_s, boot=boot_code(code, boot_modules()))
+        boot = boot_code(code, boot_modules())
+        return LabTestbed(found, code, program, self.wall_limit_s, boot=boot, commands=self.commands)
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
@@ -128,9 +136,14 @@ class LabTestbed:
         kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
         return str(CodeKey(kernel, code, program, memory_mb, boot_words.key()))
 
+    def spec(self, point: Point) -> PointSpec:
+        """The point as a lab gets it.  Raises PlanError for one that would start programs and may not."""
+        refuse_commands([point], self.commands)
+        return memory.with_rings(self.asked(spec_of(point)))
+
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""
-        asked = memory.with_rings(self.asked(spec_of(point)))
+        asked = self.spec(point)
         agents = len(asked.topology.entities)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * asked.duration_ns / 1e9 + WALL_PER_AGENT * agents
         kernel = self.kernels[asked.kernel]

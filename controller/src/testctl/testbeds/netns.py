@@ -35,7 +35,7 @@ from testctl.testbeds import network
 from testctl.testbeds.grpc_agents import GrpcAgents
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
-from testctl.testbeds.point_spec import backend_of, code_with_others, spec_of
+from testctl.testbeds.point_spec import backend_of, code_with_others, refuse_commands, spec_of
 from testctl.testbeds.preflight import Paths
 from testctl.testbeds.traffic_time import WallTime
 
@@ -53,19 +53,24 @@ _serial = itertools.count(1)
 class NetnsTestbed:
     """Creates a new network for each point, with an agent in each namespace.  Picklable: workers get a copy.
 
-    code     hash of what runs beside the kernel
-    program  the switch's program, compiled; None when no point runs it
+    code      hash of what runs beside the kernel
+    program   the switch's program, compiled; None when no point runs it
+    commands  whether points may start programs of their plan (generator `command`)
     """
 
     code: str
     program: Path | None = None
+    commands: bool = False
 
     @classmethod
-    def for_points(cls, points: Iterable[Point], wall_limit_s: float | None = None) -> NetnsTestbed:
+    def for_points(
+        cls, points: Iterable[Point], wall_limit_s: float | None = None, commands: bool = False
+    ) -> NetnsTestbed:
         """Compiles the switch's program where a point runs it, and removes what killed runs left.
 
         Raises TestbedError for who isn't root, PlanError when wall_limit_s is given: time is the wall clock's here,
-        and a point's length is the plan's to say.  ProgramError.
+        and a point's length is the plan's to say, and for points that would start programs without `commands`.
+        ProgramError.
         """
         if os.geteuid() != 0:
             raise TestbedError(
@@ -74,10 +79,12 @@ class NetnsTestbed:
             )
         if wall_limit_s is not None:
             raise PlanError("--wall-limit: want none on netns, which runs by the wall clock; set the flows' duration")
+        points = list(points)
+        refuse_commands(points, commands)
         remove_abandoned()
         shared.remove_unused()
         runs = any(backend_of(point) == "ebpf" for point in points)
-        return cls(code_hash(), testbed_object.compiled() if runs else None)
+        return cls(code_hash(), testbed_object.compiled() if runs else None, commands)
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point and randomness that determines its records."""
@@ -89,6 +96,7 @@ class NetnsTestbed:
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """(what was asked, the outcome); raw files lie below workdir."""
+        refuse_commands([point], self.commands)
         asked = replace(spec_of(point), kernel=platform.release())
         if reason := other_kernel(point):
             return asked, Outcome(skip=reason)

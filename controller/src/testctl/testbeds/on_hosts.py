@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +12,9 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.untrusted import loads
-from testctl_agent.system.toolchain import cache_dir
 
 from testctl.system.subprocesses import ended
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible
 
 LIMIT_S = 300.0
 PYTHON = "/usr/bin/python3"
@@ -27,18 +25,17 @@ def on_hosts(
     inventory: Path, hosts: Sequence[str], script: Path, words: Sequence[str], limit_s: float = LIMIT_S
 ) -> Mapping[str, dict[str, Any]]:
     """Host → the JSON object that the script prints there; {"error": why} where it could not be run."""
-    program = ansible("ansible")
-    if program is None:
+    call = ansible.call("ansible", inventory)
+    if call is None:
         raise PlanError(f"--testbed {inventory}: ansible is not there: make setup installs it in .venv")
     code = base64.b64encode(script.read_bytes()).decode("ascii")
     argv = [PYTHON, "-c", f"import base64;exec(base64.b64decode('{code}'))", *words]
     # Pipelining: the module goes through SSH's standard input, and nothing of it lies on the host.
-    env = os.environ | {"ANSIBLE_PIPELINING": "1", "ANSIBLE_HOME": str(cache_dir() / "ansible"), "LC_ALL": "C.UTF-8",
-                        "ANSIBLE_NOCOLOR": "1"}  # fmt: skip
+    env = call.env | {"ANSIBLE_PIPELINING": "1"}
     with tempfile.TemporaryDirectory(prefix="testctl-") as folder:
-        call = [program, "-i", str(inventory), ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
-                "-a", json.dumps({"argv": argv}), "--tree", folder]  # fmt: skip
-        code_, said = ended(call, cwd=Path.cwd(), env=env, timeout_s=limit_s)
+        whole = [*call.words, ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
+                 "-a", json.dumps({"argv": argv}), "--tree", folder]  # fmt: skip
+        code_, said = ended(whole, cwd=call.cwd, env=env, timeout_s=limit_s)
         if code_ is None:
             said = f"ansible did not end within {limit_s:g} s"
         return {host: _result(Path(folder, host), said) for host in hosts}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,11 +11,9 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.untrusted import words
-from testctl_agent.system.toolchain import cache_dir
 
-from testctl.system import checkout
 from testctl.system.subprocesses import ended
-from testctl.testbeds.inventory_file import ansible
+from testctl.testbeds import ansible
 
 LIMIT_S = 3600.0
 _FAILED = re.compile(r"^(?:fatal|failed): \[([^\]]+?)(?: -> [^\]]*)?\].*?=> (\{.*\})$", re.MULTILINE)
@@ -28,15 +25,12 @@ def play(inventory: Path, name: str, hosts: Sequence[str], variables: Mapping[st
 
     Raises PlanError where there are no playbooks, TestbedError with what failed on which host.
     """
-    home = checkout.root() / "playbooks"
-    program = ansible("ansible-playbook")
-    if not (home / name).is_file() or program is None:
+    home, call = ansible.playbooks(), ansible.call("ansible-playbook", inventory)
+    if not (home / name).is_file() or call is None:
         raise PlanError(f"--testbed {inventory}: want a checkout that is set up, with playbooks/{name} and Ansible")
-    env = os.environ | {"ANSIBLE_CONFIG": str(home / "ansible.cfg"), "ANSIBLE_HOME": str(cache_dir() / "ansible"),
-                        "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}  # fmt: skip
-    argv = [program, "-i", str(inventory), str(home / name), "--limit", ",".join(("localhost", *hosts)),
+    argv = [*call.words, str(home / name), "--limit", ",".join(("localhost", *hosts)),
             "-e", json.dumps(dict(variables))]  # fmt: skip
-    code, said = ended(argv, cwd=Path.cwd(), env=env, timeout_s=LIMIT_S)
+    code, said = ended(argv, cwd=call.cwd, env=call.env, timeout_s=LIMIT_S)
     if code is None:
         raise TestbedError(f"playbooks/{name} did not end within {LIMIT_S:g} s")
     if code != 0:

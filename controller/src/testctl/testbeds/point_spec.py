@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 
 from testctl_agent.params import others, registry
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
+from testctl_agent.params.flow.command import SIDES
 from testctl_agent.params.flow.socket import IPV4, IPV6
 from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.params.flow.workload import last_ns
@@ -16,6 +17,7 @@ from testctl_agent.params.port import link
 from testctl_agent.params.switch import telemetry
 from testctl_agent.spec import aqm, schedule
 from testctl_agent.spec import flows as connections
+from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
@@ -56,6 +58,25 @@ def code_with_others(code: str, point: Point) -> str:
 
 def _set(point: Point, entity: str, parameter: str) -> str:
     return str(point.settings.get(entity, {}).get(parameter) or "")
+
+
+def refuse_commands(points: Iterable[Point], allowed: bool) -> None:
+    """Raises PlanError for points that would start programs of their plan on this machine, unless the user allows it.
+
+    Every testbed that has the generator `command` calls it for each point that it runs.  A plan may be another
+    person's: it is only data as long as none of its points starts a program.
+    """
+    found = {
+        f"\n  point {point.id}, {flow.name}, {side}: {flow.options[side]}": None
+        for point in points
+        for flow in point.flows
+        for side in SIDES
+        if flow.generator == COMMAND and side in flow.options
+    }
+    if found and not allowed:
+        raise PlanError(
+            f"the plan's command lines would be run on this machine; want --commands, if they may:{''.join(found)}"
+        )
 
 
 def spec_of(point: Point) -> PointSpec:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec import workload
@@ -97,9 +96,9 @@ class Sizes:
             raise ValueError(f"want {self.want}; got {raw!r}")
         return str(workload.fixed(size))
 
-    def from_file(self, path: Path) -> Value:
-        """The distribution of a file.  Raises ValueError with the file and the line."""
-        return str(workload.read(path))
+    def file(self, data: bytes) -> str:
+        """The distribution of a file.  Raises ValueError with the line."""
+        return str(workload.read(data))
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "integer"], "description": self.want}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a plan names by their paths: one rule for all, wherever a plan may have a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testctl.plan import load_plan
+from testctl.plan.registry import default_registry
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.types import FileType
+
+SECRET = "password:*:20228:0:99999\n"
+HEAD = "topology: pair\nflows: {web: sender -> receiver}\ntuples:\n"
+WEB = "  - [web, requests, 5]\n  - [web, arrival_rate, 9]\n"
+ENTITY = {"flow": "web", "host": "sender", "switch": "switch", "port": "switch:receiver"}
+TOPOLOGY = "topology"
+NODES = "nodes: {sender: {kind: host}, receiver: {kind: host}, switch: {kind: switch}}\n"
+NODES += "links: [{each: [sender, switch]}, {each: [receiver, switch]}]\n"
+CONTENT = {"rate": "1\n2\n", "sizes": "1kB 0.5\n9kB 1\n", TOPOLOGY: NODES}
+"""What a file has, by the parameter that takes its path."""
+
+
+def parameters() -> dict[str, str]:
+    """The parameters that take a file's path, by their specs: name -> kind; and the topology."""
+    found = {
+        spec.name: spec.kind
+        for specs in default_registry().specs().values()
+        for spec in specs.values()
+        if isinstance(spec.type, FileType) and spec.type.file is not None
+    }
+    return found | {TOPOLOGY: ""}
+
+
+NAMES = sorted(parameters())
+
+
+def plan_with(where: Path, name: str, path: str) -> Path:
+    tuples = WEB if name == "sizes" else ""
+    text = HEAD + tuples + f"  - [{ENTITY.get(parameters()[name], '')}, {name}, {path}]\n"
+    if name == TOPOLOGY:
+        text = HEAD.replace("pair", path) + "  - [web, bytes, 1MB]\n"
+    (where / "plan.yaml").write_text(text, encoding="utf-8")
+    return where / "plan.yaml"
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Path:
+    """The plan's directory; beside it lies what is nobody's business."""
+    (tmp_path / "secret.yaml").write_text(SECRET)
+    (tmp_path / "plans").mkdir()
+    return tmp_path / "plans"
+
+
+def test_they_are_found() -> None:
+    assert set(NAMES) == set(CONTENT)
+
+
+def link(where: Path) -> str:
+    (where / "link.yaml").symlink_to(where.parent / "secret.yaml")
+    return "./link.yaml"
+
+
+def directory(where: Path) -> str:
+    (where / "out").symlink_to(where.parent)
+    return "./out/secret.yaml"
+
+
+def pipe(where: Path) -> str:
+    os.mkfifo(where / "pipe.yaml")
+    return "./pipe.yaml"
+
+
+OUTSIDE: dict[str, Callable[[Path], str]] = {
+    "above": lambda where: "../secret.yaml",
+    "absolute": lambda where: str(where.parent / "secret.yaml"),
+    "below and above": lambda where: "./x/../../secret.yaml",
+    "a link": link,
+    "a link of a directory": directory,
+    "a pipe": pipe,
+    "a device": lambda where: "/dev/zero",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("how", OUTSIDE)
+def test_no_file_outside_of_the_plan_s_directory_is_read(where: Path, name: str, how: str) -> None:
+    path = OUTSIDE[how](where)
+    with pytest.raises(PlanError) as refused:
+        load_plan(plan_with(where, name, path), metrics={})
+    assert "password" not in str(refused.value)
+    assert "plan's directory" in str(refused.value) or "want a file; got" in str(refused.value) or name == TOPOLOGY
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_has_what_it_needs_to_be_made_again(where: Path, name: str) -> None:
+    (where / "mine.yaml").write_text(CONTENT[name])
+    file = plan_with(where, name, "./mine.yaml")
+    plan = load_plan(file, metrics={})
+    (where / "mine.yaml").unlink()
+    again = load_plan(plan.text.encode(), metrics={}, topology_text=plan.topology_text, traces=plan.traces)
+    assert again.points == plan.points
+
+
+def test_a_condition_names_the_file_as_its_tuple_does(where: Path) -> None:
+    (where / "mine.yaml").write_text(CONTENT["sizes"])
+    file = plan_with(where, "sizes", "[./mine.yaml, 1kB]")
+    file.write_text(file.read_text() + "exclude:\n  - {web.sizes: ./mine.yaml}\n")
+    (point,) = load_plan(file, metrics={}).points
+    assert point.tuples[-1] == ("web", "sizes", "1kB")
