@@ -13,6 +13,8 @@ from testctl.testbeds import boot_once
 
 MENU = (Path(__file__).parent / "fixtures" / "grub.cfg").read_text(encoding="utf-8")
 NEW, OLD = "6.12.117+deb12-amd64", "6.1.0-56-amd64"
+EVIL = (" init=/tmp/x", "\n}\nmenuentry 'x' {", "'", '"', ";", "$x", "{{ 7 * 7 }}", "\x00", "\t", "é")
+"""Ends of words that would be more than a word to GRUB or to Ansible."""
 
 
 class Host:
@@ -139,6 +141,30 @@ def test_a_menu_whose_ids_change_as_it_is_written_again(
     assert kept.read_text(encoding="utf-8").count("-6df1d60a") == 2
 
 
+@pytest.mark.parametrize("words", ["", f"testctl.was={OLD}", f"testctl.was=x testctl.was={OLD}"])
+def test_what_a_host_is_to_have_again(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    line = host.grub / "cmdline"
+    line.write_text(f"BOOT_IMAGE=/boot/vmlinuz {words}\n", encoding="utf-8")
+    monkeypatch.setattr(boot_once, "COMMAND_LINE", line)
+    assert said(capsys, "list")["was"] == (OLD if words else "")
+
+
+@pytest.mark.parametrize("evil", [one for one in EVIL if not one[0].isspace()])
+def test_a_kernel_with_another_name_is_in_no_list(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, evil: str
+) -> None:
+    """Neither of the menu nor of the command line."""
+    line = host.grub / "cmdline"
+    line.write_text(f"testctl.was=6.1{evil}", encoding="utf-8")
+    monkeypatch.setattr(boot_once, "COMMAND_LINE", line)
+    (host.grub / "grub.cfg").write_text(MENU.replace(OLD, f"6.1{evil.splitlines()[0]}"), encoding="utf-8")
+    listed = said(capsys, "list")
+    assert listed["kernels"] == [NEW]
+    assert listed["was"] in ("", "6.1")
+
+
 def test_nothing_of_it_is_left(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "once", OLD, NEW, "10")
     assert said(capsys, "clean")["next"] == ""
@@ -170,7 +196,11 @@ def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("words", "change", "error"),
     [
-        (("once", "6.9", NEW, "10"), {}, f"want Linux 6.9 in .*; got {NEW}, {OLD}".replace("+", r"\+")),
+        (("once", "6.9", NEW, "10"), {}, f"want Linux '6.9' in .*; got {NEW}, {OLD}".replace("+", r"\+")),
+        (("once", OLD, "6.9", "10"), {}, "want Linux '6.9' in"),
+        *((("once", OLD, f"{NEW}{evil}", "10"), {}, "want Linux .* in .*; got 6") for evil in EVIL),
+        *((("once", f"{OLD}{evil}", NEW, "10"), {}, "want Linux .* in .*; got 6") for evil in EVIL),
+        *((("once", OLD, NEW, f"10{evil}"), {}, "want seconds from a panic .*; got .10") for evil in EVIL),
         (
             ("once", OLD, NEW, "10"),
             {"layers": "lvm"},

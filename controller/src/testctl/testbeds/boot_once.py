@@ -9,7 +9,8 @@
     unkeep                    remove what `keep` has written
 Prints JSON; an error is {"error": "want …; got …"}.  `once` writes an entry of its own to GRUB's custom.cfg, a copy of
 the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots
-it.  The default entry and grub.cfg stay as they are.
+it.  The default entry and grub.cfg stay as they are.  RELEASE and WAS are kernels of the menu.  In what `list` prints,
+"was" is the release that a host that was booted once is to have again; it is read from the kernel's command line.
 
 `keep` names the default entry by its id where GRUB has it by its place in the menu, at which a newer kernel would be;
 playbooks/roles/kernel calls it before it installs one.  An entry that is named or saved stays as it is.
@@ -32,6 +33,10 @@ ENTRY = "testctl-once"
 BEGIN, END = "# testctl: begin", "# testctl: end"
 UPDATE_S = 600.0
 """Of update-grub, which looks at every disk."""
+COMMAND_LINE = Path("/proc/cmdline")
+RELEASE = re.compile(r"[A-Za-z0-9.+~_-]{1,64}")
+"""A kernel's release.  One with other characters is in no list: they would mean something to GRUB, or to Ansible."""
+_WAS = "testctl.was="
 REBOOT_S = 2
 """From the answer to the reboot, so that the answer arrives."""
 _ITEM = re.compile(
@@ -61,7 +66,11 @@ class Wrong(Exception):
 def items(menu: str) -> dict[str, str]:
     """Release → the commands that boot it, of each entry of a grub.cfg that Debian's scripts have written."""
     found = {release: body for _, release, body in _ITEM.findall(menu)}
-    return {release: body for release, body in found.items() if not release.endswith("-recovery")}
+    return {
+        release: body
+        for release, body in found.items()
+        if RELEASE.fullmatch(release) and not release.endswith("-recovery")
+    }
 
 
 def entries(menu: str) -> list[Entry]:
@@ -134,16 +143,24 @@ def _output(*argv: str, timeout_s: float = 60.0) -> str:
 
 
 def listed() -> dict[str, object]:
-    """What runs and what could: {"running", "boot", "kernels", "default", "next"}."""
+    """What runs, for which, and what could: {"running", "was", "boot", "kernels", "default", "next"}."""
     menu = _menu()
     found = default_of(menu, _saved_entry())
     return {
         "running": os.uname().release,
+        "was": _was(),
         "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
         "kernels": list(items(menu)),
         "default": found.release if found else "",
         "next": _next_entry(),
     }
+
+
+def _was() -> str:
+    """What this host is to have again after this boot; "" if it was not booted once."""
+    words = COMMAND_LINE.read_text(encoding="utf-8", errors="replace").split()
+    found = [word.removeprefix(_WAS) for word in words if word.startswith(_WAS)]
+    return found[-1] if found and RELEASE.fullmatch(found[-1]) else ""
 
 
 def _next_entry() -> str:
@@ -167,8 +184,11 @@ def once(release: str, was: str, panic_s: str) -> dict[str, object]:
     """Boot a release once.  Raises Wrong before anything is changed."""
     menu = _menu()
     kernels = items(menu)
-    if release not in kernels:
-        raise Wrong(f"want Linux {release} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
+    for one in (release, was):
+        if one not in kernels:
+            raise Wrong(f"want Linux {one!r} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
+    if not re.fullmatch("[0-9]{1,4}", panic_s):
+        raise Wrong(f"want seconds from a panic to the reboot; got {panic_s!r}")
     if "custom.cfg" not in menu:
         raise Wrong(f"want a {GRUB}/grub.cfg that reads custom.cfg (/etc/grub.d/41_custom, update-grub); got none")
     _writable()
@@ -178,7 +198,7 @@ def once(release: str, was: str, panic_s: str) -> dict[str, object]:
         )
     custom = GRUB / "custom.cfg"
     text = without(custom.read_text(encoding="utf-8")) if custom.exists() else ""
-    block = entry(kernels[release], f"panic={panic_s} testctl.was={was}")
+    block = entry(kernels[release], f"panic={panic_s} {_WAS}{was}")
     _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
     _output("grub-reboot", ENTRY)
     _reboot()

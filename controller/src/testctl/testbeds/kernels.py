@@ -20,12 +20,12 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
 from testctl.lab import host_name
-from testctl.testbeds import boot_once, power
+from testctl.testbeds import power
 from testctl.testbeds.booted import Booted, Seen, seconds_to_boot
 from testctl.testbeds.inventory_file import Machine, Rack
-from testctl.testbeds.on_hosts import all_of, on_hosts
+from testctl.testbeds.menus import SCRIPT, menus
+from testctl.testbeds.on_hosts import on_hosts
 
-SCRIPT = Path(boot_once.__file__)
 PANIC_S = 10
 """From a panic to the reboot."""
 _FAILED = "failed.json"
@@ -87,17 +87,14 @@ class Kernels:
 
         Raises PlanError for a kernel that a host has not, TestbedError for a host that can't be booted.
         """
-        were = {name: seen[name].was or seen[name].release for name in named}
-        to_boot = {
-            name for name, kernels in named.items()
-            if seen[name].was or any(one and not _is_of(one, were[name]) for one in kernels)
-        }  # fmt: skip
-        if not to_boot:
+        if not any(_boots(kernels, seen[name].was, seen[name].release) for name, kernels in named.items()):
             return None
         machines = {name: rack.machines[name] for name in sorted(named)}
-        results = on_hosts(rack.path, sorted(machines), SCRIPT, ["list"])
-        all_of(results, machines)
-        installed = {name: [str(one) for one in results[name]["kernels"]] for name in machines}
+        found = menus(rack.path, machines)  # from here on by root's words: an agent does not decide what root boots
+        if not any(_boots(kernels, found[name].was, found[name].running) for name, kernels in named.items()):
+            return None
+        were = {name: menu.was or menu.running for name, menu in found.items()}
+        installed = {name: menu.kernels for name, menu in found.items()}
         wrong = [
             f"{rack.path}: {machines[name]}: {why}"
             for name, kernels in sorted(named.items())
@@ -140,11 +137,16 @@ class Kernels:
 
         by_entry: also those that are to have what they had, because their default entry is another one
         """
-        wrong: dict[str, str] = {}
+        found = menus(self.rack.path, {name: self.machines[name] for name in releases})
+        wrong = {
+            name: f"{self.machines[name]}: kernel: its agent says {seen[name].release!r}, the host {menu.running}"
+            for name, menu in found.items()
+            if menu.running != seen[name].release
+        }
         again: dict[str, Seen] = {}
         by_release: dict[tuple[str, str], list[str]] = {}
-        for name, release in releases.items():
-            by_release.setdefault((release, self.were[name]), []).append(name)
+        for name in sorted(releases.keys() - wrong.keys()):
+            by_release.setdefault((releases[name], self.were[name]), []).append(name)
         for (release, was), names in sorted(by_release.items()):
             plain = release == was and not by_entry
             words = ["reboot"] if plain else ["once", release, was, str(PANIC_S)]
@@ -207,6 +209,11 @@ class Kernels:
             back(self.rack, self.machines, self.were)
         finally:
             shutil.rmtree(self.notes, ignore_errors=True)
+
+
+def _boots(kernels: Iterable[str], was: str, running: str) -> bool:
+    """Whether a host has to be booted for points, or after them."""
+    return bool(was) or any(one and not _is_of(one, running) for one in kernels)
 
 
 def _unmatched(kernel: str, was: str, installed: Sequence[str]) -> str:

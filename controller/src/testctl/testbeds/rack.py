@@ -31,6 +31,7 @@ from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.kernels import Kernels, back, in_order, short, wanted
 from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
+from testctl.testbeds.menus import menus
 from testctl.testbeds.mtls import ANSWER_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
@@ -294,9 +295,10 @@ def restore(path: Path, wait_s: float) -> list[str]:
 def _booted_back(rack: Rack, machines: Sequence[Machine]) -> list[tuple[bool, str]]:
     """Boot machines back that a killed run left in a kernel for one boot."""
     seen, _ = Booted(rack).reached(machines)
-    left = {name: one.was for name, one in seen.items() if one.was}
+    left = {name: rack.machines[name] for name, one in seen.items() if one.was}
     try:
-        done = back(rack, {name: rack.machines[name] for name in left}, left) if left else []
+        were = {name: menu.was or menu.running for name, menu in menus(rack.path, left).items()} if left else {}
+        done = back(rack, left, were) if left else []
     except TestctlError as error:
         return [(False, str(error))]
     return [(True, line) for line in done]
