@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
 from testctl.lab import host_name
+from testctl.system.say import say
 from testctl.testbeds import power
 from testctl.testbeds.booted import Booted, Seen, seconds_to_boot
 from testctl.testbeds.inventory_file import Machine, Rack
@@ -121,7 +121,7 @@ class Kernels:
         to_boot = {name: release for name, release in releases.items() if seen[name].release != release}
         if not to_boot:
             return
-        _note(f"boots {', '.join(f'{name} into {release}' for name, release in sorted(to_boot.items()))}")
+        say(f"testctl: boots {', '.join(f'{name} into {release}' for name, release in sorted(to_boot.items()))}")
         self._boot(booted, to_boot, seen)
         booted.await_clocks([self.machines[name] for name in to_boot])
 
@@ -234,7 +234,7 @@ def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str]) -
     seen, wrong = booted.reached(machines.values())
     others = {name: were[name] for name in machines if name in seen and seen[name].release != were[name]}
     if others:
-        _note(f"boots back {', '.join(f'{name} into {release}' for name, release in sorted(others.items()))}")
+        say(f"testctl: boots back {', '.join(f'{name} into {release}' for name, release in sorted(others.items()))}")
         kernels = Kernels(rack, machines, were, {}, Path(tempfile.mkdtemp(prefix="testctl-kernels-")))
         try:
             kernels._boot(booted, others, seen)
@@ -264,7 +264,3 @@ def in_order(points: Sequence[Point], first: str) -> list[Point]:
 def kernel_of(point: Point) -> str:
     """The kernel that a point names; the plan's loader made sure that all hosts agree."""
     return next((name for host in point.topology.hosts if (name := wanted(point, host))), "")
-
-
-def _note(text: str) -> None:
-    print(f"testctl: {text}", file=sys.stderr, flush=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,11 +16,11 @@ from testctl_agent.spec.untrusted import loads
 from testctl_agent.system.toolchain import cache_dir
 
 from testctl.system.subprocesses import ended
+from testctl.testbeds import boot_once
 from testctl.testbeds.inventory_file import ansible
 
 LIMIT_S = 300.0
 PYTHON = "/usr/bin/python3"
-WORD = re.compile(r"[A-Za-z0-9.+~_-]{1,64}")
 _MODULE = "ansible.builtin.command"
 
 
@@ -30,11 +29,13 @@ def on_hosts(
 ) -> Mapping[str, dict[str, Any]]:
     """Host → the JSON object that the script prints there; {"error": why} where it could not be run.
 
-    words: arguments of the script.  Raises TestbedError for one with other characters than WORD has: Ansible would
-    evaluate {{ }} in it, here.
+    words: arguments of the script.  Raises TestbedError for one with other characters than a release has: Ansible
+    would evaluate {{ }} in it, here.
     """
-    if wrong := [word for word in words if not WORD.fullmatch(word)]:
-        raise TestbedError(f"{script.name} on {', '.join(hosts)}: want words of {WORD.pattern}; got {wrong[0]!r}")
+    if wrong := [word for word in words if not boot_once.RELEASE.fullmatch(word)]:
+        raise TestbedError(
+            f"{script.name} on {', '.join(hosts)}: want words of {boot_once.RELEASE.pattern}; got {wrong[0]!r}"
+        )
     program = ansible("ansible")
     if program is None:
         raise PlanError(f"--testbed {inventory}: ansible is not there: make setup installs it in .venv")

@@ -7,7 +7,6 @@ Machines are asked in the order of their names, by every run, so that two runs n
 from __future__ import annotations
 
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ import grpc
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.wire import agent_pb2 as pb
 
+from testctl.system.say import say
 from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.mtls import ANSWER_S, open_channel, read_keys
@@ -60,7 +60,7 @@ class Reservation:
     def __getstate__(self) -> dict[str, Any]:
         return {"ticket": self.ticket}
 
-    def take(self, wait_s: float, say: Callable[[str], None] = lambda text: print(text, file=sys.stderr)) -> None:
+    def take(self, wait_s: float, say: Callable[[str], None] = say) -> None:
         """Wait until it is this run's turn on every machine, at most so long.
 
         Raises TestbedError, and leaves every queue, with who has the machine then.  A machine that does not answer is
