@@ -52,6 +52,7 @@ def usual() -> dict[str, Any]:
         "Chunk": pb.Chunk(data=b"x", sha256="ab"),
         "Attestation": pb.Attestation(facts={"link lo mtu": "65536"}),
         "Lease": lease,
+        "BootReply": pb.BootReply(),
         "QueueReply": pb.QueueReply(before=1, leased_to="ann", places=[pb.QueuePlace(holder="ann")]),
         "ReleaseReply": pb.ReleaseReply(restored=[SETTING]),
     }  # fmt: skip
@@ -194,7 +195,7 @@ def commands(liar: Liar) -> Iterator[Callable[[], object]]:
     yield lambda: racks.status(path)
     yield lambda: racks.restore(path, 0.0)
     yield lambda: rack_module.check(liar.rack, machines)
-    yield lambda: Reservation(liar.rack, machines, "bob").take(0.01)
+    yield lambda: Reservation(liar.rack, machines, "bob", 0.01).take()
     yield lambda: RemoteAgents(liar.rack, Placement(liar.rack.machines), "bob").__enter__().__exit__(None, None, None)
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from testctl.core.point import Point
 from testctl.plan import load_plan
 from testctl.testbeds import kernels as module
 from testctl.testbeds import menus, power
+from testctl.testbeds.boot_leases import run_of
 from testctl.testbeds.booted import Seen
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.kernels import Kernels, in_order, kernel_of, matching
@@ -79,6 +81,7 @@ class Hosts:
         self.off: set[str] = set()
         self.boots = dict.fromkeys(releases, 0)
         self.calls: list[tuple[str, ...]] = []
+        self.held: set[str] = set()
         self.was: dict[str, str] = {}
         self.words: list[list[str]] = []
 
@@ -121,6 +124,12 @@ class Hosts:
     def await_clocks(self, machines: Iterable[Machine]) -> None:
         pass
 
+    @contextmanager
+    def leases(
+        self, rack: Rack, machines: Iterable[Machine], ticket: str, limit_s: float = 0.0
+    ) -> Iterator[dict[str, str]]:
+        yield {m.name: f"{m}: leased to bob" for m in machines if m.name in self.held}
+
     def power(self, machine: Machine) -> None:
         self.off.discard(machine.name)
         self.boots[machine.name] += 1
@@ -131,6 +140,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch, hosts: Hosts, *wanted: str) -> Kern
     monkeypatch.setattr(module, "on_hosts", hosts.on_hosts)
     monkeypatch.setattr(menus, "on_hosts", hosts.on_hosts)
     monkeypatch.setattr(module, "Booted", lambda rack, ticket="": hosts)
+    monkeypatch.setattr(module, "boot_leases", hosts.leases)
     monkeypatch.setattr(module.power, "cycle", hosts.power)
     monkeypatch.setattr(module.power, "last_words", lambda machine: "its console: Kernel panic")
     seen = hosts.all(machines.values())
@@ -225,7 +235,7 @@ def test_an_agent_does_not_say_what_root_boots(monkeypatch: pytest.MonkeyPatch, 
         with pytest.raises(TestbedError, match=r"host alpha .*: kernel: its agent says .6\.1.*, the host 6\.12"):
             found.ensure({"alpha": "6.12"})
         assert hosts.boots == {"alpha": 0}
-    assert {word for words in hosts.words for word in words} <= {"list", "once", OLD, NEW, "10"}
+    assert {word for words in hosts.words for word in words} <= {"list", "once", OLD, NEW, "10", run_of("")}
 
 
 def test_nothing_is_booted_on_an_agent_s_word_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +255,23 @@ def test_a_kernel_of_one_s_own_that_runs_is_found_by_its_name(monkeypatch: pytes
     assert (found.release("alpha", "mine"), found.release("alpha", "6.12")) == (MINE, NEW)
     found.ensure({"alpha": "mine"})
     assert hosts.boots == {"alpha": 0}
+
+
+def test_a_machine_of_another_run_is_not_booted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is, for a point, the one beside it; at the end the others are booted back."""
+    hosts = Hosts({"alpha": NEW, "beta": NEW})
+    found = kernels(monkeypatch, hosts, "6.1")
+    hosts.held = {"beta"}
+    with pytest.raises(TestbedError, match=r"^host beta .*: leased to bob$"):
+        found.ensure({"alpha": "6.1", "beta": "6.1"})
+    assert hosts.boots == {"alpha": 0, "beta": 0}
+    hosts.held = set()
+    found.ensure({"alpha": "6.1", "beta": "6.1"})
+    hosts.held = {"beta"}
+    with pytest.raises(TestbedError, match=r"^host beta .*: leased to bob$"):
+        found.end()
+    assert hosts.releases == {"alpha": NEW, "beta": OLD}
+    assert hosts.calls[-1] == ("clean", "alpha")
 
 
 def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from testctl.core.point import Point, PointSpec
 from testctl.report.prepared import prepare
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.bed import Bed, NotOurs
 
 MAX_TRACEBACK = 100_000
 MAX_REASON = 4000
@@ -42,6 +42,8 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
     try:
         asked, outcome = testbed.run(point, raw)
         return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+    except NotOurs:
+        raise
     except TestctlError as error:
         reason = bounded(words(str(error)))
         return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)

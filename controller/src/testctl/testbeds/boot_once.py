@@ -2,8 +2,8 @@
 """Runs on a host, over SSH, with nothing but Python: lists the kernels of GRUB's menu, boots one of them once.
 
     list                      what runs, what could, what GRUB boots by itself
-    once RELEASE WAS PANIC_S  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
-    reboot                    the default entry; removes what `once` has written
+    once RELEASE WAS PANIC_S RUN  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
+    reboot RUN                the default entry; removes what `once` has written
     clean                     remove what `once` has written
     keep                      GRUB goes on booting by itself what it boots now, whatever kernels are installed
     unkeep                    remove what `keep` has written
@@ -12,12 +12,16 @@ the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's enviro
 it.  The default entry and grub.cfg stay as they are.  RELEASE and WAS are kernels of the menu.  In what `list` prints,
 "was" is the release that a host that was booted once is to have again; it is read from the kernel's command line.
 
+RUN is the SHA-256 of a run's ticket.  Nothing is rebooted unless the host's agent has written, in this boot, that this
+run's lease is to last over it (testctl_agent/engine/boots.py): otherwise another run may have the host by now.
+
 `keep` names the default entry by its id where GRUB has it by its place in the menu, at which a newer kernel would be;
 playbooks/roles/kernel calls it before it installs one.  An entry that is named or saved stays as it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -33,6 +37,10 @@ ENTRY = "testctl-once"
 BEGIN, END = "# testctl: begin", "# testctl: end"
 UPDATE_S = 600.0
 """Of update-grub, which looks at every disk."""
+LEASE = Path("/var/lib/testctl/agent/boot.json")
+"""What the agent writes; it belongs to the agent's user."""
+LEASE_BYTES = 10_000
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 COMMAND_LINE = Path("/proc/cmdline")
 RELEASE = re.compile(r"[A-Za-z0-9.+~_-]{1,64}")
 """A kernel's release.  One with other characters is in no list: they would mean something to GRUB, or to Ansible."""
@@ -149,11 +157,15 @@ def listed() -> dict[str, object]:
     return {
         "running": os.uname().release,
         "was": _was(),
-        "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
+        "boot": _boot(),
         "kernels": list(items(menu)),
         "default": found.release if found else "",
         "next": _next_entry(),
     }
+
+
+def _boot() -> str:
+    return BOOT_ID.read_text(encoding="ascii").strip()
 
 
 def _was() -> str:
@@ -180,7 +192,7 @@ def _environment() -> list[str]:
     return _output("grub-editenv", str(GRUB / "grubenv"), "list").splitlines()
 
 
-def once(release: str, was: str, panic_s: str) -> dict[str, object]:
+def once(release: str, was: str, panic_s: str, run: str) -> dict[str, object]:
     """Boot a release once.  Raises Wrong before anything is changed."""
     menu = _menu()
     kernels = items(menu)
@@ -196,23 +208,44 @@ def once(release: str, was: str, panic_s: str) -> dict[str, object]:
         raise Wrong(
             f"want no other entry for the next boot; got {waiting} (grub-editenv {GRUB}/grubenv unset next_entry)"
         )
+    _leased(run)
     custom = GRUB / "custom.cfg"
     text = without(custom.read_text(encoding="utf-8")) if custom.exists() else ""
     block = entry(kernels[release], f"panic={panic_s} {_WAS}{was}")
     _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
     _output("grub-reboot", ENTRY)
-    _reboot()
+    _reboot(run)
     return listed()
 
 
-def reboot() -> dict[str, object]:
+def reboot(run: str) -> dict[str, object]:
     """Boot what the host boots by itself."""
+    _leased(run)
     clean()
-    _reboot()
+    _reboot(run)
     return listed()
 
 
-def _reboot() -> None:
+def _leased(run: str) -> None:
+    """Raises Wrong unless the agent's lease, of this boot, is the run's."""
+    try:
+        with os.fdopen(os.open(LEASE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            found = json.loads(file.read(LEASE_BYTES))
+        ticket, boot, holder = (str(found[name]) for name in ("ticket", "boot", "holder"))
+    except FileNotFoundError as error:
+        raise Wrong("want a lease of this run, to boot the host; its agent has given none that lasts") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Wrong(f"{LEASE}: want what the agent writes; got {type(error).__name__}") from error
+    if boot != _boot() or hashlib.sha256(ticket.encode()).hexdigest() != run:
+        raise Wrong(f"want a lease of this run, to boot the host; it was leased to {holder[:200]!r}")
+
+
+def _reboot(run: str) -> None:
+    try:
+        _leased(run)
+    except Wrong:
+        clean()
+        raise
     when = [f"--on-active={REBOOT_S}s", "--timer-property=AccuracySec=100ms"]
     _output("systemd-run", "--quiet", *when, "systemctl", "reboot")
 
@@ -290,10 +323,10 @@ def main(words: list[str]) -> None:
         match words:
             case ["list"]:
                 said = listed()
-            case ["once", release, was, panic_s]:
-                said = once(release, was, panic_s)
-            case ["reboot"]:
-                said = reboot()
+            case ["once", release, was, panic_s, run]:
+                said = once(release, was, panic_s, run)
+            case ["reboot", run]:
+                said = reboot(run)
             case ["clean"]:
                 said = clean()
             case ["keep"]:
@@ -301,7 +334,7 @@ def main(words: list[str]) -> None:
             case ["unkeep"]:
                 said = unkeep()
             case _:
-                want = "want list, once RELEASE WAS PANIC_S, reboot, clean, keep or unkeep"
+                want = "want list, once RELEASE WAS PANIC_S RUN, reboot RUN, clean, keep or unkeep"
                 said = {"error": f"{want}; got {' '.join(words)}"}
     except (Wrong, OSError) as error:
         said = {"error": str(error)}
