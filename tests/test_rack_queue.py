@@ -28,31 +28,32 @@ def rack(tmp_path: Path) -> Iterator[Rack]:
         yield made
 
 
-def reserved(rack: Rack, holder: str) -> Reservation:
-    return Reservation(rack, rack.machines.values(), holder)
+def reserved(rack: Rack, holder: str, wait_s: float = 0.0) -> Reservation:
+    return Reservation(rack, rack.machines.values(), holder, wait_s)
 
 
 def test_the_second_is_refused_or_waits_its_turn(rack: Rack) -> None:
     first, second, third = (reserved(rack, name) for name in ("ann", "bob", "cem"))
+    patient = reserved(rack, "bob", 600.0)
     waited: list[str] = []
-    first.take(0.0)
+    first.take()
     with pytest.raises(TestbedError, match=r"host alpha \(.*\): leased to ann since .*--wait"):
-        second.take(0.0)
+        second.take()
     began = threading.Event()
-    thread = threading.Thread(target=second.take, args=(600.0, lambda text: (waited.append(text), began.set())))
+    thread = threading.Thread(target=patient.take, args=(lambda text: (waited.append(text), began.set()),))
     thread.start()
     assert began.wait(60)
     with pytest.raises(TestbedError, match=r"leased to ann since .*; bob waits since"):
-        third.take(0.0)
+        third.take()
     with RemoteAgents(rack, Placement(rack.machines), "ann", first.ticket):
         pass
     assert thread.is_alive(), "the first has a lease no more, and still its turn"
     first.close()
     thread.join(60)
     assert not thread.is_alive()
-    with RemoteAgents(rack, Placement(rack.machines), "bob", second.ticket):
+    with RemoteAgents(rack, Placement(rack.machines), "bob", patient.ticket):
         pass
-    second.close()
+    patient.close()
     assert waited == [text for text in waited if "host alpha" in text and "leased to ann" in text]
 
 
@@ -65,7 +66,7 @@ def test_status_names_who_has_it_and_who_waits(rack: Rack, monkeypatch: pytest.M
     assert ": free; Linux " in lines[0]
     assert lines[1].endswith("out of service: its fan")
     first = reserved(rack, "ann")
-    first.take(0.0)
+    first.take()
     assert ": leased to ann since 0 s; Linux" in rack_status.rack_status(rack.path)[0][0]
     first.close()
 
@@ -85,20 +86,20 @@ def test_a_machine_that_boots_does_not_cost_the_others_their_turn(rack: Rack, mo
     seen = threading.Event()
     original = Reservation._ask
 
-    def ask(self: Reservation, machine: Machine, leave: bool = False) -> object:
+    def ask(self: Reservation, machine: Machine, leave: bool = False, keep: bool = False) -> object:
         if threading.current_thread() is threading.main_thread():
-            return original(self, machine, leave)
+            return original(self, machine, leave, keep)
         asked.append(machine.name)
         if machine.name == "alpha":
             seen.wait(60)
         elif asked.count("beta") >= 2:
             seen.set()
-        return original(self, machine, leave)
+        return original(self, machine, leave, keep)
 
     monkeypatch.setattr(reservation, "AGAIN_S", 0.1)
     monkeypatch.setattr(Reservation, "_ask", ask)
     first = reserved(rack, "ann")
-    first.take(0.0)
+    first.take()
     assert seen.wait(60), "beta is asked about again while alpha does not answer"
     assert asked.count("alpha") == 1
     first.close()

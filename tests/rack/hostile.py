@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent that answers its first point's controller as an attacker would: `hostile.py HOW … serve --config FILE`.
+"""An agent that answers as an attacker would, in its first point or from the first call on: `hostile.py HOW … serve …`.
 
 Everything but the answers is the agent's own: its certificate, its lease, what it sets and restores.
 """
@@ -21,6 +21,7 @@ LOOKS = "looking whether it is free"
 PLANTED = "planted-by-an-agent"
 """In the names of files that must not come to be."""
 ESCAPES = "\x1b]0;mine\x07\x1b[2J\x9b31m\u202etxet \r\nsecond line"
+EVIL = "6.1.0 init=/var/lib/testctl/agent/x\n}\nmenuentry 'x' {{ lookup('pipe', 'id') }}"
 MANY = 30 << 20
 CALLS = ("Describe", "Attest", "Restore", "Start", "Wait", "Stop", "Release")
 
@@ -37,6 +38,32 @@ def changed(method: str, change: Callable[[Any, Any], Any]) -> None:
         return change(request, reply) if points == 1 else reply
 
     setattr(Service, method, call)
+
+
+def always(method: str, change: Callable[[Any], Any]) -> None:
+    """The method's reply as `change` makes it, from the first call on."""
+    true = getattr(Service, method)
+    setattr(Service, method, lambda self, request, context: change(true(self, request, context)))
+
+
+def noted(**notes: str) -> Callable[[messages.Description], messages.Description]:
+    def change(reply: messages.Description) -> messages.Description:
+        reply.notes = {**reply.notes, **{name.replace("_", " "): text for name, text in notes.items()}}
+        return reply
+
+    return change
+
+
+def fact(name: str) -> Callable[[messages.Attestation], messages.Attestation]:
+    return lambda reply: messages.Attestation(facts={**reply.facts, name: ""})
+
+
+def kernel(release: str) -> Callable[[messages.Description], messages.Description]:
+    def change(reply: messages.Description) -> messages.Description:
+        reply.kernel = release
+        return reply
+
+    return change
 
 
 def counted() -> None:
@@ -118,6 +145,11 @@ HOWS: dict[str, Callable[[], None]] = {
     "facts": lambda: changed("Attest", facts),
     "another value": lambda: changed("Apply", lying),
     "a value less": lambda: changed("Apply", forgetful),
+    "a kernel to have again": lambda: always("Describe", noted(kernel_after_this_boot=EVIL)),
+    "a kernel that runs": lambda: always("Describe", kernel(EVIL)),
+    "notes": lambda: always("Describe", noted(x=ESCAPES, y="{{ 7 * 7 }}")),
+    "a fact without a device": lambda: always("Attest", fact("link ")),
+    "a token": lambda: always("Acquire", lambda lease: messages.Lease(token="x\ny", lifetime_ns=lease.lifetime_ns)),
     "no answer to anything": lambda: silent(*CALLS, "Renew"),
     "no answer but to the lease": lambda: silent(*CALLS),
 }  # fmt: skip

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,11 +28,20 @@ SAYS = {
     "a deep result": "want a result in JSON; got '[[[",
     "many words": "bulk-server on receiver: xxxx",
     "escapes": "bulk-server on receiver: \ufffd]0;mine",
-    "facts": "after the point",
+    "facts": "Attestation.facts, a name: want a name, printable",
     "another value": "agent receiver: receiver, mtu: want 1400; read back 9000",
     "a value less": "; read back nothing",
     "no answer to anything": "did not answer in time; its lease is lost",
     "no answer but to the lease": "did not answer in time",
+}
+
+
+FIRST = {
+    "a kernel to have again": "Description.notes[kernel after this boot]: want [A-Z",
+    "a kernel that runs": "Description.kernel: want [A-Z",
+    "notes": "",
+    "a fact without a device": "want a fact, such as 'link eth0 mtu'; got 'link '",
+    "a token": "Lease.token: want [0-9a-f]",
 }
 
 
@@ -73,3 +83,24 @@ def test_a_hostile_agent(rack: Bed, how: str) -> None:
     assert not list(rack.where.parent.rglob(f"{hostile.PLANTED}*"))
     others = {name: facts for name, facts in before.items() if name != "beta"}
     assert drift(others, rack.attest()) == []
+
+
+@pytest.mark.parametrize("how", FIRST)
+def test_an_agent_that_is_hostile_from_the_first_call_on(rack: Bed, how: str) -> None:
+    """Every command that asks it ends with one sentence about it, or works."""
+    there = files(rack)
+    rack.kill("beta")
+    rack.start("beta", sys.executable, hostile.__file__, how)
+    code = 3 if FIRST[how] else 0
+    told = [rack.ends(rack.run(lease_s=LEASE_S), code)]
+    for command in ("status", "restore"):
+        words = [*rack.command(command), "--testbed", str(rack.inventory)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode in (0, 3), done.stderr
+        told.append(done.stdout + done.stderr)
+    assert FIRST[how] in "".join(told)
+    for text in told:
+        assert "a bug" not in text
+        assert "Traceback" not in text
+        assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert files(rack) == there

@@ -38,6 +38,7 @@ def test_never_two_holders_and_each_end_restores() -> None:
     assert seen["granted"] > COUNT
     assert min(seen[what] for what in ("renewed", "released", "change begins", "clean fails", "looked")) > COUNT / 10
     assert seen["clean ends"] > seen["clean fails"]
+    assert seen["rebooted"] > COUNT / 20
 
 
 class ForgetsThatItEnds(Leases):
@@ -74,9 +75,45 @@ class EndsEarly(Leases):
         return super()._left_s() - 1.0
 
 
+class KeepsNoPlace(Leases):
+    """Over a boot."""
+
+    def __init__(self, *arguments: Any, boots: Any) -> None:
+        boots.forget()
+        super().__init__(*arguments, boots=boots)
+
+
+class IsFollowedAtOnce(Leases):
+    def _refuse_if_it_may_boot(self, ticket: str) -> None:
+        if (noted := self._boots.noted) and noted.ticket != ticket:
+            self._forget_boot()
+
+
+class LetsRootBootForEver(Leases):
+    def _forget_boot(self) -> None:
+        pass
+
+    def _refuse_if_it_may_boot(self, ticket: str) -> None:
+        pass
+
+    def _grant(self, holder: str, wanted_s: float, ticket: str) -> Grant:
+        noted, self._boots.noted = self._boots.noted, None
+        grant = super()._grant(holder, wanted_s, ticket)
+        self._boots.noted = noted
+        return grant
+
+
+def test_a_root_that_does_not_look_whose_boot_it_is_is_found() -> None:
+    assert any(wrong(World(seed, fenced=False).run()) for seed in range(300))
+
+
 @pytest.mark.parametrize(
-    "broken", [ForgetsThatItEnds, DoesNotWait, BelievesAnyToken, GrantsWhatIsNotRestored, NeverTriesAgain, EndsEarly]
-)
+    "broken",
+    [
+        ForgetsThatItEnds, DoesNotWait, BelievesAnyToken, GrantsWhatIsNotRestored, NeverTriesAgain, EndsEarly,
+        KeepsNoPlace, IsFollowedAtOnce, LetsRootBootForEver,
+    ],
+)  # fmt: skip
 def test_a_lease_that_is_wrong_is_found(broken: Any) -> None:
     """The checker and the schedules: each of these is found within a few hundred."""
     assert any(wrong(World(seed, broken).run()) for seed in range(300))
@@ -92,6 +129,8 @@ def test_a_lease_that_is_wrong_is_found(broken: Any) -> None:
         ([Event(0, "granted", "a", 9), Event(1, "change begins", "a"), Event(9, "clean begins")], "within a change"),
         ([Event(0, "granted", "a", 9), Event(3, "clean begins")], "before its time"),
         ([Event(0, "clean begins"), Event(1, "clean fails"), Event(2, "end")], "left alone"),
+        ([Event(0, "granted", "a", 9), Event(1, "rebooted", "b", 60)], "a has it until 9"),
+        ([Event(0, "rebooted", "b", 60), Event(9, "granted", "a", 19)], "b has booted it"),
     ],
 )
 def test_the_checker_sees(history: list[Event], says: str) -> None:

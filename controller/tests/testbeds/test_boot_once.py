@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from testctl.testbeds import boot_once
+from testctl.testbeds.boot_leases import run_of
+from testctl_agent.engine import boots
 
 MENU = (Path(__file__).parent / "fixtures" / "grub.cfg").read_text(encoding="utf-8")
 NEW, OLD = "6.12.117+deb12-amd64", "6.1.0-56-amd64"
+EVIL = (" init=/tmp/x", "\n}\nmenuentry 'x' {", "'", '"', ";", "$x", "{{ 7 * 7 }}", "\x00", "\t", "é")
+"""Ends of words that would be more than a word to GRUB or to Ansible."""
 
 
 class Host:
@@ -20,6 +25,7 @@ class Host:
 
     def __init__(self, grub: Path) -> None:
         self.grub = grub
+        grub.mkdir()
         self.asked: list[tuple[str, ...]] = []
         self.next = ""
         self.layers = ""
@@ -46,10 +52,22 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    found = Host(tmp_path)
-    monkeypatch.setattr(boot_once, "GRUB", tmp_path)
+    found = Host(tmp_path / "grub")
+    monkeypatch.setattr(boot_once, "GRUB", found.grub)
     monkeypatch.setattr(boot_once, "_output", found.output)
+    monkeypatch.setattr(boot_once, "LEASE", tmp_path / "boot.json")
+    leased(found)
     return found
+
+
+TICKET = "0123456789abcdef"
+RUN = run_of(TICKET)
+
+
+def leased(host: Host, **changes: str) -> None:
+    """What the agent writes for a run that boots the host."""
+    noted = {"ticket": TICKET, "holder": "bob", "limit_s": 60.0, "boot": boot_once._boot(), **changes}
+    (host.grub.parent / "boot.json").write_text(json.dumps(noted), encoding="utf-8")
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -64,7 +82,7 @@ def test_kernels_are_those_of_the_menu_newest_first(host: Host, capsys: pytest.C
 
 def test_an_entry_of_one_boot(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     """A copy of the menu's entry, of this kernel alone; the menu stays as it is."""
-    assert said(capsys, "once", OLD, NEW, "10")["next"] == boot_once.ENTRY
+    assert said(capsys, "once", OLD, NEW, "10", RUN)["next"] == boot_once.ENTRY
     text = (host.grub / "custom.cfg").read_text(encoding="utf-8")
     (linux,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["linux"]]
     assert linux[1] == f"/boot/vmlinuz-{OLD}"
@@ -139,17 +157,97 @@ def test_a_menu_whose_ids_change_as_it_is_written_again(
     assert kept.read_text(encoding="utf-8").count("-6df1d60a") == 2
 
 
+@pytest.mark.parametrize("words", ["", f"testctl.was={OLD}", f"testctl.was=x testctl.was={OLD}"])
+def test_what_a_host_is_to_have_again(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    line = host.grub / "cmdline"
+    line.write_text(f"BOOT_IMAGE=/boot/vmlinuz {words}\n", encoding="utf-8")
+    monkeypatch.setattr(boot_once, "COMMAND_LINE", line)
+    assert said(capsys, "list")["was"] == (OLD if words else "")
+
+
+@pytest.mark.parametrize("evil", [one for one in EVIL if not one[0].isspace()])
+def test_a_kernel_with_another_name_is_in_no_list(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, evil: str
+) -> None:
+    """Neither of the menu nor of the command line."""
+    line = host.grub / "cmdline"
+    line.write_text(f"testctl.was=6.1{evil}", encoding="utf-8")
+    monkeypatch.setattr(boot_once, "COMMAND_LINE", line)
+    (host.grub / "grub.cfg").write_text(MENU.replace(OLD, f"6.1{evil.splitlines()[0]}"), encoding="utf-8")
+    listed = said(capsys, "list")
+    assert listed["kernels"] == [NEW]
+    assert listed["was"] in ("", "6.1")
+
+
+@pytest.mark.parametrize("words", [("once", OLD, NEW, "10", RUN), ("reboot", RUN)])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"ticket": "another"}, "want a lease of this run, to boot the host; it was leased to 'bob"),
+        ({"boot": "an earlier one"}, "want a lease of this run"),
+        ({}, "its agent has given none"),
+    ],
+)
+def test_a_host_that_another_run_may_have_is_not_booted(
+    host: Host, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], changes: dict[str, str], says: str
+) -> None:
+    if changes:
+        leased(host, **changes)
+    else:
+        boot_once.LEASE.unlink()
+    assert says in said(capsys, *words)["error"]
+    assert {path.name for path in host.grub.iterdir()} == {"grub.cfg"}
+    assert not host.rebooted()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 5000, '{"ticket": 1, "boot": 2, "holder": 3}'])
+def test_a_lease_that_is_none(host: Host, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    boot_once.LEASE.write_text(text, encoding="utf-8")
+    assert "want " in said(capsys, "reboot", RUN)["error"]
+    boot_once.LEASE.unlink()
+    boot_once.LEASE.symlink_to("/dev/zero")
+    assert "want what the agent writes; got OSError" in said(capsys, "reboot", RUN)["error"]
+    assert not host.rebooted()
+
+
+def test_a_lease_that_ends_meanwhile(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is there already, and is removed."""
+
+    def output(*argv: str, timeout_s: float = 0) -> str:
+        if argv[0] == "grub-reboot":
+            boot_once.LEASE.unlink()
+        return host.output(*argv)
+
+    monkeypatch.setattr(boot_once, "_output", output)
+    assert "want a lease of this run" in said(capsys, "once", OLD, NEW, "10", RUN)["error"]
+    assert {path.name for path in host.grub.iterdir()} == {"grub.cfg"}
+    assert not host.rebooted()
+    assert host.next == ""
+
+
+def test_root_looks_where_the_deployed_agent_writes() -> None:
+    role = Path(__file__).parents[3] / "playbooks/roles/agent"
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text(encoding="utf-8"))
+    assert '"{{ agent_state }}/agent/journal.jsonl"' in (role / "tasks/configure.yml").read_text(encoding="utf-8")
+    assert Path(defaults["agent_state"]) / "agent" / boots.NAME == boot_once.LEASE
+    assert boots.ORDERED_S >= 2 * boot_once.REBOOT_S
+
+
 def test_nothing_of_it_is_left(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, "once", OLD, NEW, "10")
+    said(capsys, "once", OLD, NEW, "10", RUN)
     assert said(capsys, "clean")["next"] == ""
     assert {path.name for path in host.grub.iterdir()} == {"grub.cfg"}
     assert "error" not in said(capsys, "clean")
 
 
 def test_the_default_is_booted_without_an_entry(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, "once", OLD, NEW, "10")
+    said(capsys, "once", OLD, NEW, "10", RUN)
     host.asked.clear()
-    assert said(capsys, "reboot")["next"] == ""
+    assert said(capsys, "reboot", RUN)["next"] == ""
     assert host.rebooted()
     assert {path.name for path in host.grub.iterdir()} == {"grub.cfg"}
 
@@ -157,10 +255,10 @@ def test_the_default_is_booted_without_an_entry(host: Host, capsys: pytest.Captu
 def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     own = "menuentry 'memtest' {\n\tlinux16 /boot/memtest\n}\n"
     (host.grub / "custom.cfg").write_text(own, encoding="utf-8")
-    said(capsys, "once", OLD, NEW, "10")
-    said(capsys, "once", OLD, NEW, "10")  # refused: the first waits
+    said(capsys, "once", OLD, NEW, "10", RUN)
+    said(capsys, "once", OLD, NEW, "10", RUN)  # refused: the first waits
     host.next = ""
-    said(capsys, "once", NEW, NEW, "10")
+    said(capsys, "once", NEW, NEW, "10", RUN)
     assert (host.grub / "custom.cfg").read_text(encoding="utf-8").startswith(own)
     assert (host.grub / "custom.cfg").read_text(encoding="utf-8").count(boot_once.BEGIN) == 1
     said(capsys, "clean")
@@ -170,14 +268,18 @@ def test_somebodys_own_entries_stay(host: Host, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("words", "change", "error"),
     [
-        (("once", "6.9", NEW, "10"), {}, f"want Linux 6.9 in .*; got {NEW}, {OLD}".replace("+", r"\+")),
+        (("once", "6.9", NEW, "10", RUN), {}, f"want Linux '6.9' in .*; got {NEW}, {OLD}".replace("+", r"\+")),
+        (("once", OLD, "6.9", "10", RUN), {}, "want Linux '6.9' in"),
+        *((("once", OLD, f"{NEW}{evil}", "10", RUN), {}, "want Linux .* in .*; got 6") for evil in EVIL),
+        *((("once", f"{OLD}{evil}", NEW, "10", RUN), {}, "want Linux .* in .*; got 6") for evil in EVIL),
+        *((("once", OLD, NEW, f"10{evil}", RUN), {}, "want seconds from a panic .*; got .10") for evil in EVIL),
         (
-            ("once", OLD, NEW, "10"),
+            ("once", OLD, NEW, "10", RUN),
             {"layers": "lvm"},
             "where GRUB can write, so that it boots a kernel only once; got lvm",
         ),
-        (("once", OLD, NEW, "10"), {"next": "memtest"}, "want no other entry for the next boot; got memtest"),
-        (("jump",), {}, "want list, once RELEASE WAS PANIC_S, reboot, clean, keep or unkeep; got jump"),
+        (("once", OLD, NEW, "10", RUN), {"next": "memtest"}, "want no other entry for the next boot; got memtest"),
+        (("jump",), {}, "want list, once RELEASE WAS PANIC_S RUN, reboot RUN, clean, keep or unkeep; got jump"),
     ],
 )
 def test_refused_before_anything_changes(
@@ -196,4 +298,4 @@ def test_a_machine_without_grub(host: Host, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_menu_that_reads_no_custom_cfg(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     (host.grub / "grub.cfg").write_text(MENU.replace("custom.cfg", "other.cfg"), encoding="utf-8")
-    assert "that reads custom.cfg" in said(capsys, "once", OLD, NEW, "10")["error"]
+    assert "that reads custom.cfg" in said(capsys, "once", OLD, NEW, "10", RUN)["error"]

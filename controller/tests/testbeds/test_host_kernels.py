@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from testctl.lab import host_kernel
 from testctl.lab.host_kernel import Package
-from testctl.testbeds import host_kernels, host_modules, playbooks
+from testctl.testbeds import host_kernels, host_modules, menus, playbooks
 from testctl.testbeds.host_kernels import Request, install, listed, remove
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -37,7 +37,10 @@ class Hosts:
 
     def on_hosts(self, inventory: Path, hosts: Iterable[str], script: Path, words: list[str]) -> dict[str, Any]:
         if words:
-            return {h: {"kernels": self.menu[h], "running": self.running[h], "default": self.default[h]} for h in hosts}
+            return {
+                h: {"kernels": self.menu[h], "running": self.running[h], "default": self.default[h], "was": ""}
+                for h in hosts
+            }
         return {h: {"release": self.running[h], "modules": self.modules[h], "config": self.config} for h in hosts}
 
     def play(self, inventory: Path, name: str, hosts: Iterable[str], variables: dict[str, Any]) -> dict[str, int]:
@@ -56,6 +59,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hosts:
     monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host_kernels, "read_rack", lambda path: Rack(path, machines, Path()))
     monkeypatch.setattr(host_kernels, "on_hosts", found.on_hosts)
+    monkeypatch.setattr(menus, "on_hosts", found.on_hosts)
     monkeypatch.setattr(host_kernels, "play", found.play)
     monkeypatch.setattr(host_kernel, "build", found.build)
     monkeypatch.setattr(host_kernel, "check_programs", lambda: None)
@@ -130,6 +134,14 @@ def test_modules_that_are_none(hosts: Hosts, tree: Path) -> None:
     hosts.modules["beta"] = ["../x"]
     with pytest.raises(TestbedError, match=r"host beta .*want names of modules; got '\.\./x'"):
         put(tree)
+
+
+def test_a_menu_that_is_none(hosts: Hosts) -> None:
+    """Its kernels' names become variables of a playbook, where {{ }} would be evaluated on the controller."""
+    hosts.menu["beta"] = [OWN, "{{ lookup('pipe', 'id') }}-testctl-mine"]
+    with pytest.raises(TestbedError, match=r"host beta .*want releases of kernels, .*; got .\{\{ lookup"):
+        remove("mine", INVENTORY)
+    assert hosts.played == []
 
 
 def test_removal(hosts: Hosts) -> None:

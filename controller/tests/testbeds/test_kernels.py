@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from testctl.core.point import Point
 from testctl.plan import load_plan
 from testctl.testbeds import kernels as module
-from testctl.testbeds import power
+from testctl.testbeds import menus, power
+from testctl.testbeds.boot_leases import run_of
 from testctl.testbeds.booted import Seen
 from testctl.testbeds.inventory_file import Machine, Rack
 from testctl.testbeds.kernels import Kernels, in_order, kernel_of, matching
@@ -79,9 +81,13 @@ class Hosts:
         self.off: set[str] = set()
         self.boots = dict.fromkeys(releases, 0)
         self.calls: list[tuple[str, ...]] = []
+        self.held: set[str] = set()
+        self.was: dict[str, str] = {}
+        self.words: list[list[str]] = []
 
     def on_hosts(self, inventory: Path, hosts: Iterable[str], script: Path, words: list[str]) -> dict[str, Any]:
         self.calls.append((words[0], *hosts))
+        self.words.append(words)
         for host in hosts if words[0] == "reboot" else ():
             self.boots[host] += 1
             self.releases[host] = self.default[host]
@@ -91,7 +97,15 @@ class Hosts:
                 self.off.add(host)
             else:
                 self.releases[host] = self.default[host] if words[1] in self.bad else words[1]
-        return {host: {"kernels": [NEW, OLD]} for host in hosts}
+        return {
+            host: {
+                "kernels": [NEW, OLD],
+                "running": self.releases[host],
+                "default": self.default[host],
+                "was": self.was.get(host, ""),
+            }
+            for host in hosts
+        }
 
     def reached(self, machines: Iterable[Machine]) -> tuple[dict[str, Seen], dict[str, str]]:
         there = [m.name for m in machines]
@@ -105,10 +119,16 @@ class Hosts:
         self, machines: Mapping[str, Machine], before: Mapping[str, str], limit_s: float
     ) -> dict[str, Seen]:
         seen = self.reached(machines.values())[0]
-        return {name: one for name, one in seen.items() if one.boot != before[name]}
+        return {name: one for name, one in seen.items() if name in machines and one.boot != before[name]}
 
     def await_clocks(self, machines: Iterable[Machine]) -> None:
         pass
+
+    @contextmanager
+    def leases(
+        self, rack: Rack, machines: Iterable[Machine], ticket: str, limit_s: float = 0.0
+    ) -> Iterator[dict[str, str]]:
+        yield {m.name: f"{m}: leased to bob" for m in machines if m.name in self.held}
 
     def power(self, machine: Machine) -> None:
         self.off.discard(machine.name)
@@ -118,7 +138,9 @@ class Hosts:
 def kernels(monkeypatch: pytest.MonkeyPatch, hosts: Hosts, *wanted: str) -> Kernels:
     machines = {name: Machine(name, "host", f"192.0.2.1:{7400 + n}") for n, name in enumerate(hosts.releases)}
     monkeypatch.setattr(module, "on_hosts", hosts.on_hosts)
+    monkeypatch.setattr(menus, "on_hosts", hosts.on_hosts)
     monkeypatch.setattr(module, "Booted", lambda rack, ticket="": hosts)
+    monkeypatch.setattr(module, "boot_leases", hosts.leases)
     monkeypatch.setattr(module.power, "cycle", hosts.power)
     monkeypatch.setattr(module.power, "last_words", lambda machine: "its console: Kernel panic")
     seen = hosts.all(machines.values())
@@ -151,7 +173,7 @@ def test_a_host_whose_default_is_another_kernel(monkeypatch: pytest.MonkeyPatch)
     found.ensure({"alpha": "6.1"})
     found.end()
     assert hosts.releases == {"alpha": NEW}
-    assert [call[0] for call in hosts.calls] == ["list", "once", "reboot", "once", "clean"]
+    assert [call[0] for call in hosts.calls] == ["list", "list", "once", "list", "reboot", "list", "once", "clean"]
 
 
 def test_a_point_without_a_kernel_has_that_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,20 +209,69 @@ def test_a_kernel_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
         kernels(monkeypatch, Hosts({"alpha": NEW}), "6.13")
 
 
-def test_what_a_killed_run_left_is_the_kernel_to_have_again(monkeypatch: pytest.MonkeyPatch) -> None:
+EVIL = "6.1.0 init=/var/lib/testctl/agent/x\n}\nmenuentry 'x' {{ lookup('pipe', 'id') }}"
+
+
+@pytest.mark.parametrize("was", [NEW, EVIL])
+def test_what_a_killed_run_left_is_the_kernel_to_have_again(monkeypatch: pytest.MonkeyPatch, was: str) -> None:
+    """As root of the host says it, whatever its agent does."""
     hosts = Hosts({"alpha": OLD})
-    monkeypatch.setattr(hosts, "reached", lambda machines: ({"alpha": Seen(OLD, "1", NEW)}, {}))
+    hosts.was["alpha"] = NEW
+    monkeypatch.setattr(hosts, "reached", lambda machines: ({"alpha": Seen(OLD, str(hosts.boots["alpha"]), was)}, {}))
     found = kernels(monkeypatch, hosts, "6.1")
     assert found.were == {"alpha": NEW}
 
 
+@pytest.mark.parametrize("seen", [Seen(EVIL, "1"), Seen(NEW, "1", EVIL), Seen(OLD, "1", EVIL)])
+def test_an_agent_does_not_say_what_root_boots(monkeypatch: pytest.MonkeyPatch, seen: Seen) -> None:
+    hosts = Hosts({"alpha": NEW})
+    true = hosts.reached
+    monkeypatch.setattr(hosts, "reached", lambda machines: ({"alpha": seen}, {}))
+    found = kernels(monkeypatch, hosts, "6.1", "6.12")
+    if seen.release == NEW:
+        monkeypatch.setattr(hosts, "reached", true)
+        found.ensure({"alpha": "6.1"})
+    else:
+        with pytest.raises(TestbedError, match=r"host alpha .*: kernel: its agent says .6\.1.*, the host 6\.12"):
+            found.ensure({"alpha": "6.12"})
+        assert hosts.boots == {"alpha": 0}
+    assert {word for words in hosts.words for word in words} <= {"list", "once", OLD, NEW, "10", run_of("")}
+
+
+def test_nothing_is_booted_on_an_agent_s_word_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts({"alpha": NEW})
+    monkeypatch.setattr(menus, "on_hosts", hosts.on_hosts)
+    rack = Rack(Path("inventory/mine"), {"alpha": Machine("alpha", "host", "192.0.2.1:7400")}, Path())
+    assert Kernels.for_run(rack, {"alpha": {""}}, {"alpha": Seen(NEW, "1", "6.1")}) is None
+    assert hosts.calls == [("list", "alpha")]
+
+
 def test_a_kernel_of_one_s_own_that_runs_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts = Hosts({"alpha": MINE})
-    monkeypatch.setattr(hosts, "on_hosts", lambda *_: {"alpha": {"kernels": [MINE, NEW]}})
+    monkeypatch.setattr(
+        hosts, "on_hosts", lambda *_: {"alpha": {"kernels": [MINE, NEW], "running": MINE, "was": "", "default": NEW}}
+    )
     found = kernels(monkeypatch, hosts, "mine", "6.12")
     assert (found.release("alpha", "mine"), found.release("alpha", "6.12")) == (MINE, NEW)
     found.ensure({"alpha": "mine"})
     assert hosts.boots == {"alpha": 0}
+
+
+def test_a_machine_of_another_run_is_not_booted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is, for a point, the one beside it; at the end the others are booted back."""
+    hosts = Hosts({"alpha": NEW, "beta": NEW})
+    found = kernels(monkeypatch, hosts, "6.1")
+    hosts.held = {"beta"}
+    with pytest.raises(TestbedError, match=r"^host beta .*: leased to bob$"):
+        found.ensure({"alpha": "6.1", "beta": "6.1"})
+    assert hosts.boots == {"alpha": 0, "beta": 0}
+    hosts.held = set()
+    found.ensure({"alpha": "6.1", "beta": "6.1"})
+    hosts.held = {"beta"}
+    with pytest.raises(TestbedError, match=r"^host beta .*: leased to bob$"):
+        found.end()
+    assert hosts.releases == {"alpha": NEW, "beta": OLD}
+    assert hosts.calls[-1] == ("clean", "alpha")
 
 
 def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:

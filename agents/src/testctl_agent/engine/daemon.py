@@ -20,6 +20,7 @@ import grpc
 
 from testctl_agent.cc import shared
 from testctl_agent.engine import descriptors, leftovers, tls, workdir
+from testctl_agent.engine.boots import NAME, Boots
 from testctl_agent.engine.config import THREADS, DaemonConfig
 from testctl_agent.engine.factory import prepare
 from testctl_agent.engine.journal import this_boot
@@ -122,7 +123,8 @@ def _started(config: DaemonConfig, state: AgentState, unrestored: str) -> tuple[
     credentials = tls.credentials(state.who, state.name, config.tls) if config.tls else None
     service = Service(state, config.limits)
     if config.lease:
-        threading.Thread(target=service.require_leases(unrestored).run, name="leases", daemon=True).start()
+        leases = service.require_leases(unrestored, Boots(config.agent.journal.with_name(NAME)))
+        threading.Thread(target=leases.run, name="leases", daemon=True).start()
     else:
         threading.Thread(target=Watchdog().run, name="watchdog", daemon=True).start()
     names = frozenset(config.tls.controllers) if config.tls else None

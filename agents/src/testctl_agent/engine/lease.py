@@ -4,7 +4,8 @@
     free ─acquire→ held ─release, or its time is over→ ending ─everything is restored→ free
 
 While it is ending nobody may do anything.  What could not be restored is tried again by `run`, after 1 s, 2 s, 4 s, …
-60 s, and by every Acquire, which is refused until it is.  Times are those of a clock that nobody can set.
+60 s, and by every Acquire, which is refused until it is.  A lease with which its holder may boot the machine (boots.py)
+is followed by a pause, in which nobody gets one.  Times are those of a clock that nobody can set.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 
 from testctl_agent.engine import limits
 from testctl_agent.engine.apply import Setting
+from testctl_agent.engine.boots import ORDERED_S, Boots
 from testctl_agent.engine.queue import Queue
 from testctl_agent.engine.refusals import BadRequest, HeldByOther, Refusal
 from testctl_agent.engine.sd_notify import Watchdog
@@ -29,6 +31,7 @@ from testctl_agent.spec.errors import TestctlError
 _log = logging.getLogger(__name__)
 MAX_S = 60.0
 MIN_S = 0.1
+MAX_BOOT_S = 5 * 3600.0
 RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """Retry times of a failed restore: the first pause, which doubles each time, and the maximum."""
 _TOKEN_BYTES = 32
@@ -76,10 +79,16 @@ class Leases:
 
     clean  called when a lease ends, with no change under way and none possible
     unrestored  why everything is not restored already; "": it is
+    boots  the run that boots the machine, also across the boot
     """
 
     def __init__(
-        self, who: str, clean: Clean, unrestored: str = "", clock: Callable[[], float] = time.monotonic
+        self,
+        who: str,
+        clean: Clean,
+        unrestored: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        boots: Boots | None = None,
     ) -> None:
         self._who = who
         self._clean = clean
@@ -90,6 +99,10 @@ class Leases:
         self._until = 0.0
         self._since = 0.0
         self._queue = Queue(who, clock)
+        self._boots = boots or Boots()
+        self._booted = ("", "", 0.0)  # (ticket, holder, until when) that may have ordered a reboot
+        if noted := self._boots.noted:
+            self._queue.keep(noted.ticket, noted.holder, noted.limit_s)
         self._ticket = ""  # of the run that has the lease
         self._ending = False  # a lease, or the try to restore what one left
         self._last = ""  # who had the lease before
@@ -105,6 +118,7 @@ class Leases:
         with self._change:
             self._refuse_if_held()
             self._refuse_before_its_turn(ticket)
+            self._refuse_if_it_may_boot(ticket)
             if not self._unrestored:
                 return self._grant(holder, wanted_s, ticket)
             self._ending = True
@@ -119,12 +133,37 @@ class Leases:
         if why := self._queue.refusal(ticket):
             raise HeldByOther(f"{self._who}: {why}")
 
-    def queue(self, ticket: str, holder: str, leave: bool = False) -> State:
+    def _refuse_if_it_may_boot(self, ticket: str) -> None:
+        if (noted := self._boots.noted) and noted.ticket != ticket:  # its place was not asked about any more
+            self._forget_boot()
+        whose, holder, until = self._booted
+        if whose != ticket and (left_s := until - self._clock()) > 0:
+            raise HeldByOther(f"{self._who}: leased to {holder}, who may boot it for another {math.ceil(left_s)} s")
+
+    def _forget_boot(self) -> None:
+        if (noted := self._boots.noted) and self._boots.forget():
+            self._booted = (noted.ticket, noted.holder, self._clock() + ORDERED_S)
+
+    def boot(self, token: str, limit_s: float) -> None:
+        """Keep the holder's place, for limit_s seconds from the agent's next start, and let root boot the machine."""
+        with self._change:
+            held = self._mine(token, "Boot")
+            if not self._ticket or not 0 < limit_s <= MAX_BOOT_S:
+                raise BadRequest(
+                    f"{self._who}: Boot wants a lease with a ticket, and at most {MAX_BOOT_S:g} s; got {limit_s:g} s"
+                )
+            self._boots.note(self._ticket, held.holder, limit_s)
+
+    def queue(self, ticket: str, holder: str, leave: bool = False, keep: bool = False) -> State:
         """A ticket's place, which it gets, keeps or leaves; without a ticket only who has the lease and who waits."""
         with self._change:
             before = 0
             if ticket and leave:
                 self._queue.leave(ticket)
+                if self._held is None and (noted := self._boots.noted) and noted.ticket == ticket:
+                    self._forget_boot()
+            elif ticket and keep:
+                before = self._queue.refresh(ticket)
             elif ticket:
                 before = self._queue.ask(ticket, holder_name(self._who, holder))
             now = self._clock()
@@ -135,6 +174,7 @@ class Leases:
 
     def _grant(self, holder: str, wanted_s: float, ticket: str) -> Grant:
         lifetime_s = min(max(wanted_s, MIN_S), MAX_S) if wanted_s > 0 else MAX_S
+        self._boots.forget()
         self._held = Grant(secrets.token_hex(_TOKEN_BYTES), holder, lifetime_s)
         self._since = self._clock()
         self._until = self._since + lifetime_s
@@ -207,6 +247,7 @@ class Leases:
     def _begin_end(self, held: Grant) -> None:
         """Call with the lock: invalidates the token."""
         self._ending, self._last, self._held = True, held.holder, None
+        self._forget_boot()
         self._change.notify_all()
         self._change.wait_for(lambda: not self._busy)
 

@@ -59,6 +59,15 @@ class Queue:
         self._places.append(Place(ticket, holder, now, now))
         return len(places)
 
+    def keep(self, ticket: str, holder: str, kept_s: float) -> None:
+        """A place that need not be asked about for so long; an ask makes it a usual one."""
+        now = self._clock()
+        self._places.append(Place(ticket, holder, now, now + kept_s - SEEN_S))
+
+    def refresh(self, ticket: str) -> int:
+        """As ask, for a ticket that has a place; -1 if it has none."""
+        return self.ask(ticket, "") if any(place.ticket == ticket for place in self.places()) else -1
+
     def leave(self, ticket: str) -> None:
         self._places = [place for place in self._places if place.ticket != ticket]
 

@@ -22,6 +22,7 @@ from testctl_agent.tasks.task import Task
 from testctl_agent.wire import LEASE_KEY, messages
 
 if TYPE_CHECKING:
+    from testctl_agent.engine.boots import Boots
     from testctl_agent.engine.descriptors import Reserve
     from testctl_agent.engine.lease import Leases
 
@@ -55,7 +56,7 @@ class Service:
         devices = self._state.devices if self._most.tasks is not None else ()
         return Tasks(self._state.name, self._state.new_task, folder, self._most, devices)
 
-    def require_leases(self, unrestored: str = "") -> Leases:
+    def require_leases(self, unrestored: str = "", boots: Boots | None = None) -> Leases:
         """Require a lease for every change from now on; unrestored: parameters whose restore failed, or ""."""
         from testctl_agent.engine.descriptors import Reserve  # a lab's agents give no leases, and start faster
         from testctl_agent.engine.lease import Leases
@@ -63,7 +64,7 @@ class Service:
         self._tasks = self._new_tasks(self._state.workdir / "lease-1")
         self._number = 1
         self._reserve = Reserve()
-        self.leases = Leases(self._state.who, self._end_of_lease, unrestored)
+        self.leases = Leases(self._state.who, self._end_of_lease, unrestored, boots=boots)
         return self.leases
 
     def _end_of_lease(self) -> Sequence[Setting]:
@@ -176,7 +177,11 @@ class Service:
         return replies.lease(grant)
 
     def Queue(self, request: messages.QueueRequest, context: Any = None) -> messages.QueueReply:
-        return replies.queue(self._leases_given().queue(request.ticket, request.holder, request.leave))
+        return replies.queue(self._leases_given().queue(request.ticket, request.holder, request.leave, request.keep))
+
+    def Boot(self, request: messages.BootRequest, context: Any = None) -> messages.BootReply:
+        self._leases_given().boot(token_of(context), request.limit_ns / 1e9)
+        return messages.BootReply()
 
     def Renew(self, request: messages.RenewRequest, context: Any = None) -> messages.Lease:
         return replies.lease(self._leases_given().renew(token_of(context)))

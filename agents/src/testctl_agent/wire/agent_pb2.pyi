@@ -191,14 +191,26 @@ class AcquireRequest(_message.Message):
     def __init__(self, holder: _Optional[str] = ..., lifetime_ns: _Optional[int] = ..., ticket: _Optional[str] = ...) -> None: ...
 
 class QueueRequest(_message.Message):
-    __slots__ = ("ticket", "holder", "leave")
+    __slots__ = ("ticket", "holder", "leave", "keep")
     TICKET_FIELD_NUMBER: _ClassVar[int]
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
     ticket: str
     holder: str
     leave: bool
-    def __init__(self, ticket: _Optional[str] = ..., holder: _Optional[str] = ..., leave: _Optional[bool] = ...) -> None: ...
+    keep: bool
+    def __init__(self, ticket: _Optional[str] = ..., holder: _Optional[str] = ..., leave: _Optional[bool] = ..., keep: _Optional[bool] = ...) -> None: ...
+
+class BootRequest(_message.Message):
+    __slots__ = ("limit_ns",)
+    LIMIT_NS_FIELD_NUMBER: _ClassVar[int]
+    limit_ns: int
+    def __init__(self, limit_ns: _Optional[int] = ...) -> None: ...
+
+class BootReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class QueuePlace(_message.Message):
     __slots__ = ("holder", "since_ns")

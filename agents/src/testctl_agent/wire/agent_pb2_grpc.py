@@ -95,6 +95,11 @@ class AgentStub:
                 request_serializer=testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.SerializeToString,
                 response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.QueueReply.FromString,
                 _registered_method=True)
+        self.Boot = channel.unary_unary(
+                '/testctl.v1.Agent/Boot',
+                request_serializer=testctl__agent_dot_wire_dot_agent__pb2.BootRequest.SerializeToString,
+                response_deserializer=testctl__agent_dot_wire_dot_agent__pb2.BootReply.FromString,
+                _registered_method=True)
 
 
 class AgentServicer:
@@ -188,6 +193,14 @@ class AgentServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Boot(self, request, context):
+        """The holder of a lease with a ticket is about to boot the machine: its run keeps its place for a
+        time from the agent's next start, and root of the machine boots it for no other run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -250,6 +263,11 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.Queue,
                     request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.FromString,
                     response_serializer=testctl__agent_dot_wire_dot_agent__pb2.QueueReply.SerializeToString,
+            ),
+            'Boot': grpc.unary_unary_rpc_method_handler(
+                    servicer.Boot,
+                    request_deserializer=testctl__agent_dot_wire_dot_agent__pb2.BootRequest.FromString,
+                    response_serializer=testctl__agent_dot_wire_dot_agent__pb2.BootReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -576,6 +594,33 @@ class Agent:
             '/testctl.v1.Agent/Queue',
             testctl__agent_dot_wire_dot_agent__pb2.QueueRequest.SerializeToString,
             testctl__agent_dot_wire_dot_agent__pb2.QueueReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Boot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/testctl.v1.Agent/Boot',
+            testctl__agent_dot_wire_dot_agent__pb2.BootRequest.SerializeToString,
+            testctl__agent_dot_wire_dot_agent__pb2.BootReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -140,6 +140,15 @@ class QueueRequest(Message):
     ticket: str = ""
     holder: str = ""
     leave: bool = False
+    keep: bool = False
+
+
+class BootRequest(Message):
+    limit_ns: int = 0
+
+
+class BootReply(Message):
+    pass
 
 
 class QueuePlace(Message):

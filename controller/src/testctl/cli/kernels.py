@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,12 +42,13 @@ def install(
     """
     from testctl.cli.labs import _progress
     from testctl.lab import host_name
+    from testctl.system.say import say
     from testctl.testbeds.host_kernels import Request
     from testctl.testbeds.host_kernels import install as install_it
 
     request = Request(host_name.check(name), tree, testbed, limit, config, debug_info)
     with _progress() as progress:
-        package, changed = install_it(request, progress, jobs, lambda text: print(text, file=sys.stderr))
+        package, changed = install_it(request, progress, jobs, say)
     print(f"kernel {name}: {package.release}, {package.path}{'' if package.new else ' (as built before)'}")
     if package.lacking:
         print(f"kernel {name}: its tree can't have {', '.join(package.lacking)}")

@@ -16,6 +16,7 @@ import typer
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.source import HELP, METAVAR
+from testctl.system.say import say
 
 if TYPE_CHECKING:
     from testctl.compare.verdicts import Verdicts
@@ -127,7 +128,8 @@ class _Progress:
         self._done += 1
         mark = "\r" if sys.stderr.isatty() else ""
         if end.verdict != "pass":
-            print(f"{mark}{SIGNS[end.verdict]} {end.case.name}: {_first(end)}", file=sys.stderr)
+            print(mark, end="", file=sys.stderr)
+            say(f"{SIGNS[end.verdict]} {end.case.name}: {_first(end)}")
         if mark:
             print(f"\r{self._done}/{self._total}", end="\n" if self._done == self._total else "", file=sys.stderr)
 
@@ -156,7 +158,7 @@ def _print(ends: Sequence[CaseEnd], on: str, program: str) -> None:
     plain_console(Console()).print(table)
     for end in ends:
         if end.verdict != "pass":
-            print(f"{SIGNS[end.verdict]} {end.case.name}: " + end.words.replace("\n", "\n    "))
+            say(f"{SIGNS[end.verdict]} {end.case.name}: " + end.words.replace("\n", "\n    "), sys.stdout)
     print(f"{_counts(ends)}, on {on}")
     print(f"packetdrill {program}")
 

@@ -11,6 +11,7 @@ import typer
 from testctl_agent.spec.errors import TestbedError
 
 from testctl.cli import panels
+from testctl.system.say import say
 
 
 def restore(
@@ -21,7 +22,7 @@ def restore(
     from testctl.testbeds.rack import restore as restore_rack
 
     for line in restore_rack(testbed, wait):
-        print(line)
+        say(line, sys.stdout)
 
 
 def status(
@@ -32,7 +33,7 @@ def status(
 
     lines, all_answer = rack_status(testbed)
     for line in lines:
-        print(line)
+        say(line, sys.stdout)
     if not all_answer:
         sys.exit(TestbedError.exit_code)
 

@@ -18,7 +18,7 @@ from testctl.report.prepared import prepare
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.system.memory import give_back
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.bed import Bed, NotOurs
 
 MAX_TRACEBACK = 100_000
 MANY_PACKETS = 100_000
@@ -50,6 +50,8 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
     try:
         asked, outcome = testbed.run(point, raw)
         return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+    except NotOurs:
+        raise
     except TestctlError as error:
         reason = bounded(words(str(error)))
         return PointResult(point=point.to_json(), verdict="broken", reason=reason, wall_s=time.monotonic() - clock)

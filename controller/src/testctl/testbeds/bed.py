@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from testctl_agent.spec.errors import TestbedError
+
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
+
+
+class NotOurs(TestbedError):
+    """Another run has the testbed: no other point of this run can run on it."""
 
 
 class Bed(Protocol):

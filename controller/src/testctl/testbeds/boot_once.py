@@ -2,14 +2,18 @@
 """Runs on a host, over SSH, with nothing but Python: lists the kernels of GRUB's menu, boots one of them once.
 
     list                      what runs, what could, what GRUB boots by itself
-    once RELEASE WAS PANIC_S  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
-    reboot                    the default entry; removes what `once` has written
+    once RELEASE WAS PANIC_S RUN  RELEASE for the next boot only, and reboot; WAS: what the host is to have again
+    reboot RUN                the default entry; removes what `once` has written
     clean                     remove what `once` has written
     keep                      GRUB goes on booting by itself what it boots now, whatever kernels are installed
     unkeep                    remove what `keep` has written
 Prints JSON; an error is {"error": "want …; got …"}.  `once` writes an entry of its own to GRUB's custom.cfg, a copy of
 the menu's with panic=PANIC_S and testctl.was=WAS, and names it in GRUB's environment, where GRUB removes it as it boots
-it.  The default entry and grub.cfg stay as they are.
+it.  The default entry and grub.cfg stay as they are.  RELEASE and WAS are kernels of the menu.  In what `list` prints,
+"was" is the release that a host that was booted once is to have again; it is read from the kernel's command line.
+
+RUN is the SHA-256 of a run's ticket.  Nothing is rebooted unless the host's agent has written, in this boot, that this
+run's lease is to last over it (testctl_agent/engine/boots.py): otherwise another run may have the host by now.
 
 `keep` names the default entry by its id where GRUB has it by its place in the menu, at which a newer kernel would be;
 playbooks/roles/kernel calls it before it installs one.  An entry that is named or saved stays as it is.
@@ -17,6 +21,7 @@ playbooks/roles/kernel calls it before it installs one.  An entry that is named 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -32,6 +37,14 @@ ENTRY = "testctl-once"
 BEGIN, END = "# testctl: begin", "# testctl: end"
 UPDATE_S = 600.0
 """Of update-grub, which looks at every disk."""
+LEASE = Path("/var/lib/testctl/agent/boot.json")
+"""What the agent writes; it belongs to the agent's user."""
+LEASE_BYTES = 10_000
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+COMMAND_LINE = Path("/proc/cmdline")
+RELEASE = re.compile(r"[A-Za-z0-9.+~_-]{1,64}")
+"""A kernel's release.  One with other characters is in no list: they would mean something to GRUB, or to Ansible."""
+_WAS = "testctl.was="
 REBOOT_S = 2
 """From the answer to the reboot, so that the answer arrives."""
 _ITEM = re.compile(
@@ -61,7 +74,11 @@ class Wrong(Exception):
 def items(menu: str) -> dict[str, str]:
     """Release → the commands that boot it, of each entry of a grub.cfg that Debian's scripts have written."""
     found = {release: body for _, release, body in _ITEM.findall(menu)}
-    return {release: body for release, body in found.items() if not release.endswith("-recovery")}
+    return {
+        release: body
+        for release, body in found.items()
+        if RELEASE.fullmatch(release) and not release.endswith("-recovery")
+    }
 
 
 def entries(menu: str) -> list[Entry]:
@@ -134,16 +151,28 @@ def _output(*argv: str, timeout_s: float = 60.0) -> str:
 
 
 def listed() -> dict[str, object]:
-    """What runs and what could: {"running", "boot", "kernels", "default", "next"}."""
+    """What runs, for which, and what could: {"running", "was", "boot", "kernels", "default", "next"}."""
     menu = _menu()
     found = default_of(menu, _saved_entry())
     return {
         "running": os.uname().release,
-        "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
+        "was": _was(),
+        "boot": _boot(),
         "kernels": list(items(menu)),
         "default": found.release if found else "",
         "next": _next_entry(),
     }
+
+
+def _boot() -> str:
+    return BOOT_ID.read_text(encoding="ascii").strip()
+
+
+def _was() -> str:
+    """What this host is to have again after this boot; "" if it was not booted once."""
+    words = COMMAND_LINE.read_text(encoding="utf-8", errors="replace").split()
+    found = [word.removeprefix(_WAS) for word in words if word.startswith(_WAS)]
+    return found[-1] if found and RELEASE.fullmatch(found[-1]) else ""
 
 
 def _next_entry() -> str:
@@ -163,12 +192,15 @@ def _environment() -> list[str]:
     return _output("grub-editenv", str(GRUB / "grubenv"), "list").splitlines()
 
 
-def once(release: str, was: str, panic_s: str) -> dict[str, object]:
+def once(release: str, was: str, panic_s: str, run: str) -> dict[str, object]:
     """Boot a release once.  Raises Wrong before anything is changed."""
     menu = _menu()
     kernels = items(menu)
-    if release not in kernels:
-        raise Wrong(f"want Linux {release} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
+    for one in (release, was):
+        if one not in kernels:
+            raise Wrong(f"want Linux {one!r} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
+    if not re.fullmatch("[0-9]{1,4}", panic_s):
+        raise Wrong(f"want seconds from a panic to the reboot; got {panic_s!r}")
     if "custom.cfg" not in menu:
         raise Wrong(f"want a {GRUB}/grub.cfg that reads custom.cfg (/etc/grub.d/41_custom, update-grub); got none")
     _writable()
@@ -176,23 +208,44 @@ def once(release: str, was: str, panic_s: str) -> dict[str, object]:
         raise Wrong(
             f"want no other entry for the next boot; got {waiting} (grub-editenv {GRUB}/grubenv unset next_entry)"
         )
+    _leased(run)
     custom = GRUB / "custom.cfg"
     text = without(custom.read_text(encoding="utf-8")) if custom.exists() else ""
-    block = entry(kernels[release], f"panic={panic_s} testctl.was={was}")
+    block = entry(kernels[release], f"panic={panic_s} {_WAS}{was}")
     _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
     _output("grub-reboot", ENTRY)
-    _reboot()
+    _reboot(run)
     return listed()
 
 
-def reboot() -> dict[str, object]:
+def reboot(run: str) -> dict[str, object]:
     """Boot what the host boots by itself."""
+    _leased(run)
     clean()
-    _reboot()
+    _reboot(run)
     return listed()
 
 
-def _reboot() -> None:
+def _leased(run: str) -> None:
+    """Raises Wrong unless the agent's lease, of this boot, is the run's."""
+    try:
+        with os.fdopen(os.open(LEASE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            found = json.loads(file.read(LEASE_BYTES))
+        ticket, boot, holder = (str(found[name]) for name in ("ticket", "boot", "holder"))
+    except FileNotFoundError as error:
+        raise Wrong("want a lease of this run, to boot the host; its agent has given none that lasts") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Wrong(f"{LEASE}: want what the agent writes; got {type(error).__name__}") from error
+    if boot != _boot() or hashlib.sha256(ticket.encode()).hexdigest() != run:
+        raise Wrong(f"want a lease of this run, to boot the host; it was leased to {holder[:200]!r}")
+
+
+def _reboot(run: str) -> None:
+    try:
+        _leased(run)
+    except Wrong:
+        clean()
+        raise
     when = [f"--on-active={REBOOT_S}s", "--timer-property=AccuracySec=100ms"]
     _output("systemd-run", "--quiet", *when, "systemctl", "reboot")
 
@@ -270,10 +323,10 @@ def main(words: list[str]) -> None:
         match words:
             case ["list"]:
                 said = listed()
-            case ["once", release, was, panic_s]:
-                said = once(release, was, panic_s)
-            case ["reboot"]:
-                said = reboot()
+            case ["once", release, was, panic_s, run]:
+                said = once(release, was, panic_s, run)
+            case ["reboot", run]:
+                said = reboot(run)
             case ["clean"]:
                 said = clean()
             case ["keep"]:
@@ -281,7 +334,7 @@ def main(words: list[str]) -> None:
             case ["unkeep"]:
                 said = unkeep()
             case _:
-                want = "want list, once RELEASE WAS PANIC_S, reboot, clean, keep or unkeep"
+                want = "want list, once RELEASE WAS PANIC_S RUN, reboot RUN, clean, keep or unkeep"
                 said = {"error": f"{want}; got {' '.join(words)}"}
     except (Wrong, OSError) as error:
         said = {"error": str(error)}

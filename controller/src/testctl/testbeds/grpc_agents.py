@@ -9,19 +9,22 @@ from contextlib import contextmanager
 from typing import Any
 
 import grpc
+from google.protobuf.message import Message as ProtobufMessage
 from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.spec.untrusted import words
 from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 
 from testctl.testbeds.agents import CALL_S, Agents
+from testctl.testbeds.answers import checked
 
 MESSAGE_BYTES = 64 << 20
 
 
 def said_by(error: grpc.RpcError) -> str:
-    """The message of a refused call."""
-    return str(error.details() or error.code().name)
+    """The message of a refused call; an agent's own words."""
+    return words(str(error.details() or error.code().name))
 
 
 @contextmanager
@@ -61,9 +64,42 @@ class GrpcAgents(Agents):
             channel.close()
 
 
+class _Call:
+    """A method of an agent, whose answers are checked."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def __call__(self, request: Any, **how: Any) -> Any:
+        answer = self._call(request, **how)
+        return checked(answer) if isinstance(answer, ProtobufMessage) else map(checked, answer)
+
+    def future(self, request: Any, **how: Any) -> _Future:
+        return _Future(self._call.future(request, **how))
+
+
+class _Future:
+    def __init__(self, future: Any) -> None:
+        self._future = future
+        self.add_done_callback = future.add_done_callback
+
+    def result(self) -> Any:
+        return checked(self._future.result())
+
+
+class Stub:
+    """The methods of wire/agent.proto.  An answer of a wrong shape raises grpc.RpcError, as a call that failed does."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        stub: Any = rpc.AgentStub
+        self._calls = {name: _Call(call) for name, call in vars(stub(channel)).items()}
+
+    def __getattr__(self, method: str) -> Any:
+        return self._calls[method]
+
+
 def new_stub(channel: grpc.Channel) -> Any:
-    stub: Any = rpc.AgentStub
-    return stub(channel)
+    return Stub(channel)
 
 
 def _opened(address: str) -> grpc.Channel:

@@ -16,12 +16,13 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl.lab import host_config, host_kernel, host_name
 from testctl.lab.host_kernel import Package, Wanted
 from testctl.lab.make import Progress
-from testctl.testbeds import boot_once, host_modules
+from testctl.testbeds import host_modules
 from testctl.testbeds.inventory_file import Machine, read_rack
+from testctl.testbeds.menus import menus
 from testctl.testbeds.on_hosts import all_of, on_hosts
 from testctl.testbeds.playbooks import play
 
-LIST, FACTS = Path(boot_once.__file__), Path(host_modules.__file__)
+FACTS = Path(host_modules.__file__)
 INSTALL, REMOVE = "kernel_install.yml", "kernel_remove.yml"
 CONFIG_BYTES = 4 << 20
 """A configuration has 0.3 MB."""
@@ -56,12 +57,10 @@ def hosts_of(inventory: Path, limit: str = "") -> dict[str, Machine]:
 
 def listed(inventory: Path, hosts: Mapping[str, Machine]) -> list[Installed]:
     """The kernels of hosts, each host's in the order of its menu.  Raises TestbedError for a host that has no menu."""
-    results = on_hosts(inventory, sorted(hosts), LIST, ["list"])
-    all_of(results, hosts)
     return [
-        Installed(host, release, host_name.name_of(release), release == found["running"], release == found["default"])
-        for host, found in sorted(results.items())
-        for release in map(str, found["kernels"])
+        Installed(host, release, host_name.name_of(release), release == menu.running, release == menu.default)
+        for host, menu in sorted(menus(inventory, hosts).items())
+        for release in menu.kernels
     ]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +19,18 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
 from testctl.lab import host_name
-from testctl.testbeds import boot_once, power
+from testctl.system.say import say
+from testctl.testbeds import power
+from testctl.testbeds.boot_leases import boot_leases, run_of
 from testctl.testbeds.booted import Booted, Seen, seconds_to_boot
 from testctl.testbeds.inventory_file import Machine, Rack
-from testctl.testbeds.on_hosts import all_of, on_hosts
+from testctl.testbeds.menus import SCRIPT, menus
+from testctl.testbeds.on_hosts import on_hosts
 
-SCRIPT = Path(boot_once.__file__)
 PANIC_S = 10
 """From a panic to the reboot."""
+MANAGED_S = 600.0
+"""What a boot takes besides two times the limit: SSH, and a power cycle."""
 _FAILED = "failed.json"
 
 
@@ -87,17 +90,14 @@ class Kernels:
 
         Raises PlanError for a kernel that a host has not, TestbedError for a host that can't be booted.
         """
-        were = {name: seen[name].was or seen[name].release for name in named}
-        to_boot = {
-            name for name, kernels in named.items()
-            if seen[name].was or any(one and not _is_of(one, were[name]) for one in kernels)
-        }  # fmt: skip
-        if not to_boot:
+        if not any(_boots(kernels, seen[name].was, seen[name].release) for name, kernels in named.items()):
             return None
         machines = {name: rack.machines[name] for name in sorted(named)}
-        results = on_hosts(rack.path, sorted(machines), SCRIPT, ["list"])
-        all_of(results, machines)
-        installed = {name: [str(one) for one in results[name]["kernels"]] for name in machines}
+        found = menus(rack.path, machines)  # from here on by root's words: an agent does not decide what root boots
+        if not any(_boots(kernels, found[name].was, found[name].running) for name, kernels in named.items()):
+            return None
+        were = {name: menu.was or menu.running for name, menu in found.items()}
+        installed = {name: menu.kernels for name, menu in found.items()}
         wrong = [
             f"{rack.path}: {machines[name]}: {why}"
             for name, kernels in sorted(named.items())
@@ -124,7 +124,6 @@ class Kernels:
         to_boot = {name: release for name, release in releases.items() if seen[name].release != release}
         if not to_boot:
             return
-        _note(f"boots {', '.join(f'{name} into {release}' for name, release in sorted(to_boot.items()))}")
         self._boot(booted, to_boot, seen)
         booted.await_clocks([self.machines[name] for name in to_boot])
 
@@ -134,23 +133,52 @@ class Kernels:
             raise TestbedError("\n".join(wrong))
 
     def _boot(
-        self, booted: Booted, releases: Mapping[str, str], seen: Mapping[str, Seen], *, by_entry: bool = False
+        self,
+        booted: Booted,
+        releases: Mapping[str, str],
+        seen: Mapping[str, Seen],
+        *,
+        alone: bool = False,
+        by_entry: bool = False,
     ) -> None:
         """Boot machines at the same time, and wait for all.  Raises TestbedError with the errors of all.
 
+        alone: each also where another can't be leased
         by_entry: also those that are to have what they had, because their default entry is another one
         """
-        wrong: dict[str, str] = {}
+        limit_s = seconds_to_boot()
+        machines = {name: self.machines[name] for name in releases}
+        with boot_leases(self.rack, machines.values(), self.ticket, 2 * limit_s + MANAGED_S) as unleased:
+            if unleased and not alone:
+                raise TestbedError("\n".join(unleased.values()))
+            leased = {name: release for name, release in sorted(releases.items()) if name not in unleased}
+            if leased:
+                what = "boots back" if all(self.were[name] == release for name, release in leased.items()) else "boots"
+                say(f"testctl: {what} {', '.join(f'{name} into {release}' for name, release in leased.items())}")
+            wrong = unleased | (self._boot_leased(booted, leased, seen, limit_s, by_entry) if leased else {})
+        if wrong:
+            raise TestbedError("\n".join(wrong[name] for name in sorted(wrong)))
+
+    def _boot_leased(
+        self, booted: Booted, releases: Mapping[str, str], seen: Mapping[str, Seen], limit_s: float, by_entry: bool
+    ) -> dict[str, str]:
+        """The errors."""
+        found = menus(self.rack.path, {name: self.machines[name] for name in releases})
+        wrong = {
+            name: f"{self.machines[name]}: kernel: its agent says {seen[name].release!r}, the host {menu.running}"
+            for name, menu in found.items()
+            if menu.running != seen[name].release
+        }
         again: dict[str, Seen] = {}
         by_release: dict[tuple[str, str], list[str]] = {}
-        for name, release in releases.items():
-            by_release.setdefault((release, self.were[name]), []).append(name)
+        for name in sorted(releases.keys() - wrong.keys()):
+            by_release.setdefault((releases[name], self.were[name]), []).append(name)
         for (release, was), names in sorted(by_release.items()):
             plain = release == was and not by_entry
             words = ["reboot"] if plain else ["once", release, was, str(PANIC_S)]
+            words.append(run_of(self.ticket))
             results = on_hosts(self.rack.path, names, SCRIPT, words)
             wrong |= {name: f"{self.machines[name]}: {r['error']}" for name, r in results.items() if "error" in r}
-        limit_s = seconds_to_boot()
         going = {name: self.machines[name] for name in releases.keys() - wrong.keys()}
         now = booted.await_boots(going, {name: seen[name].boot for name in going}, limit_s)
         for name, machine in sorted(going.items()):
@@ -167,12 +195,12 @@ class Kernels:
                 )
         if again:
             try:
-                self._boot(booted, {name: releases[name] for name in again}, again, by_entry=True)
+                self._boot(booted, {name: releases[name] for name in again}, again, alone=True, by_entry=True)
             except TestbedError as error:
                 wrong["again"] = str(error)
         if wrong:
             self._remember(wrong, releases)
-            raise TestbedError("\n".join(wrong[name] for name in sorted(wrong)))
+        return wrong
 
     def _brought_back(self, booted: Booted, machine: Machine, release: str, seen: Seen, limit_s: float) -> str:
         """Switch a machine off and on that a kernel has not brought back; returns the error for the points."""
@@ -204,9 +232,14 @@ class Kernels:
     def end(self) -> None:
         """Every machine on the kernel that it had.  Raises TestbedError with those that are not."""
         try:
-            back(self.rack, self.machines, self.were)
+            back(self.rack, self.machines, self.were, self.ticket)
         finally:
             shutil.rmtree(self.notes, ignore_errors=True)
+
+
+def _boots(kernels: Iterable[str], was: str, running: str) -> bool:
+    """Whether a host has to be booted for points, or after them."""
+    return bool(was) or any(one and not _is_of(one, running) for one in kernels)
 
 
 def _unmatched(kernel: str, was: str, installed: Sequence[str]) -> str:
@@ -218,24 +251,28 @@ def _unmatched(kernel: str, was: str, installed: Sequence[str]) -> str:
     return "" if found else f"kernel: want {kernel}; installed are {', '.join(installed)}"
 
 
-def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str]) -> list[str]:
+def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str], ticket: str) -> list[str]:
     """Boot machines into the kernels that they had, and remove the entry; returns what was done, one line each.
 
-    Raises TestbedError after all others were booted, with those that were not.
+    Raises TestbedError after all others were booted, with those that were not, because another run has them by now too.
+
+    ticket: of the run that boots them
     """
     booted = Booted(rack)
     seen, wrong = booted.reached(machines.values())
     others = {name: were[name] for name in machines if name in seen and seen[name].release != were[name]}
     if others:
-        _note(f"boots back {', '.join(f'{name} into {release}' for name, release in sorted(others.items()))}")
-        kernels = Kernels(rack, machines, were, {}, Path(tempfile.mkdtemp(prefix="testctl-kernels-")))
+        kernels = Kernels(rack, machines, were, {}, Path(tempfile.mkdtemp(prefix="testctl-kernels-")), ticket)
         try:
-            kernels._boot(booted, others, seen)
+            kernels._boot(booted, others, seen, alone=True)
         except TestbedError as error:
             wrong["boot"] = str(error)
         finally:
             shutil.rmtree(kernels.notes, ignore_errors=True)
-    cleaned = on_hosts(rack.path, sorted(machines), SCRIPT, ["clean"])
+    with boot_leases(rack, [machines[name] for name in seen], ticket) as unleased:
+        wrong |= {name: why for name, why in unleased.items() if str(machines[name]) not in wrong.get("boot", "")}
+        to_clean = sorted(machines.keys() - unleased.keys())
+        cleaned = on_hosts(rack.path, to_clean, SCRIPT, ["clean"]) if to_clean else {}
     for name, result in cleaned.items():
         if "error" in result and name not in wrong:
             wrong[name] = f"{machines[name]}: {result['error']}"
@@ -257,7 +294,3 @@ def in_order(points: Sequence[Point], first: str) -> list[Point]:
 def kernel_of(point: Point) -> str:
     """The kernel that a point names; the plan's loader made sure that all hosts agree."""
     return next((name for host in point.topology.hosts if (name := wanted(point, host))), "")
-
-
-def _note(text: str) -> None:
-    print(f"testctl: {text}", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.untrusted import loads
 
 from testctl.system.subprocesses import ended
-from testctl.testbeds import ansible
+from testctl.testbeds import ansible, boot_once
 
 LIMIT_S = 300.0
 PYTHON = "/usr/bin/python3"
@@ -24,7 +24,15 @@ _MODULE = "ansible.builtin.command"
 def on_hosts(
     inventory: Path, hosts: Sequence[str], script: Path, words: Sequence[str], limit_s: float = LIMIT_S
 ) -> Mapping[str, dict[str, Any]]:
-    """Host → the JSON object that the script prints there; {"error": why} where it could not be run."""
+    """Host → the JSON object that the script prints there; {"error": why} where it could not be run.
+
+    words: arguments of the script.  Raises TestbedError for one with other characters than a release has: Ansible
+    would evaluate {{ }} in it, here.
+    """
+    if wrong := [word for word in words if not boot_once.RELEASE.fullmatch(word)]:
+        raise TestbedError(
+            f"{script.name} on {', '.join(hosts)}: want words of {boot_once.RELEASE.pattern}; got {wrong[0]!r}"
+        )
     call = ansible.call("ansible", inventory)
     if call is None:
         raise PlanError(f"--testbed {inventory}: ansible is not there: make setup installs it in .venv")

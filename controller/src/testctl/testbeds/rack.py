@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
-import os
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,12 +28,13 @@ from testctl.testbeds.grpc_agents import new_stub
 from testctl.testbeds.inventory_file import Machine, Rack, read_rack
 from testctl.testbeds.kernels import Kernels, back, in_order, short, wanted
 from testctl.testbeds.leased_agents import CLOCK_NS, RemoteAgents
+from testctl.testbeds.menus import menus
 from testctl.testbeds.mtls import ANSWER_S, HELD, Keys, explain, open_channel, read_keys
 from testctl.testbeds.placement import Placement, place
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.preflight import Paths
-from testctl.testbeds.reservation import Reservation
+from testctl.testbeds.reservation import Reservation, holder
 from testctl.testbeds.traffic_time import WallTime
 
 
@@ -73,8 +71,8 @@ class InventoryTestbed:
         if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
             raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
-        reservation = Reservation(rack, used.values(), holder(f"a run of {len(points)} points"))
-        reservation.take(wait_s)
+        reservation = Reservation(rack, used.values(), holder(f"a run of {len(points)} points"), wait_s)
+        reservation.take()
         try:
             return cls._checked(rack, placements, list(used.values()), points, reservation)
         except BaseException:
@@ -133,6 +131,8 @@ class InventoryTestbed:
         if lacking := placement.lacks_ipv6(point):
             return spec_of(point), Outcome(skip=f"{lacking} in {self.rack.path}")
         asked = spec_of(placement.placed(point))
+        if self.reservation is not None:
+            self.reservation.regain()
         if self.kernels is not None:
             self.kernels.ensure(_kernels(point, placement))
             releases, machines = self._releases(point, placement), placement.machines
@@ -194,11 +194,6 @@ def lacking_generators(point: Point, placement: Placement) -> list[str]:
 
 def _key(point: Point) -> str:
     return json.dumps([point.topology.hosts, point.topology.switches, point.topology.links], sort_keys=True)
-
-
-def holder(what: str) -> str:
-    """The holder of a lease, as shown to those who are refused one."""
-    return f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {what}"
 
 
 def clocks_apart(agents: RemoteAgents) -> str:
@@ -285,21 +280,31 @@ def restore(path: Path, wait_s: float) -> list[str]:
     machines = list(rack.machines.values())
     with ThreadPoolExecutor(len(machines)) as pool:
         ended = list(pool.map(lambda machine: _restored(machine, keys, wait_s), machines))
-    ended += _booted_back(rack, machines)
+        restored = [machine for machine, (ok, _) in zip(machines, ended, strict=True) if ok]
+        ended += pool.map(lambda machine: _booted_back(rack, machine, wait_s), _left(rack, restored))
     if wrong := [words for ok, words in ended if not ok]:
         raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
     return [words for _, words in ended]
 
 
-def _booted_back(rack: Rack, machines: Sequence[Machine]) -> list[tuple[bool, str]]:
-    """Boot machines back that a killed run left in a kernel for one boot."""
+def _left(rack: Rack, machines: Sequence[Machine]) -> list[Machine]:
+    """Machines whose agents say that a killed run left them in a kernel for one boot."""
     seen, _ = Booted(rack).reached(machines)
-    left = {name: one.was for name, one in seen.items() if one.was}
+    return [machine for machine in machines if machine.name in seen and seen[machine.name].was]
+
+
+def _booted_back(rack: Rack, machine: Machine, wait_s: float) -> tuple[bool, str]:
+    """Boot a machine back, once nobody else has it."""
+    mine, reservation = {machine.name: machine}, Reservation(rack, [machine], holder("restore"), wait_s)
     try:
-        done = back(rack, {name: rack.machines[name] for name in left}, left) if left else []
+        menu = menus(rack.path, mine)[machine.name]
+        reservation.take()
+        done = back(rack, mine, {machine.name: menu.was or menu.running}, reservation.ticket)
+        return True, "\n".join(done) or f"{machine}: runs {menu.running}, which it is to have"
     except TestctlError as error:
-        return [(False, str(error))]
-    return [(True, line) for line in done]
+        return False, str(error)
+    finally:
+        reservation.close()
 
 
 def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
