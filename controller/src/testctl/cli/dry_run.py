@@ -13,6 +13,9 @@ from rich.table import Table
 from testctl.core.testbed_kind import kind_of
 from testctl.core.words import counted
 from testctl.plan import Plan, overview
+from testctl.plan.cost import disk_bytes, memory_bytes, rows
+from testctl.results.atomic import size_text
+from testctl.system.memory import free_mb
 
 
 def lab_memory(plan: Plan) -> tuple[int, int]:
@@ -33,6 +36,10 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     if as_json:
         where: dict[str, Any] = {"placement": dict(places)} if places else {}
         where |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
+        where |= {
+            "analysis_bytes": max(map(memory_bytes, plan.points), default=0),
+            "disk_bytes": disk_bytes(plan.points, 1),
+        }
         print(json.dumps(said.to_json() | where | {"list": [point.to_json() for point in plan.points]}, indent=1))
         return
     console = Console(soft_wrap=True, highlight=False)
@@ -40,7 +47,9 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     console.print(
         f"{counted(said.points, 'point')}, {said.virtual_s:g} s of traffic, about {_clock(said.wall_s)} with one job"
     )
-    console.print(f"{_memory(need_mb, given_mb)}\n" if need_mb else "")
+    if need_mb:
+        console.print(_memory(need_mb, given_mb))
+    console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
     for factor in said.factors:
         table.add_row(factor.key, ", ".join(factor.values))
@@ -71,9 +80,22 @@ def _memory(need_mb: int, given_mb: int) -> str:
     """The memory that a lab needs and gets, and how many labs fit into this machine's memory."""
     from testctl.lab import memory
 
-    free = memory.free_mb()
+    free = free_mb()
     room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
     return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {room}"
+
+
+def _analysis(plan: Plan) -> str:
+    """What the packets take, of memory and on the disk."""
+    most = max(plan.points, key=memory_bytes, default=None)
+    if most is None or not rows(most):
+        return "no packets are recorded"
+    need, there = memory_bytes(most), free_mb() << 20
+    short = f", and this machine has {size_text(there)} free: the run will be refused" if need > there else ""
+    return (
+        f"up to {rows(most):,} rows of packets in a point: about {size_text(need)} of memory to analyse it{short}; "
+        f"the run takes up to {size_text(disk_bytes(plan.points, 1))} of the disk"
+    )
 
 
 def _clock(seconds: float) -> str:

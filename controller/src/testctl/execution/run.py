@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from testctl_agent.spec.errors import TestbedError
+
 from testctl.core.testbed_kind import kind_of
 from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
@@ -20,15 +22,15 @@ from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
 from testctl.metrics.core.native import if_compiled
 from testctl.plan import Plan, Point, PointVerdict, compared_with, verdict_alone
+from testctl.plan.cost import disk_bytes, memory_bytes, rows
 from testctl.records.native import ready
 from testctl.report.prepared import begin_drawing
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
+from testctl.results.atomic import size_text
 from testctl.results.reader import load_point
 from testctl.results.work import STOPPED, WORK, begin_work, clear_work, set_aside
+from testctl.system.memory import free_mb
 from testctl.testbeds.bed import Bed, Booting
-
-SUMMARY_BYTES_PER_VIRTUAL_S = 40_000_000
-"""Estimated size of captures and records per second of a 1 Gb/s flow, for the check of free space."""
 
 
 class Progress(Protocol):
@@ -85,7 +87,9 @@ def run_plan(
     started, clock = datetime.now(UTC), time.monotonic()
     ready()  # a missing compiler is reported before the first point is run
     if_compiled()  # compiled now, and not by each worker
-    need = sum(point.duration_ns for point in plan.points) * SUMMARY_BYTES_PER_VIRTUAL_S // 10**9
+    if pool is None or isinstance(pool, LocalPool):
+        _refuse_too_large(plan, free_mb())
+    need = disk_bytes(plan.points, options.jobs, options.keep_captures)
     if options.out and options.out.name and options.resume:
         set_aside(options.out)
     writer = (
@@ -118,6 +122,17 @@ def run_plan(
         clear_work(writer.path / WORK)
         writer.discard()
         raise
+
+
+def _refuse_too_large(plan: Plan, there_mb: int) -> None:
+    """Raises TestbedError for a plan with a point whose analysis would take more memory than there is."""
+    largest = max(plan.points, key=memory_bytes, default=None)
+    if largest is not None and (need := memory_bytes(largest)) > there_mb << 20:
+        raise TestbedError(
+            f"{plan.file}: point {largest.id} has about {rows(largest):,} rows of packets, which take "
+            f"{size_text(need)} of memory to analyse; this machine has {size_text(there_mb << 20)} free: want a "
+            "shorter point, fewer flows, or capture and telemetry off"
+        )
 
 
 def _earlier(options: Options) -> list[tuple[Path, str]]:

@@ -6,43 +6,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
-from testctl.core.capacity import Link
-from testctl.core.point import Point
+from testctl.core import routes
+from testctl.core.path import path_rates
+from testctl.core.point import Point, PointFlow
 from testctl.core.testbed_kind import DEFAULT, kind_of
 
-BOOT_MS = 3000
+BOOT_MS = 2000
 """A lab boots, and a point is written, in about this time."""
 AGENTS_IN_BOOT, AGENT_MS = 3, 800
 """Hosts and switches that BOOT_MS includes; each further one starts an agent and its programs."""
 WALL_POINT_MS = 2600
 """Beside its traffic a point by the wall clock takes about this time (docs/testbeds.md, Time of a point)."""
-VIRTUAL_S_MS = 500
+VIRTUAL_S_MS = 20
 """A second of traffic without packets: timers, samples of tcp_info."""
-PACKETS_PER_MS, WALL_PACKETS_PER_MS = 40, 1000
+PACKETS_PER_MS, WALL_PACKETS_PER_MS = 150, 1000
 """Rate of the whole pipeline: the lab, captures to records, and metrics; by the wall clock without the first."""
 ALONE_BPS = 1_000_000_000
 """Assumed rate of a flow if no port has a rate."""
 ACK_EVERY = 2
+ROW_MEMORY, ROW_RAW, ROW_KEPT = 200, 150, 25
+"""Bytes of a row of the packets table: of memory while it is analysed, and on the disk while its point runs and later.
+Measured with 1 M and 10 M rows; merged packets are fewer rows."""
+POINT_KEPT = 1_000_000
+"""Bytes on the disk of a point beside its packets."""
 
 
 def cost_ms(point: Point, testbed: str = DEFAULT) -> int:
     """Estimated wall time of a point on a testbed, in ms of a reference machine; boots of a rack's hosts are extra."""
-    seconds = point.duration_ns / 1e9
-    rates = [rate for one in point.settings.values() if (rate := Link.of(one).mean_bps(0, point.duration_ns))]
-    sent = min(rates, default=ALONE_BPS) / 8 * seconds
-    limits = [_bytes(flow.options) for flow in point.flows]
-    if limits and all(limits):
-        sent = min(sent, sum(limits))
-    mtu = min((int(v["mtu"]) for v in point.settings.values() if v.get("mtu")), default=1500)
-    packets = sent / mtu * (1 + 1 / ACK_EVERY)
+    seconds, packets = point.duration_ns / 1e9, sum(_packets(point).values())
     agents = len(point.topology.entities)
     if kind_of(testbed).deterministic:
         boot_ms = BOOT_MS + AGENT_MS * max(0, agents - AGENTS_IN_BOOT)
         return round(boot_ms + VIRTUAL_S_MS * seconds + packets / PACKETS_PER_MS)
     # Agents work side by side, and a second of traffic is one.
     return round(WALL_POINT_MS + 1000 * seconds + packets / WALL_PACKETS_PER_MS)
+
+
+def rows(point: Point) -> int:
+    """Estimated rows of a point's packets table: each packet at the hosts and switches of its way that record it."""
+    places = {flow.name: sum(1 for entity in _way(point, flow) if _records(point, entity)) for flow in point.flows}
+    return round(sum(packets * places[name] for name, packets in _packets(point).items()))
+
+
+def memory_bytes(point: Point) -> int:
+    """Estimated memory that the analysis of a point takes."""
+    return rows(point) * ROW_MEMORY
+
+
+def disk_bytes(points: Sequence[Point], jobs: int, keep_captures: bool = False) -> int:
+    """Estimated space that a run takes at most, with so many points at once."""
+    found = [rows(point) for point in points]
+    kept = ROW_KEPT + ROW_RAW * keep_captures
+    return sum(POINT_KEPT + kept * one for one in found) + jobs * ROW_RAW * max(found, default=0)
+
+
+def _way(point: Point, flow: PointFlow) -> Iterator[str]:
+    """The entities that packets of a flow pass, those of all its ways."""
+    return chain(flow.ends, *({switch for switch, _ in hop} for hop in routes.hops(point, flow)))
+
+
+def _records(point: Point, entity: str) -> bool:
+    values = point.settings.get(entity, {})
+    return values.get("capture") is not False and values.get("telemetry") is not False
+
+
+def _packets(point: Point) -> dict[str, float]:
+    """Of each flow the packets on the wire, data and ACKs: what its slowest link carries, shared by the flows there, or
+    as much as is asked of it."""
+    seconds = point.duration_ns / 1e9
+    mtu = min((int(v["mtu"]) for v in point.settings.values() if v.get("mtu")), default=1500)
+    asked: dict[tuple[str, float], dict[str, float]] = {}
+    for flow in point.flows:
+        back = flow.options.get("reverse") is True
+        rates = path_rates(point, flow, back=back) or {f"{flow.source} alone": ALONE_BPS}
+        slowest = min(rates, key=lambda name: rates[name])
+        most = rates[slowest] / 8 * seconds
+        limit = _bytes(flow.options)
+        asked.setdefault((slowest, most), {})[flow.name] = min(most, limit or most)
+    found: dict[str, float] = {}
+    for (_, most), flows in asked.items():
+        share = min(1.0, most / (sum(flows.values()) or 1.0))
+        found |= {name: share * size / mtu * (1 + 1 / ACK_EVERY) for name, size in flows.items()}
+    return found
 
 
 def _bytes(options: Mapping[str, object]) -> int:

@@ -47,7 +47,7 @@ def check_place(directory: Path, need: int) -> None:
         raise PlanError(f"{directory}: want a writable directory for results; {place} is not writable")
     free = shutil.disk_usage(place).free
     if free < need:
-        raise PlanError(f"{directory}: want {_size(need)} free for results; got {_size(free)} on {place}")
+        raise PlanError(f"{directory}: want {size_text(need)} free for results; got {size_text(free)} on {place}")
 
 
 KEPT_FREE = 500_000_000
@@ -59,7 +59,7 @@ def check_room(path: Path, more: int) -> None:
     free = shutil.disk_usage(path.parent).free
     if free - more < KEPT_FREE:
         raise TestbedError(
-            f"{path}: want {_size(KEPT_FREE)} to stay free; what comes would leave {_size(free)} or less"
+            f"{path}: want {size_text(KEPT_FREE)} to stay free; what comes would leave {size_text(free)} or less"
         )
 
 
@@ -105,7 +105,8 @@ def put_file(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Bytes for a person, such as "1.5 GB"."""
     for unit in ("GB", "MB", "kB"):
         size = Bytes.units[unit]
         if count >= size:
