@@ -81,6 +81,8 @@ def test_flows_share_a_link_and_have_others_alone() -> None:
 def test_a_point_that_is_too_large_for_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     plan = load_plan(PAIR.replace("1s", "18000s"))
     there = "this machine has .* GB free"
-    with pytest.raises(TestbedError, match=f"has about 6,750,000,000 rows of packets, .* 1350.0 GB of memory .*{there}"):
+    with pytest.raises(
+        TestbedError, match=f"has about 6,750,000,000 rows of packets, .* 1350.0 GB of memory .*{there}"
+    ):
         run_plan(plan, Hashing(tmp_path), Options(tmp_path / "results"), Progress(1, Console()))
     assert list(tmp_path.iterdir()) == []

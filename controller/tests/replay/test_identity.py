@@ -12,7 +12,7 @@ import pytest
 from testctl.core.point import PointSpec, TimedFlow
 from testctl.core.topology import Topology
 from testctl.records import Records, load_raw
-from testctl.records.schema import Array
+from testctl.records.schema import TCP_EVENTS, Array
 from testctl.replay.identity import identity
 from testctl.replay.instruments import WHOLE_BYTES, Instruments
 from testctl_agent.collect import capture
@@ -47,6 +47,29 @@ def test_a_host_that_only_the_replay_captured_at_is_left_out(both: Records, tmp_
     assert (
         found.words() == f"{before.packets.num_rows} rows of packets, 0 rows of tcp_info (not the packets at receiver)"
     )
+
+
+def test_events_of_a_host_that_only_the_replay_traced_are_left_out(both: Records) -> None:
+    def events(*wheres: str) -> pa.Table:
+        count = len(wheres)
+        names = {
+            "where": list(wheres),
+            "flow": ["bulk"] * count,
+            "event": ["ack"] * count,
+            "source": ["kernel"] * count,
+        }
+        numbers = {field.name: [7] * count for field in TCP_EVENTS if field.name not in names}
+        arrays = {name: pa.array(values) for name, values in (names | numbers).items()}
+        return pa.table([arrays[name] for name in TCP_EVENTS.names], names=TCP_EVENTS.names).cast(TCP_EVENTS)
+
+    before = replace(both, tcp_events=events("sender"))
+    after = replace(both, tcp_events=events("receiver", "sender", "receiver"))
+    assert identity(before, before.digest(), after).same
+    other = replace(both, tcp_events=events("receiver", "sender", "sender"))
+    found = identity(before, before.digest(), other)
+    assert not found.same
+    assert found.difference is not None
+    assert (found.difference.table, found.difference.row) == ("tcp_events", 1)
 
 
 def test_the_first_row_that_differs_is_named(both: Records) -> None:

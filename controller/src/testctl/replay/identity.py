@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,13 +72,15 @@ def identity(before: Records, digest: str, after: Records) -> Identity:
     """
     there = _places(before.packets)
     more = tuple(sorted(_places(after.packets) - there)) if there else ()
-    packets = _at(after.packets, there) if more else after.packets
+    packets = _at(after.packets, there, ["where", "flow"]) if more else after.packets
     tables = {"packets": (before.packets, packets), "tcp_info": (before.tcp_info, after.tcp_info)}
+    traced = None
     if before.tcp_events is not None and after.tcp_events is not None:
-        tables["tcp_events"] = (before.tcp_events, after.tcp_events)
+        hosts = _places(before.tcp_events)
+        traced = _at(after.tcp_events, hosts, ["where"]) if _places(after.tcp_events) - hosts else after.tcp_events
+        tables["tcp_events"] = (before.tcp_events, traced)
     if before.requests is not None and after.requests is not None:
         tables["requests"] = (before.requests, after.requests)
-    traced = after.tcp_events if before.tcp_events is not None else None
     again = digest_of(packets, after.tcp_info, traced, after.requests)
     difference = None
     if again != digest:
@@ -91,11 +94,11 @@ def _places(packets: pa.Table) -> set[str]:
     return set(packets.column("where").cast(pa.string()).unique().to_pylist())
 
 
-def _at(packets: pa.Table, places: set[str]) -> pa.Table:
-    """The packets recorded at these places, as if nobody else had recorded any."""
-    where = packets.column("where").cast(pa.string())
-    kept = packets.filter(pc.is_in(where, pa.array(sorted(places))))
-    for name in ("where", "flow"):
+def _at(records: pa.Table, places: set[str], named: Sequence[str]) -> pa.Table:
+    """What was recorded at these places, as if nobody else had recorded any; named: columns of names that were seen."""
+    where = records.column("where").cast(pa.string())
+    kept = records.filter(pc.is_in(where, pa.array(sorted(places))))
+    for name in named:
         index = kept.column_names.index(name)
         again = kept.column(name).cast(pa.string()).combine_chunks().dictionary_encode().cast(NAMES)
         kept = kept.set_column(index, name, again)
