@@ -59,7 +59,13 @@ instruments it is null, and with any of the alternatives it is the same number.
 - sender, receiver: a capture at the host that sends the data, or that receives it (`capture`)
 - telemetry: of every switch on the way (`telemetry`)
 - tcp_info, tcp_events: of the host that sends the data
+- counters: /proc/net/snmp and netstat of both hosts, before and after; always read
 - plan: known from the plan, without any instrument
+
+What captures are taken to show of timeouts, probes and recoveries is held at every point against the kernel's own
+counters of the sending host: equal, or null, and `counter_mismatches` says why; `kernel_…` are the counters themselves.
+Retransmissions in a capture, and what a trace of TCP has, must be equal to them, or the point is invalid.  A host with
+other TCP connections (a rack's management) may have counted more.
 
 A stall is a time in which a connection sent no data, longer than four round trips (the median of the 64 before it) and
 1 ms, between two departures at the sender or from the last one to the end of the records while data is outstanding. A
@@ -85,6 +91,7 @@ COLUMNS: dict[str, frozenset[str]] = {
     "telemetry": frozenset({"telemetry"}),
     "tcp_info": frozenset({"tcp_info"}),
     "tcp_events": frozenset({"tcp_events"}),
+    "counters": frozenset({"counters"}),
     "both captures, tcp_info": frozenset({"sender", "receiver", "tcp_info"}),
     "all": frozenset(INSTRUMENTS),
     "none": frozenset(),
