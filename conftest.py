@@ -73,15 +73,14 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Root tests are skipped, with the reason, for those who aren't root; several processes begin with the longest.
 
-    What a busy machine made late runs once more, and is listed as RERUN: a test of the machine itself, whose time is
-    the wall clock's, after any failure, another one only after a timeout.
+    A test that ran into a timeout runs once more, and is listed as RERUN; any other failure is one.
     """
     for item in items:
         root = item.get_closest_marker("root")
         if os.geteuid() != 0 and root:
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
         if not item.get_closest_marker("flaky"):
-            item.add_marker(pytest.mark.flaky(reruns=1) if root else LATE)
+            item.add_marker(LATE)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: _order(item.nodeid))
 
