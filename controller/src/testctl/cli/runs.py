@@ -277,8 +277,9 @@ def _no_room(chosen: Plan, jobs: int) -> str:
     """Why the labs of a plan may not have the memory that they need, or "".  Raises TestbedError when one has not."""
     from testctl.cli.dry_run import lab_memory
     from testctl.lab import memory
+    from testctl.system.memory import free_mb
 
-    (each_mb, _), there_mb = lab_memory(chosen), memory.free_mb()
+    (each_mb, _), there_mb = lab_memory(chosen), free_mb()
     if alone := memory.has_room(each_mb, 1, there_mb):
         raise TestbedError(f"{chosen.file}: {alone}")
     return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)
