@@ -21,6 +21,8 @@ import pytest
 from hypothesis import settings
 from testctl.lab.cpu_pinning import own_processor
 
+pytest_plugins = ["tests.leftovers"]
+
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)
 LONGEST = [

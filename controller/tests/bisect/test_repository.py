@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from testctl.bisect.repository import Mark, between, bisection, changed, commit, parent
+from testctl.bisect.repository import HOME, WORKTREE, Mark, between, bisection, changed, commit, parent
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.bisect import trees
@@ -100,3 +100,17 @@ def test_what_is_read_of_commits(history: tuple[Path, list[str]]) -> None:
     assert parent(tree, ids[6]) == ids[5]
     assert parent(tree, ids[0]) == ""
     assert changed(tree, ids[0], ids[6]) == ["net/tcp.c"]
+
+
+def test_records_of_other_worktrees_stay(history: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """Their disk may not be mounted; that of a bisection that was killed goes."""
+    tree, ids = history
+    away, killed = tmp_path / "disk" / "mine", tmp_path / f"{HOME}killed" / WORKTREE
+    for worktree in (away, killed):
+        trees.git(tree, "worktree", "add", "--quiet", "--detach", str(worktree))
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    shutil.rmtree(killed.parent)
+    bisected(tree, ids, tmp_path, 3)
+    (tmp_path / "unmounted").rename(tmp_path / "disk")
+    assert trees.git(away, "rev-parse", "HEAD") == ids[-1]
+    assert str(killed) not in trees.git(tree, "worktree", "list")

@@ -10,6 +10,7 @@ from testctl.core.point import PointSpec
 from testctl.lab import machine, memory
 from testctl.lab.memory import RING_KIB
 from testctl.plan import load_plan
+from testctl.system.memory import free_mb
 from testctl.testbeds.point_spec import port_list, spec_of
 from testctl_agent.collect import capture
 from testctl_agent.spec.errors import PlanError
@@ -69,7 +70,7 @@ def test_as_much_as_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_whether_there_is_room(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  8000000 kB\nMemAvailable:   4194304 kB\n")
-    assert memory.free_mb(tmp_path / "meminfo") == 4096
+    assert free_mb(tmp_path / "meminfo") == 4096
     assert memory.has_room(1024, 4, 4096) == ""
     assert memory.has_room(1024, 5, 4096) == (
         "5 labs at once need about 5 x 1024 MB of memory, and this machine has 4096 MB free: want --jobs 4"

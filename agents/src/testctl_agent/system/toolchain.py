@@ -7,9 +7,10 @@ import functools
 import os
 import platform
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
-from testctl_agent.spec.errors import Unavailable
+from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.system.subprocesses import run
 
 BPF_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu")
@@ -20,11 +21,34 @@ KERNEL_TYPES = "sys/kernel/btf/vmlinux"
 
 
 def cache_dir() -> Path:
-    """$TESTCTL_CACHE, or testctl in the user's cache directory."""
+    """$TESTCTL_CACHE, or testctl in the user's cache directory.
+
+    Raises TestbedError where others may write to it: programs, kernels and libraries in it are run.
+    """
     named = os.environ.get("TESTCTL_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+    found = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+    _check_own(found)
+    return found
+
+
+@functools.cache
+def _check_own(cache: Path) -> None:
+    """That only its user and root may write to a cache; one that is not there is made so, where that may be."""
+    with suppress(OSError):
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(0o755 if os.geteuid() == 0 else 0o700)  # whatever the umask lets others write below it
+    if not cache.is_dir():
+        return
+    own = (0, os.geteuid())
+    below = [entry.path for entry in os.scandir(cache) if entry.is_dir()] if cache.stat().st_mode & 0o011 else []
+    for place in (str(cache), *below):
+        found = os.stat(place)
+        if found.st_mode & 0o022 or found.st_uid not in own:
+            raise TestbedError(
+                f"{place}: want a cache that only its user may write to: what is in it is run; got mode "
+                f"{found.st_mode & 0o7777:o} of user {found.st_uid} (if nobody else has written there: "
+                f"chmod 700 {cache}; another place: set TESTCTL_CACHE)"
+            )
 
 
 @functools.cache

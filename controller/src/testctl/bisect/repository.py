@@ -25,6 +25,8 @@ _OWN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
 _FIRST_BAD = re.compile(r"^# first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
 _TIMEOUT_S = 1800.0
+HOME, WORKTREE = "testctl-bisect-", "bisection"
+"""The temporary directory of a bisection begins so; the worktree in it."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +127,22 @@ class Bisection:
         return _POSSIBLE.findall(self.log)
 
 
+def _left(directory: Path) -> list[Path]:
+    """The worktrees of bisections that were killed, whose directories are gone."""
+    listed = git(directory, "worktree", "list", "--porcelain").splitlines()
+    paths = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
+    return [path for path in paths if path.name == WORKTREE and path.parent.name.startswith(HOME) and not path.exists()]
+
+
 @contextmanager
 def bisection(directory: Path, good: str, bad: str, home: Path) -> Iterator[Bisection]:
-    """Begin a bisection in a worktree below `home`, which is removed afterwards."""
-    worktree = home / "bisection"
-    git(directory, "worktree", "prune")
+    """Begin a bisection in a worktree below `home`, which is removed afterwards.
+
+    Git's records of other worktrees stay, also of those that are not there: they may be on a disk that is not mounted.
+    """
+    worktree = home / WORKTREE
+    for left in _left(directory):
+        git(directory, "worktree", "remove", "--force", str(left))
     git(directory, "worktree", "add", "--quiet", "--force", "--no-checkout", "--detach", str(worktree), bad)
     try:
         git(worktree, "bisect", "start", "--no-checkout", bad, good)

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
@@ -16,6 +14,7 @@ from testctl.bisect.measure import Bench, Measurement, need_lab
 from testctl.bisect.repository import Bisection, Commit
 from testctl.compare.deltas import Move, moves
 from testctl.compare.packet import FirstDifference, first_difference
+from testctl.system.temporary import temporary
 
 LOG = "bisect.log"
 """The file with git's log."""
@@ -84,8 +83,8 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
     for found in ends:
         check_repeats(bench, found, criterion)
     with (
-        tempfile.TemporaryDirectory(prefix="testctl-bisect-") as home,
-        repository.bisection(bench.tree, good.id, bad.id, Path(home)) as git,
+        temporary(repository.HOME) as home,
+        repository.bisection(bench.tree, good.id, bad.id, home) as git,
     ):
         _all(git, bench, ends, criterion, step)
         (bench.directory / LOG).write_text(git.log, encoding="utf-8")

@@ -79,6 +79,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 def _memory(need_mb: int, given_mb: int) -> str:
     """The memory that a lab needs and gets, and how many labs fit into this machine's memory."""
     from testctl.lab import memory
+    from testctl.system.memory import free_mb
 
     free = free_mb()
     room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"

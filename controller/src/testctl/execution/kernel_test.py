@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from testctl.lab.kernel_lists import CCS, keep
 from testctl.lab.self_test import Check, SelfTest, has_seccomp, judged
 from testctl.system.process_groups import end
 from testctl.system.subprocesses import start
+from testctl.system.temporary import temporary
 from testctl.testbeds.lab import LabTestbed
 
 PLAN = """
@@ -68,11 +68,11 @@ def _point(kernel: Kernel, seccomp: bool) -> tuple[str, list[str]]:
 
     (point,) = load_plan(PLAN.format(name=kernel.name).encode(), metrics={}).points
     testbed = replace(LabTestbed.on({kernel.name: kernel}), seccomp=seccomp)
-    with tempfile.TemporaryDirectory(prefix="testctl-self-test-") as where:
-        asked, outcome = testbed.run(point, Path(where))
+    with temporary("testctl-self-test-") as where:
+        asked, outcome = testbed.run(point, where)
         if outcome.error:
             return outcome.error, outcome.kernel_faults
-        return make_records(asked, outcome, Path(where)).digest(), outcome.kernel_faults
+        return make_records(asked, outcome, where).digest(), outcome.kernel_faults
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import marshal
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from testctl_agent.system import durable
 
 from testctl.system import checkout
 from testctl.system.subprocesses import run
+from testctl.system.temporary import temporary
 
 UNUSED_S = 30 * 24 * 3600
 METHODS = "methods of data classes"
@@ -110,8 +110,8 @@ def _key(code: str, modules: Mapping[str, Path]) -> str:
 def _make(folder: Path, modules: Mapping[str, Path]) -> None:
     """Fill a cache entry; it appears whole, or not at all."""
     durable.make_directory(folder.parent)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as name:
-        new = Path(name) / "entry"
+    with temporary(".new-", folder.parent) as home:
+        new = home / "entry"
         new.mkdir()
         (new / "code").write_bytes(_archive(modules))
         (new / "init.pyc").write_bytes(_program(checkout.lab() / "boot" / "init.py"))

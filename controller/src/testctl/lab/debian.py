@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from testctl_agent.system import durable
 from testctl.lab import source
 from testctl.system import checkout
 from testctl.system.subprocesses import run
+from testctl.system.temporary import temporary
 
 SUITES = ("trixie-backports", "sid")
 """Suites that are asked unless others are named."""
@@ -139,11 +139,11 @@ class SecondApt:
             return Fetched(tarball, wanted, new=False)
         _want("dpkg-deb", "dpkg")
         durable.make_directory(tarball.parent)
-        with tempfile.TemporaryDirectory(dir=tarball.parent, prefix=".get-") as place:
-            self._run("apt-get", "download", f"{_PACKAGE}{name}={wanted.version}", cwd=Path(place))
-            (package,) = Path(place).glob("*.deb")
-            run(["dpkg-deb", "-x", str(package), place], timeout_s=TIMEOUT_S)
-            unpacked = Path(place, "usr", "src", tarball.name)
+        with temporary(".get-", tarball.parent) as place:
+            self._run("apt-get", "download", f"{_PACKAGE}{name}={wanted.version}", cwd=place)
+            (package,) = place.glob("*.deb")
+            run(["dpkg-deb", "-x", str(package), str(place)], timeout_s=TIMEOUT_S)
+            unpacked = place / "usr" / "src" / tarball.name
             if not unpacked.is_file():
                 raise TestbedError(f"{package.name}: want /usr/src/{tarball.name} in this package; it is not there")
             note.unlink(missing_ok=True)

@@ -6,10 +6,8 @@ Read once from the kernel itself, before any point is run, and kept in its direc
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import durable
@@ -17,6 +15,7 @@ from testctl_agent.system import durable
 from testctl.lab.kernel import Kernel
 from testctl.system.process_groups import end
 from testctl.system.subprocesses import start, wait
+from testctl.system.temporary import LABS, temporary
 
 SYSCTLS, CCS = "sysctls", "ccs"
 """Files in the directory of a built kernel: one name per line."""
@@ -55,17 +54,18 @@ def has(kernel: Kernel, what: str) -> frozenset[str]:
 
 def _asked(kernel: Kernel) -> dict[str, set[str]]:
     """Boot the kernel with only a shell and list what it has.  Raises TestbedError if it does not."""
-    with tempfile.TemporaryDirectory(prefix="testctl-sysctls-") as name:
-        home = Path(name)
+    with temporary(LABS) as home:
         init = home / "init"
         init.write_text(_INIT, encoding="ascii")
         init.chmod(0o755)
         argv = [
-            str(kernel.binary), "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}",
+            "setpriv", "--pdeathsig", "KILL", str(kernel.binary),
+            "mem=128M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}",
             "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"uml_dir={home}", "time-travel=inf-cpu",
         ]  # fmt: skip
         log = home / "console.log"
-        process = start(argv, log=log, env={"TMPDIR": name, "HOME": name, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        env = {"TMPDIR": str(home), "HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        process = start(argv, log=log, env=env)
         if not wait(process, _BOOT_S):
             end(process)
         output = log.read_text(encoding="utf-8", errors="replace")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
@@ -14,6 +13,7 @@ from testctl.lab import git_tree
 from testctl.lab.source import KernelSource
 from testctl.system import checkout
 from testctl.system.subprocesses import run
+from testctl.system.temporary import temporary
 
 
 def part_of(source: KernelSource, name: str) -> Path | None:
@@ -28,10 +28,10 @@ def part_of(source: KernelSource, name: str) -> Path | None:
     kept = checkout.cache_dir() / "parts" / f"{source.title.partition('@')[0]}-{key}"
     if not kept.is_dir():
         durable.make_directory(kept.parent)
-        with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".new-") as place:
-            fresh = Path(place) / "part"
+        with temporary(".new-", kept.parent) as place:
+            fresh = place / "part"
             fresh.mkdir()
-            _unpack(source, name, Path(place), fresh)
+            _unpack(source, name, place, fresh)
             try:
                 durable.publish(fresh, kept)
             except OSError:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from testctl.lab.kernel import Kernel
 from testctl.replay.variants import with_symbols
 from testctl.results import Run
 from testctl.results.provenance import plan_of, point_of
+from testctl.system.temporary import temporary
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import kernel_of
 
@@ -45,10 +45,10 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
     lab = LabTestbed.for_points([point], commands=commands)
     kernel = with_symbols(lab.kernels[kernel_of(point)])
     asked = lab.spec(point)
-    with tempfile.TemporaryDirectory(prefix="testctl-gdb-") as where:
-        outcome = debugger.run_in_gdb(asked, kernel.binary, Path(where), given, lab.program, lab.boot)
+    with temporary("testctl-gdb-") as where:
+        outcome = debugger.run_in_gdb(asked, kernel.binary, where, given, lab.program, lab.boot)
         if outcome is None or outcome.error or outcome.skip:
             return Debugged(kernel, None)
         from testctl.records import make_records
 
-        return Debugged(kernel, make_records(asked, outcome, Path(where)).digest() == found.digest)
+        return Debugged(kernel, make_records(asked, outcome, where).digest() == found.digest)

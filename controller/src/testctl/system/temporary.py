@@ -16,20 +16,33 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 HELD = ".held"
 """The file with the lock."""
-LABS = "testctl-lab-"
+ALL = "testctl-"
+"""What the names of all directories in the place for temporary files begin with."""
+LABS = f"{ALL}lab-"
+_HOME = b"uml_dir="
+"""A word of a lab's kernel and of all its processes: the lab's directory."""
 
 _mine: set[Path] = set()
 _locks: dict[Path, int] = {}
 
 
 @contextmanager
-def temporary(prefix: str) -> Iterator[Path]:
-    """A new directory in the place for temporary files, gone afterwards."""
-    home = Path(tempfile.mkdtemp(prefix=prefix))
+def temporary(prefix: str, where: Path | None = None) -> Iterator[Path]:
+    """A new directory, gone afterwards; what killed processes left of this kind is removed first.
+
+    where: the directory in which it is made; None: in the place for temporary files, with a prefix of ALL
+    """
+    if where is not None:
+        remove_abandoned(where.glob(f"{prefix}*"))
+    else:
+        assert prefix.startswith(ALL), prefix
+        _sweep_once()
+    home = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
     _mine.add(home)
     try:
         hold(home)
@@ -62,17 +75,29 @@ def remove_mine() -> None:
 
 
 def remove_temporary() -> None:
-    """Remove the labs' directories whose process is dead, and end what is left of these labs."""
-    for home in remove_abandoned(Path(tempfile.gettempdir()).glob(f"{LABS}*")):
-        _end_lab(home)
+    """Remove the directories of ALL whose process is dead, and end what is left of labs."""
+    remove_abandoned(Path(tempfile.gettempdir()).glob(f"{ALL}*"))
+    _end_labs()
 
 
-def _end_lab(home: Path) -> None:
-    """A process of a lab whose first one is killed while it is made waits to be traced, for ever."""
-    word = f"uml_dir={home}".encode()
+@cache
+def _sweep_once() -> None:
+    remove_temporary()
+
+
+def _end_labs() -> None:
+    """A process of a lab whose first one is killed while it is made waits to be traced, for ever.
+
+    Its lab is looked up where that process sees it: the lab may have been made in another place for temporary files.
+    """
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if word in (process / "cmdline").read_bytes().split(b"\0") and process.stat().st_uid == os.geteuid():
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            home = next((os.fsdecode(word.removeprefix(_HOME)) for word in words if word.startswith(_HOME)), "")
+            if not Path(home).name.startswith(LABS) or process.stat().st_uid != os.geteuid():
+                continue
+            seen = process / "root" / home.lstrip("/")
+            if _removed(seen) or not seen.exists():
                 os.kill(int(process.name), signal.SIGKILL)
 
 

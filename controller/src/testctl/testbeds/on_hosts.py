@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.untrusted import loads
 
 from testctl.system.subprocesses import ended
+from testctl.system.temporary import temporary
 from testctl.testbeds import ansible, boot_once
 
 LIMIT_S = 300.0
@@ -40,13 +40,13 @@ def on_hosts(
     argv = [PYTHON, "-c", f"import base64;exec(base64.b64decode('{code}'))", *words]
     # Pipelining: the module goes through SSH's standard input, and nothing of it lies on the host.
     env = call.env | {"ANSIBLE_PIPELINING": "1"}
-    with tempfile.TemporaryDirectory(prefix="testctl-") as folder:
+    with temporary("testctl-ansible-") as folder:
         whole = [*call.words, ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
-                 "-a", json.dumps({"argv": argv}), "--tree", folder]  # fmt: skip
+                 "-a", json.dumps({"argv": argv}), "--tree", str(folder)]  # fmt: skip
         code_, said = ended(whole, cwd=call.cwd, env=env, timeout_s=limit_s)
         if code_ is None:
             said = f"ansible did not end within {limit_s:g} s"
-        return {host: _result(Path(folder, host), said) for host in hosts}
+        return {host: _result(folder / host, said) for host in hosts}
 
 
 def _result(path: Path, said: str) -> dict[str, Any]:

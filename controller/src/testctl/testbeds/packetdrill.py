@@ -106,13 +106,17 @@ def judged(case: Case, code: int, output: str, faults: Sequence[str], seconds: f
 
 
 def _here(program: Path, case: Case, limit_s: float) -> CaseEnd:
-    """A case in a network namespace of the running kernel, with a /tmp of its own.  Raises TestbedError."""
+    """A case in a network namespace of the running kernel, with a /tmp of its own and the machine's files read-only.
+
+    Raises TestbedError.
+    """
     if os.geteuid() != 0:
         raise TestbedError("scripts in a namespace of the running kernel need root; without --testbed netns they don't")
     began = time.monotonic()
     with temporary.temporary("testctl-packetdrill-") as home:
         copy = shutil.copy(program, home / "packetdrill")
-        inside = ["unshare", "--net", "--mount", "sh", "-c", 'exec 9<"$1"; shift; mount -t tmpfs tmp /tmp && '
+        inside = ["unshare", "--net", "--mount", "sh", "-c",
+                  'exec 9<"$1"; shift; mount -o remount,bind,ro / && mount -t tmpfs tmp /tmp && '
                   'cp /proc/self/fd/9 /tmp/.packetdrill && chmod 700 /tmp/.packetdrill && exec /tmp/.packetdrill "$@"',
                   "sh", str(copy), *case.argv]  # fmt: skip
         env = environment(CASE_PATH) | {"HOME": "/tmp", "TMPDIR": "/tmp"}

@@ -18,7 +18,6 @@ import re
 import shutil
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from testctl_agent.system.entry_points import BACKENDS, GENERATORS, Group
 
 from testctl.system import checkout
 from testctl.system.subprocesses import run
+from testctl.system.temporary import temporary
 from testctl.testbeds import inventory_file
 
 AGENT = "testctl-agent"
@@ -117,10 +117,10 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
     if (place / _DIGEST).exists() and (place / _DIGEST).read_text(encoding="utf-8").strip() == digest:
         return False
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as name:
-        new = Path(name) / place.name
+    with temporary(".new-", place.parent) as home:
+        new = home / place.name
         (new / "program").mkdir(parents=True)
-        _wheels(wanted, new / "wheels", pinned, pythons, Path(name))
+        _wheels(wanted, new / "wheels", pinned, pythons, home)
         _unpack_pip(new)
         (new / "wheels" / REQUIREMENTS).write_text("".join(f"{one}\n" for one in installed), encoding="utf-8")
         shutil.copy2(tgen, new / "tgen")

@@ -64,14 +64,13 @@ def compiled(sources: Sequence[Path], place: str, name: str, what: str) -> Path:
 
 
 def _compile(arguments: Sequence[str], made: Path, what: str) -> None:
-    import tempfile
-
     from testctl.system.subprocesses import run
+    from testctl.system.temporary import temporary
 
     compiler, _ = toolchain.compiler("gcc", what)
     durable.make_directory(made.parent.parent)
-    with tempfile.TemporaryDirectory(dir=made.parent.parent, prefix=".new-") as directory:
-        new = Path(directory) / "entry"
+    with temporary(".new-", made.parent.parent) as directory:
+        new = directory / "entry"
         new.mkdir()
         run([compiler, *FLAGS, "-o", str(new / made.name), *arguments], timeout_s=300.0)
         try:
