@@ -4,13 +4,14 @@
  * drops or marks arriving packets by the average of the bytes that wait.
  *
  *	avg = avg + (bytes - avg) * 2^-wq			for each arrival
- *	avg = avg * (1 - 2^-wq)^m				after a time in which m packets of the MTU could be sent
+ *	avg = avg * (1 - 2^-wq)^m				before, if the line was free while m packets of the MTU could be sent
  *	p   = max_p * (avg - min) / (max - min)			from min to max
  *	p   = max_p + (1 - max_p) * (avg - max) / max		with `gentle`, from max to 2 * max
  *	drop with p / (1 - count * p)				count: packets since the last drop or mark
  *
  * The average is in bytes with 2^-24 of one; a probability of 1 is 2^32.  What is beyond the last
- * line is dropped, ECN or not.  "bytes" are those of the packet that arrives, too.
+ * line is dropped, ECN or not.  "bytes" are those of the packet that arrives, too.  A packet that
+ * arrives at a free line and is dropped ends an idle time, and the next one begins with it.
  *
  * With RED_COARSE it is Linux's with `harddrop`, for comparison: the average has wq bits behind the point and is of
  * the packets before the one that arrives, and one random number R for the next drop, drawn at the last:
@@ -43,7 +44,6 @@ struct red {
 	struct fifo fifo;
 	u64 average;		/* coarse: with wq bits behind the point */
 	u32 drawn;		/* coarse: R, of 32 bits */
-	u64 empty_ns;		/* since when nothing waits and nothing is sent; 0: something is */
 	s64 count;		/* -1: below min */
 };
 
@@ -82,14 +82,13 @@ static u64 red_decayed(u64 average, u32 wq, u64 m)
 static void red_measure(struct lab_port *port, struct red *r, u64 now_ns)
 {
 	const struct port_options *options = port_options(port);
-	u64 bytes = port_waiting(port) << RED_FRACTION_BITS, packet_ns;
+	u64 bytes = port_waiting(port) << RED_FRACTION_BITS, from = port_idle_from(port), packet_ns;
 
-	if (r->empty_ns && now_ns > r->empty_ns && options->rate_bps) {
+	if (from != U64_MAX && options->rate_bps) {
 		packet_ns = div64_u64(port_largest(port) * NANOBITS_PER_BYTE, options->rate_bps);
 		r->average = red_decayed(r->average, options->word[RED_WQ],
-					 div64_u64(now_ns - r->empty_ns, max(packet_ns, 1ULL)));
+					 div64_u64(now_ns - from, max(packet_ns, 1ULL)));
 	}
-	r->empty_ns = 0;
 	r->average += ((s64)bytes - (s64)r->average) >> options->word[RED_WQ];
 }
 
@@ -197,25 +196,13 @@ static void red_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 		port_drop(port, skb);
 }
 
-static struct sk_buff *red_leave(struct lab_port *port, u64 now_ns)
-{
-	struct red *r = port_state(port);
-	struct sk_buff *skb = queue_take(port, &r->fifo.queue);
-
-	u64 rate = port_options(port)->rate_bps;
-
-	if (skb && !r->fifo.queue.bytes && rate)
-		r->empty_ns = now_ns + div64_u64(port_bytes(port, skb) * NANOBITS_PER_BYTE, rate);
-	return skb;
-}
-
 static const struct aqm aqm_red = {
 	.state_bytes = sizeof(struct red),
 	.check = red_check,
 	.begin = red_begin,
 	.end = fifo_end,
 	.arrive = red_arrive,
-	.leave = red_leave,
+	.leave = fifo_leave,
 };
 
 #endif

@@ -10,11 +10,11 @@
  *
  * What waits belongs to the AQM (lab_port.h).  Whatever has become due since the last event is done
  * first, each at its own time, so that a timer that is late, and packets that come at the instant
- * of a timer, change nothing.
+ * of a timer, change nothing.  As a device asks its qdisc, the AQM is asked for a packet each time
+ * the line becomes free, and once where it drops what arrives at a free line, also when it has none.
  *
  * The AQM "child" is a qdisc of Linux's own below this one (class 1), for comparison; what it draws at
- * random comes from the port's seed.  With CHILD_ASKED it is asked for a packet each time the line
- * becomes free, also when it has none, as a device asks its qdisc.
+ * random comes from the port's seed.
  *
  * /proc/testctl_port (lab_host_file.h) has no words: a row for each packet of the ports of the
  * writer's network namespace, in the order in which their ends are known.
@@ -45,16 +45,13 @@
 #define MOST_FRAMING_BYTES 1000
 #define CHILD_CLASS 1
 
-/* The words of AQM_CHILD. */
-enum { CHILD_ASKED };
-
 struct lab_port {
 	struct Qdisc *sch;
 	struct port_options options;
 	const struct aqm *aqm;
 	void *state;			/* (owned) the AQM's */
 	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
-	bool asks;			/* the child once more when the line is free, whatever it has */
+	bool asks;			/* once more when the line is free, whatever waits */
 	u32 numbers;			/* packets that have arrived */
 	u64 packets;			/* that wait in the AQM */
 	u64 bytes;			/* theirs, with framing */
@@ -199,9 +196,10 @@ static bool port_mark(struct lab_port *port, struct sk_buff *skb)
 	return true;
 }
 
+/* Whether the AQM has nothing to be asked for. */
 static bool is_empty(const struct lab_port *port)
 {
-	return port->child ? !port->child->q.qlen && !port->asks : !port->packets;
+	return !port->asks && !(port->child ? port->child->q.qlen : port->packets);
 }
 
 /* When the line is free, rounded up to a nanosecond. */
@@ -225,7 +223,7 @@ static void serialise(struct lab_port *port, struct sk_buff *skb)
 		write_row(port, skb, free_at(port) + port->options.delay_ns,
 			  port_packet(skb)->marked ? PORT_MARKED : PORT_SENT);
 	}
-	port->asks = port->child && port->options.word[CHILD_ASKED];
+	port->asks = true;
 	port_packet(skb)->ns = free_at(port) + port->options.delay_ns;
 	__skb_queue_tail(&port->line, skb);
 }
@@ -235,7 +233,6 @@ static struct sk_buff *from_child(struct lab_port *port)
 {
 	struct sk_buff *skb;
 
-	port->asks = false;
 	testctl_random_of = &port->random;
 	skb = port->child->dequeue(port->child);
 	testctl_random_of = NULL;
@@ -263,6 +260,7 @@ static void advance(struct lab_port *port, u64 now)
 			port->update_ns += port->options.word[port->aqm->update_word];
 			continue;
 		}
+		port->asks = false;
 		skb = port->child ? from_child(port) : port->aqm->leave(port, begins);
 		if (!skb && port->child)
 			return;
@@ -289,7 +287,6 @@ static int to_child(struct lab_port *port, struct sk_buff *skb, struct sk_buff *
 	testctl_random_of = &port->random;
 	error = qdisc_enqueue(skb, port->child, to_free);
 	testctl_random_of = NULL;
-	port->asks = port->options.word[CHILD_ASKED];
 	if (error == NET_XMIT_SUCCESS) {
 		port->sch->q.qlen++;
 		port->sch->qstats.backlog += bytes;
@@ -345,6 +342,7 @@ static int port_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		error = to_child(port, skb, to_free);
 	else
 		error = arrive(port, skb, now, depth);
+	port->asks = true;
 	advance(port, now);
 	return error;
 }

@@ -57,7 +57,7 @@ struct aqm {
 	void (*begin)(struct lab_port *port);	/* must not sleep */
 	void (*end)(struct lab_port *port);	/* frees all packets */
 	void (*arrive)(struct lab_port *port, struct sk_buff *skb, u64 now_ns);
-	struct sk_buff *(*leave)(struct lab_port *port, u64 now_ns);	/* NULL: none is left */
+	struct sk_buff *(*leave)(struct lab_port *port, u64 now_ns);	/* NULL: none is left; asked also then */
 	void (*update)(struct lab_port *port, u64 now_ns);	/* every update_ns from the first packet on */
 	bool (*shorten)(struct lab_port *port);	/* drops one packet for a full buffer; NULL: never */
 	u32 update_word;	/* the word that is update_ns */

@@ -52,7 +52,7 @@ def of_2018(one: Document) -> None:
 
 
 def of_nothing_that_need_not_be(one: Document) -> None:
-    """Without empty arrays, without what is false or null (a missing `update` of a checksum is true), without a version."""
+    """Without a version, empty arrays, and what is false or null; `update` and `verify` of a checksum are true then."""
     one.pop("__meta__")
     needed = {"update", "verify", "true_next"}
     for each in everywhere(one):

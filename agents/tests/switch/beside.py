@@ -76,13 +76,9 @@ def options(chosen: Options, child: str = "", action: str = "", timer: tuple[str
     return {"options": fields, "child": child, "filter": action, "timer": timer}
 
 
-def linux(words: str, *, asked: bool = False, seed: int = 1, timer: tuple[str, int] | None = None) -> Port:
-    """A qdisc of Linux's, by the words of tc.
-
-    asked  also when it is empty, each time the line becomes free, as a device's root qdisc
-    seed   of what it draws at random
-    """
-    return options(Options(traffic.RATE, kind=port_qdisc.CHILD, seed=seed, words=(int(asked),)), words, timer=timer)
+def linux(words: str, *, seed: int = 1, timer: tuple[str, int] | None = None) -> Port:
+    """A qdisc of Linux's, by the words of tc; seed: of what it draws at random."""
+    return options(Options(traffic.RATE, kind=port_qdisc.CHILD, seed=seed), words, timer=timer)
 
 
 def run(in_lab: Callable[..., str], where: Path, ports: dict[str, Port], mixes: Sequence[str]) -> Any:

@@ -15,7 +15,9 @@ from testctl_agent.spec import aqm
 
 from agents.tests.switch import beside as sent
 from agents.tests.switch import traffic
+from agents.tests.switch.aqm_model import Pie, Port, Red
 from agents.tests.switch.beside import COUNT, Beside
+from agents.tests.switch.codel_model import Codel, FqCodel
 from agents.tests.switch.dualpi2_model import DualPi2
 
 KERNEL = Path(__file__).parents[3] / "lab" / "kernel"
@@ -216,7 +218,7 @@ def test_red_is_linuxs_but_for_what_is_known(beside: Beside, text: str, words: s
     ports = {
         "ours": sent.port(text),
         "as_linux": sent.port(text, as_linux=1, **sent.red_cells(9, 1514)),
-        "linux": sent.linux(words, asked=True),
+        "linux": sent.linux(words),
     }
     for mix, named in beside(ports).items():
         assert named["as_linux"].same(named["linux"]), mix
@@ -246,13 +248,25 @@ def test_dualpi2_is_linuxs_but_for_what_is_known(beside: Beside, kernel: Path) -
             assert delays[0] == pytest.approx(delays[1], rel=0.05), mix
 
 
+MODELS: dict[type[Port], str] = {
+    Codel: "codel ecn",
+    FqCodel: "fq_codel ecn",
+    Pie: "pie ecn seed 7",
+    Red: "red min 30kB max 90kB ecn seed 7",
+    DualPi2: "dualpi2 seed 7",
+}
+
+
 @pytest.mark.lab
-def test_dualpi2_is_the_rfcs(beside: Beside) -> None:
-    """Beside the RFC's pseudocode in Python every packet is treated the same, at the same nanosecond."""
-    text = "dualpi2 seed 7"
-    for mix, named in beside({"ours": sent.port(text)}, L4S).items():
-        assert named["ours"].same(sent.Passed(*DualPi2(text, traffic.RATE).run(traffic.of_mix(mix, COUNT)))), mix
-        assert {0, 1, 2} == set(named["ours"].what), mix
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_is_that_of_its_rfc_or_paper(beside: Beside, model: type[Port]) -> None:
+    """Beside a model in Python every packet is treated the same, at the same nanosecond."""
+    text = MODELS[model]
+    for mix, named in beside({"ours": sent.port(text)}, L4S if model is DualPi2 else MIXES).items():
+        wanted = sent.Passed(*model(text, traffic.RATE).run(traffic.of_mix(mix, COUNT)))
+        print(mix, "equal", named["ours"].equal(wanted), "of", COUNT)
+        assert named["ours"].same(wanted), mix
+        assert len(set(named["ours"].what)) > 1, mix
 
 
 @pytest.mark.lab

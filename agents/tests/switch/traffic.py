@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open-loop traffic for queues that manage themselves, from seeds: packets at given nanoseconds.
 
-Each mix gives (time in ns, bytes on the wire, flow, ECN field: 0 none, 1 ECT(1), 2 ECT(0)), times ascending.  The port
-is meant to send at RATE.
+Each mix gives (time in ns, bytes on the wire, flow, ECN field: 0 none, 1 ECT(1), 2 ECT(0)), times ascending, no two
+of `restarts` the same.  The port is meant to send at RATE.
 """
 
 from __future__ import annotations
@@ -56,7 +56,34 @@ def overload(count: int) -> Iterator[Packet]:
         yield int(now), 1000, number % FLOWS, 0
 
 
-MIXES: Mapping[str, Callable[[int], Iterator[Packet]]] = {"poisson": poisson, "bursts": bursts, "overload": overload}
+def restarts(count: int) -> Iterator[Packet]:
+    """Overload until up to a quarter of a second waits, silence, and single packets and pairs, some of them while the
+    last one is still being sent."""
+    rng = random.Random(4)
+    now, burst, alone, load = 0.0, 0, 0, 1.0
+    for _ in range(count):
+        if burst + alone == 0:
+            load, alone = rng.uniform(1.3, 4), rng.choice((0, 10, 40))
+            burst = int(rng.uniform(0.4, 1) * 200 / (1 - 1 / load))
+            now += _ns(1514) * rng.choice((0.001, 0.5, 1, 10))
+        if burst:
+            burst -= 1
+            now += _ns(1514) / load
+            if not burst:
+                now += _ns(1514) * rng.choice((80, 160, 240)) + rng.choice((0, 0, 10**7, 10**9, 2 * 10**9))
+        else:
+            alone -= 1
+            now += rng.choice((1000, _ns(64), _ns(1514) * 0.999, _ns(1514), 10**6, 10**7, 10**8, 5 * 10**8))
+        flow = rng.randrange(FLOWS)
+        yield int(now), 1514 if burst else rng.choice((64, 1514)), flow, 2 * (flow % 2)
+
+
+MIXES: Mapping[str, Callable[[int], Iterator[Packet]]] = {
+    "poisson": poisson,
+    "bursts": bursts,
+    "overload": overload,
+    "restarts": restarts,
+}
 L4S = "l4s "
 """Before the name of a mix: the same, with another ECN field for each flow."""
 SCALABLE, ECT0, NOT_ECT = (0, 1), (2, 3), (4,)

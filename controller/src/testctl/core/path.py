@@ -19,6 +19,7 @@ from testctl.core.point import Point, PointFlow
 TIMESTAMPS = "net.ipv4.tcp_timestamps"
 _ETHERNET = 14
 _TIMESTAMP = 12
+_OF_LINK = ("rate", "down", "aqm", "framing")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ def path_links(point: Point, flow: PointFlow, *, back: bool = False) -> list[Pat
         name = " + ".join(f"{switch}:{onward}" for switch, onward in hop)
         found.append(PathLink(name, tuple(port_link(point, *port) for port in hop), sum(delays[place:])))
     if len(found) == 1 and not point.topology.links:  # no topology: any port may be on the way
-        found += [PathLink(entity, (Link.of(one),), 0) for entity, one in settings.items() if entity != sender]
+        found += [
+            PathLink(entity, (Link.of({name: one.get(name) for name in _OF_LINK}),), 0)
+            for entity, one in settings.items()
+            if entity != sender
+        ]
     return found
 
 
@@ -74,7 +79,7 @@ def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str
 
 def port_link(point: Point, switch: str, onward: str) -> Link:
     """The link at a switch's port toward a neighbour."""
-    return Link.of({name: port_setting(point, switch, onward, name) for name in ("rate", "down", "aqm", "framing")})
+    return Link.of({name: port_setting(point, switch, onward, name) for name in _OF_LINK})
 
 
 def path_delay_ns(point: Point, way: Sequence[str]) -> int:
