@@ -238,7 +238,8 @@ def _commands(name: str, values: Mapping[str, Any], problems: list[str]) -> dict
         if words_:
             found[what] = words_
         elif given != "":
-            problems.append(f"{name}: testctl_{what}: want the words of a command; got {given!r}")
+            got = "quotes without an end" if isinstance(given, str) else type(given).__name__  # no word: see power.py
+            problems.append(f"{name}: testctl_{what}: want the words of a command; got {got}")
     return found
 
 
