@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -75,3 +76,21 @@ def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: P
     assert "s1: testctl_port: want a variable of testctl's; did you mean testctl_ports?" in output
     assert "unreachable=0" in output
     assert "alpha  " not in output, "no host has a line of the recap"
+
+
+@pytest.mark.parametrize(
+    ("package", "checksum"),
+    [
+        ("http://192.0.2.1/grafana.deb", f"sha256:{'0' * 64}"), ("https://192.0.2.1/grafana.deb", ""),
+        ("https://192.0.2.1/grafana", "md5:0"),
+    ],
+)  # fmt: skip
+def test_a_package_from_a_network_has_a_checksum(tmp_path: Path, package: str, checksum: str) -> None:
+    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [grafana]}\n", encoding="utf-8")
+    given = {"grafana_package": package, "grafana_checksum": checksum, "ansible_facts": {"service_mgr": "systemd"},
+             "ansible_python_interpreter": sys.executable}  # fmt: skip
+    code, output = deploy(
+        str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "--check", "-e", json.dumps(given)
+    )
+    assert code != 0
+    assert "want for grafana_package an https:// address and its grafana_checksum" in output
