@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What deploy.yml does with the state directory of an earlier version, which was its user's.
+"""Directories of a service's user: the state directory of an earlier version of the agent, and links that a user puts
+in the place of a directory.
 
 Each case is a directory that Ansible takes for a host of that name.
 """
@@ -75,15 +76,18 @@ def run(place: Path) -> str:
     (place / "play.yml").write_text(PLAY, encoding="utf-8")
     more = {"agent_unit": "testctl-none", "agent_service": str(place / "none"), "agent_kind": "host",
             "ansible_facts": {"service_mgr": "none"}}  # fmt: skip
-    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
-                        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"), "LC_ALL": "C.UTF-8"}  # fmt: skip
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(place / "hosts.json")]
-    done = subprocess.run(
-        [*argv, str(place / "play.yml"), "-e", json.dumps(more)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, check=False, env=env, timeout=300,
-    )  # fmt: skip
+    done = playbook(place, str(place / "hosts.json"), "-e", json.dumps(more))
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+def playbook(place: Path, inventory: str, *words: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
+                        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"), "LC_ALL": "C.UTF-8"}  # fmt: skip
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", inventory, str(place / "play.yml"), *words]
+    return subprocess.run(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=env, timeout=300
+    )
 
 
 def owner(path: Path) -> int:
@@ -117,3 +121,56 @@ def test_an_upgrade_that_was_broken_off_is_finished(upgraded: Path) -> None:
 
 def test_a_host_without_an_agent_is_left_alone(upgraded: Path) -> None:
     assert list((upgraded / "new").iterdir()) == []
+
+
+SERVICE = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role: {name: service_directories}
+"""
+
+
+def made(place: Path, *paths: Path) -> subprocess.CompletedProcess[str]:
+    """The role's tasks for directories of nobody."""
+    (place / "play.yml").write_text(SERVICE, encoding="utf-8")
+    more = {"service_directories_user": "nobody", "service_directories_paths": list(map(str, paths)),
+            "ansible_python_interpreter": sys.executable}  # fmt: skip
+    return playbook(place, "localhost,", "-c", "local", "-e", json.dumps(more))
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Path:
+    """The directory that a service's directories are in, and a victim beside it."""
+    (tmp_path / "victim").mkdir(mode=0o700)
+    return tmp_path / "service"
+
+
+def test_directories_of_a_service(service: Path) -> None:
+    done = made(service.parent, service / "results", service / "cache")
+    assert done.returncode == 0, done.stdout
+    assert [owner(path) for path in (service, service / "results", service / "cache")] == [0, NOBODY, NOBODY]
+    assert "changed=0" in made(service.parent, service / "results", service / "cache").stdout
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_link_of_the_service_is_not_followed(service: Path, earlier: bool) -> None:
+    """Nor in a directory that an earlier version has given to the user, with all that is in it."""
+    service.mkdir()
+    (service / "results").symlink_to(service.parent / "victim")
+    if earlier:
+        os.chown(service, NOBODY, NOBODY)
+    done = made(service.parent, service / "results")
+    assert done.returncode != 0
+    assert "already exists as a link" in done.stdout
+    assert owner(service) == owner(service.parent / "victim") == 0
+    assert oct((service.parent / "victim").stat().st_mode) == "0o40700"
+
+
+def test_a_directory_above_is_not_the_user_s(service: Path) -> None:
+    (service / "deep").mkdir(parents=True)
+    os.chown(service, NOBODY, NOBODY)
+    done = made(service.parent, service / "deep" / "results")
+    assert done.returncode != 0
+    assert f"want directories of root above {service}/deep/results; got {service} of nobody" in done.stdout
+    assert list((service / "deep").iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.network import ethtool
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.switch import physical_ports
+from testctl_agent.switch import ebpf_ports, physical_ports
 from testctl_agent.switch.physical_ports import PhysicalPorts
 
 
@@ -44,6 +44,9 @@ def nics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nics:
         (tmp_path / "sys/class/net" / device).mkdir(parents=True)
     for device in ("p1", "p2"):
         (tmp_path / "sys/class/net" / device / "device").mkdir()
+    for queue, processors in (("rx-0", "2"), ("rx-1", "00000000,000000ff"), ("rx-2", "0")):
+        (tmp_path / "sys/class/net/p1/queues" / queue).mkdir(parents=True)
+        (tmp_path / "sys/class/net/p1/queues" / queue / "rps_cpus").write_text(f"{processors}\n", encoding="ascii")
     monkeypatch.setattr(physical_ports, "_promiscuous", found.hold)
     monkeypatch.setattr(physical_ports, "_can_change", lambda device, feature: True)
     monkeypatch.setattr(ethtool, "feature", found.feature)
@@ -70,6 +73,25 @@ def test_what_a_killed_process_left_is_restored_by_the_next(nics: Nics, tmp_path
     opened(tmp_path)
     opened(tmp_path).close()
     assert nics.on == before
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_processors_of_queues_are_as_before(
+    nics: Nics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """As the back end opens and closes a port, also where a process was killed between."""
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    files = physical_ports.rps_files("p1", tmp_path)
+    before = [path.read_text(encoding="ascii").strip() for path in files]
+    for left in range(1 + killed):
+        if left:
+            ebpf_ports.as_they_come("p1", tmp_path)
+        ports = opened(tmp_path)
+        assert ebpf_ports.one_after_the_other("p1", 3, tmp_path) == ""
+        assert {path.read_text(encoding="ascii") for path in files} == {"4"}
+    ebpf_ports.as_they_come("p1", tmp_path)
+    ports.close()
+    assert [path.read_text(encoding="ascii").strip() for path in files] == before
 
 
 def test_nothing_stays_after_an_error(nics: Nics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

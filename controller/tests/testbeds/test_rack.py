@@ -74,8 +74,10 @@ def test_a_rack() -> None:
         (
             "alpha",
             {"testctl_device": "", "testctl_devise": "eth1"},
-            "alpha: testctl_device: want a text; got ''; is testctl_devise to be it?",
+            "alpha: testctl_devise: want a variable of testctl's; did you mean testctl_device?",
         ),
+        ("s1", {"testctl_port": {}}, "s1: testctl_port: want a variable of testctl's; did you mean testctl_ports?"),
+        ("s1", {"testctl_zzz": 1}, "s1: testctl_zzz: want a variable of testctl's; there are testctl_address, "),
         ("beta", {"testctl_address": "fe80::1"}, "beta: testctl_address: want an IPv4 address; got 'fe80::1'"),
         ("beta", {"testctl_address6": "10.1"}, "beta: testctl_address6: want an IPv6 address; got '10.1'"),
         ("beta", {"testctl_address6": "fd00::/64"}, "beta: testctl_address6: want an IPv6 address; got 'fd00::/64'"),

@@ -24,6 +24,8 @@ class Evil(Exception):
 def answer(*_: Any) -> Any:
     if HOW.endswith("raises"):
         raise Evil
+    if HOW.endswith("exits"):
+        raise SystemExit(0)
     return Evil()
 
 

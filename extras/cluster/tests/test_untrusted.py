@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from testctl.results import atomic
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_cluster import ClusterPool
 from testctl_cluster.inert import NotUnpickled, loads
@@ -18,7 +21,7 @@ from extras.cluster.tests.dask import dask
 from extras.cluster.tests.test_cluster import bed, files, go
 
 
-@pytest.mark.parametrize("how", ["fitness", "fitness raises", "work", "work raises", "other point"])
+@pytest.mark.parametrize("how", ["fitness", "fitness raises", "work", "work raises", "work exits", "other point"])
 def test_what_a_worker_answers_is_not_run(tmp_path: Path, how: str) -> None:
     mark = tmp_path / "unpickled"
     mark.mkdir()
@@ -95,6 +98,8 @@ def test_a_pickle_is_read_without_anything_being_run(tmp_path: Path) -> None:
 
     assert isinstance(loads(pickle.dumps(Evil())), NotUnpickled)
     assert isinstance(loads(pickle.dumps([print, {1}, OSError(5, "x")]))[2], OSError)
+    for kind in (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+        assert isinstance(loads(pickle.dumps(kind(0))), NotUnpickled)
     for text in (
         b"cos\nsystem\n(S'touch mark'\ntR.",
         b"c__builtin__\neval\n(S'1'\ntR.",
@@ -113,6 +118,19 @@ def test_an_archive_of_other_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(OddAnswer, match="want files of a point"):
         unpack(tmp_path / "zip", tmp_path / "into", "cafe")
     assert not (tmp_path / "into").exists()
+
+
+def test_an_archive_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries may all be the same bytes of it."""
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "zip", "w") as file:
+        for name in ("a", "b", "c"):
+            file.writestr(name, b"x" * 1000)
+    monkeypatch.setattr(atomic, "KEPT_FREE", shutil.disk_usage(tmp_path).free + (1 << 40))
+    with pytest.raises(TestbedError, match="to stay free; what comes would leave"):
+        unpack(tmp_path / "zip", tmp_path / "into", "cafe")
+    assert not list((tmp_path / "into").glob("*"))
 
 
 def test_an_archive_of_another_point(tmp_path: Path) -> None:

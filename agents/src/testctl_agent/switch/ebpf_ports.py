@@ -14,6 +14,7 @@ from testctl_agent.bpf import load
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.switch import ebpf_aqm, ingress
+from testctl_agent.switch.physical_ports import rps_files
 
 FILTER = "testctl_switch"
 """The name of the program's filter at the clsact ingress of every port."""
@@ -114,7 +115,7 @@ def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str
     Receive packet steering does that for a veth, whose packets come on whatever processor sent them, and for a NIC
     with several queues.  Returns why it can't be had; "" when it is, or there is one processor.
     """
-    files = sorted((root / "sys/class/net" / device / "queues").glob("rx-*/rps_cpus"))
+    files = rps_files(device, root)
     processors = os.cpu_count() or 1
     if not files or processors == 1:
         return ""
@@ -127,8 +128,8 @@ def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str
 
 
 def as_they_come(device: str, root: Path = Path("/")) -> None:
-    """Undo one_after_the_other."""
-    for path in (root / "sys/class/net" / device / "queues").glob("rx-*/rps_cpus"):
+    """Undo one_after_the_other; a NIC then gets back what it had before (physical_ports.py)."""
+    for path in rps_files(device, root):
         with suppress(OSError):  # who may not write it has not written it before
             path.write_text("0", encoding="ascii")
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of the eBPF switch that are NICs, which unlike veths filter by address and merge packets.
+"""Ports of the eBPF switch that are NICs, which unlike veths filter by address, merge packets and have several queues.
 
 Promiscuous mode is held by a socket, so that it ends with this process.  Without GRO and LRO the program sees the
-packets of the wire: merged ones would be counted, dropped and delayed as one.  What was on is written to RUN before it
-is switched off, for the next process if this one is killed; a reboot undoes both.
+packets of the wire: merged ones would be counted, dropped and delayed as one.  What was on, and which processors took
+the packets of each queue (ebpf_ports.py sets that), is written to RUN before it is changed, for the next process if
+this one is killed; a reboot undoes it all.
 """
 
 from __future__ import annotations
@@ -27,11 +28,21 @@ def is_nic(device: str, root: Path = Path("/")) -> bool:
     return (root / "sys/class/net" / device / "device").exists()
 
 
+def queues_of(device: str, root: Path) -> Path:
+    return root / "sys/class/net" / device / "queues"
+
+
+def rps_files(device: str, root: Path) -> list[Path]:
+    """Of each queue of a device: the mask of the processors that take its packets; 0 is the one of its interrupt."""
+    return sorted(queues_of(device, root).glob("rx-*/rps_cpus"))
+
+
 class PhysicalPorts:
     """Holds the NICs among the ports until close().  Raises TestbedError."""
 
     def __init__(self, ports: Sequence[str], run: Path = RUN, root: Path = Path("/")) -> None:
         self._run = run
+        self._root = root
         self._sockets: list[socket.socket] = []
         self._nics = [device for device in ports if is_nic(device, root)]
         try:
@@ -53,7 +64,8 @@ class PhysicalPorts:
         ]
         try:
             note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(" ".join(on), encoding="ascii")
+            queues = [f"{path.parent.name} {path.read_text('ascii').strip()}" for path in rps_files(device, self._root)]
+            note.write_text("\n".join([" ".join(on), *queues]), encoding="ascii")
         except OSError as error:
             raise TestbedError(f"port {device}: {note}: {error.strerror}") from error
         for name in on:
@@ -63,8 +75,13 @@ class PhysicalPorts:
         for device in self._nics:
             note = self._run / device
             with suppress(OSError, TestbedError):  # not there yet, or the device is gone
-                for name in note.read_text(encoding="ascii").split():
+                on, *queues = note.read_text(encoding="ascii").split("\n")
+                for name in on.split():
                     ethtool.set_feature(device, _MERGE[name], True)
+                for queue, _, processors in (line.partition(" ") for line in queues):
+                    path = queues_of(device, self._root) / queue / "rps_cpus"
+                    if path.read_text(encoding="ascii").strip() != processors:
+                        path.write_text(processors, encoding="ascii")
                 note.unlink()
         for one in self._sockets:
             one.close()

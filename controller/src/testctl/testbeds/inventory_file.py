@@ -19,6 +19,9 @@ variables these count:
     testctl_power_on, testctl_power_off, testctl_power_cycle, testctl_console
                       commands of the controller that switch its power and print its console's last lines (optional)
     testctl_out_of_service   why nobody is to use it (optional)
+    testctl_wheelhouse   what the playbooks install from (optional)
+
+A variable of another name that begins with testctl_ is refused.
 """
 
 from __future__ import annotations
@@ -35,16 +38,17 @@ from typing import Any
 
 from testctl_agent.params import others
 from testctl_agent.params.words import Word
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.system.subprocesses import run
 from testctl.testbeds import ansible
 
 GROUPS = {"testctl_hosts": "host", "testctl_switches": "switch"}
 VARIABLES = frozenset({
-    "testctl_listen", "testctl_device", "testctl_address", "testctl_address6", "testctl_mac", "testctl_ports",
-    "testctl_backend", "testctl_bfrt", "testctl_sde", "testctl_generators", "testctl_keys", "testctl_entity",
-    "testctl_power_on", "testctl_power_off", "testctl_power_cycle", "testctl_console", "testctl_out_of_service",
+    "testctl_address", "testctl_address6", "testctl_backend", "testctl_bfrt", "testctl_console", "testctl_device",
+    "testctl_entity", "testctl_generators", "testctl_keys", "testctl_listen", "testctl_mac", "testctl_out_of_service",
+    "testctl_ports", "testctl_power_cycle", "testctl_power_off", "testctl_power_on", "testctl_sde",
+    "testctl_wheelhouse",
 })  # fmt: skip
 COMMANDS = ("power_on", "power_off", "power_cycle", "console")
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
@@ -133,6 +137,7 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
             if name in machines:
                 problems.append(f"{name}: want it in one of {', '.join(GROUPS)}; got both")
             values = variables.get(name, {})
+            problems += _unknown(name, values)
             machines[name] = replace(
                 _machine(name, kind, values, problems), commands=_commands(name, values, problems),
                 out_of_service=str(values.get("testctl_out_of_service") or ""),
@@ -160,14 +165,23 @@ def _members(listed: Mapping[str, Any], group: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _unknown(name: str, values: Mapping[str, Any]) -> list[str]:
+    """The problems of variables that are none: each is refused, because a misspelt one would count for nothing."""
+    found = []
+    for one in sorted(values):
+        if one.startswith("testctl_") and one not in VARIABLES:
+            names = [name.removeprefix("testctl_") for name in VARIABLES]
+            close = difflib.get_close_matches(one.removeprefix("testctl_"), names, n=1)
+            hint = f"did you mean testctl_{close[0]}?" if close else f"there are {', '.join(sorted(VARIABLES))}"
+            found.append(f"{name}: {one}: want a variable of testctl's; {hint}")
+    return found
+
+
 def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Machine:
     def text(variable: str) -> str:
         got = values.get(f"testctl_{variable}", "")
         if not isinstance(got, str) or not got:
-            unknown = (one for one in values if one.startswith("testctl_") and one not in VARIABLES)
-            misspelt = difflib.get_close_matches(f"testctl_{variable}", unknown, n=1) if got == "" else []
-            hint = f"; is {misspelt[0]} to be it?" if misspelt else ""
-            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}{hint}")
+            problems.append(f"{name}: testctl_{variable}: want a text; got {got!r}")
             return ""
         return got
 
@@ -213,7 +227,8 @@ def _commands(name: str, values: Mapping[str, Any], problems: list[str]) -> dict
         if words_:
             found[what] = words_
         elif given != "":
-            problems.append(f"{name}: testctl_{what}: want the words of a command; got {given!r}")
+            got = "quotes without an end" if isinstance(given, str) else type(given).__name__  # no word: see power.py
+            problems.append(f"{name}: testctl_{what}: want the words of a command; got {got}")
     return found
 
 
@@ -263,3 +278,17 @@ def _twice(machines: Mapping[str, Machine], what: str) -> list[str]:
     return [
         f"testctl_{what} {value}: {' and '.join(names)} have it" for value, names in owners.items() if len(names) > 1
     ]
+
+
+def main(words: list[str]) -> int:
+    """Read an inventory for the playbooks, which contact none of its hosts before."""
+    try:
+        read_rack(Path(words[0]))
+    except TestctlError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

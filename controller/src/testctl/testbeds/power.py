@@ -20,8 +20,8 @@ CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def cycle(machine: Machine) -> None:
     """Switch a machine off and on.  Raises TestbedError: no command for it, or one that fails."""
-    if command := machine.commands.get("power_cycle"):
-        run(command, timeout_s=COMMAND_S)
+    if "power_cycle" in machine.commands:
+        _run(machine, "power_cycle")
         return
     if lacking := [what for what in ("power_off", "power_on") if what not in machine.commands]:
         raise TestbedError(
@@ -29,16 +29,31 @@ def cycle(machine: Machine) -> None:
             f"bring it back; got no testctl_{lacking[0]}"
         )
     for what in ("power_off", "power_on"):
-        run(machine.commands[what], timeout_s=COMMAND_S)
+        _run(machine, what)
+
+
+def _run(machine: Machine, what: str) -> str:
+    """The output of one of a machine's commands.
+
+    Raises TestbedError with the variable, the program and what it says, without the other words of the command: one of
+    them may be a password, and errors go to results, reports and databases.
+    """
+    command = machine.commands[what]
+    try:
+        return run(command, timeout_s=COMMAND_S)
+    except TestbedError as error:
+        text = str(error).removeprefix(" ".join(command)).removeprefix(command[0]).removeprefix(": ")
+        for word in sorted(set(command[1:]), key=len, reverse=True):
+            text = text.replace(word, "…")
+        raise TestbedError(f"{machine}: testctl_{what}: {command[0]}: {text}") from None
 
 
 def last_words(machine: Machine) -> str:
     """The last lines of its console, for an error, and before them a panic; why they can't be had where that is so."""
-    command = machine.commands.get("console")
-    if not command:
+    if "console" not in machine.commands:
         return "the inventory has no testctl_console for its last lines"
     try:
-        text = run(command, timeout_s=COMMAND_S)
+        text = _run(machine, "console")
     except TestbedError as error:
         return f"its console can't be read: {error}"
     lines = [words(line.strip()) for line in CURSOR.sub("", text).splitlines() if line.strip()]

@@ -3,12 +3,11 @@
 
 Dask's client unpickles messages of workers: errors, warnings, and everything that is marked as a pickle.  This
 project needs no pickles: its workers return JSON as bytes.  While a cluster is used, a pickle may only refer to a
-short list of exceptions; every other class becomes an NotUnpickled.
+short list of classes of Exception; every other class becomes an NotUnpickled.
 """
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import io
 import pickle
@@ -38,8 +37,8 @@ class NotUnpickled(Exception):
 
 
 def _exception(kind: Any, text: Any, *_: Any) -> BaseException:
-    """An exception with its text, without its traceback."""
-    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+    """An exception with its text, without its traceback; one that ends a process or a task is none."""
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
         kind = NotUnpickled
     given = text.get("args", ()) if isinstance(text, dict) else text
     found: BaseException = kind(*(one for one in given if isinstance(one, str | int | BaseException)))
@@ -62,13 +61,9 @@ class _Reader(pickle.Unpickler):
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
-        known = {
-            one.__module__ + "." + one.__name__: one for one in (CommClosedError, KilledWorker, asyncio.CancelledError)
-        }
+        known = {one.__module__ + "." + one.__name__: one for one in (CommClosedError, KilledWorker)}
         found = getattr(builtins, name, None) if module == "builtins" and "." not in name else None
-        if isinstance(found, type) and (
-            issubclass(found, BaseException) or found in (set, frozenset, bytes, bytearray)
-        ):
+        if isinstance(found, type) and (issubclass(found, Exception) or found in (set, frozenset, bytes, bytearray)):
             return found
         return known.get(f"{module}.{name}") or _TBLIB.get(f"{module}.{name}", NotUnpickled)
 

@@ -21,6 +21,7 @@ from testctl.execution.point import run_one
 from testctl.metrics import key_of_others
 from testctl.plan import Point
 from testctl.results import layout, shapes
+from testctl.results.atomic import check_room
 from testctl.results.reader import read_json
 from testctl.testbeds.bed import Bed
 from testctl_agent.spec import untrusted
@@ -176,7 +177,9 @@ def unpack(archive: Path, directory: Path, point_id: str) -> str:
                 parts = one.filename.rstrip("/").split("/")
                 if one.compress_type != zipfile.ZIP_STORED or not all(map(layout.is_name, parts)) or len(parts) > 2:
                     raise OddAnswer(f"want files of a point, not compressed; got {one.filename[:100]!r}")
-            file.extractall(directory)
+            for one in file.infolist():
+                check_room(directory, one.file_size)
+                file.extract(one, directory)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
         raise OddAnswer(f"want an archive of a point: {error}") from error
     try:

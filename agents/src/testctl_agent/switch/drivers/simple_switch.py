@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import socket
-import tempfile
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch.drivers import thrift_port
 from testctl_agent.switch.drivers.thrift import SimpleSwitch
 from testctl_agent.system import subprocesses
+from testctl_agent.system.toolchain import cache_dir
 
 VARIABLE = "TESTCTL_BMV2"
 PROGRAM = "simple_switch_grpc"
@@ -46,10 +47,28 @@ def unavailable() -> str:
 
 
 def run_directory() -> Path:
-    """Where sockets and process files lie: of this network namespace only."""
+    """Where sockets and process files lie: of this network namespace only.
+
+    root's in /run; another user's in its cache (TESTCTL_CACHE, which a deployment sets), where nobody else makes files.
+    """
     inode = os.stat("/proc/thread-self/ns/net").st_ino
-    base = Path("/run") if os.access("/run", os.W_OK) else Path(tempfile.gettempdir())
-    return base / "testctl" / f"bmv2-{inode}"
+    base = Path("/run/testctl") if os.geteuid() == 0 else cache_dir()
+    return base / f"bmv2-{inode}"
+
+
+def own(directory: Path) -> None:
+    """Make a directory of this user alone.  Raises TestbedError for one that others made or may write to."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path in (directory, directory.parent):
+            found = path.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                raise TestbedError(
+                    f"BMv2: {path}: want a directory of user {os.geteuid()} that nobody else may write to; got "
+                    f"{stat.filemode(found.st_mode)} of user {found.st_uid}"
+                )
+    except OSError as error:
+        raise TestbedError(f"BMv2: {directory}: can't be made: {error.strerror}") from error
 
 
 def _began(pid: int) -> str:
@@ -145,8 +164,9 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
     """
     if reason := unavailable():
         raise TestbedError(f"BMv2: {reason}")
+    own(directory)  # before anything in it is believed
     end_stale(directory)
-    directory.mkdir(parents=True, mode=0o700)
+    own(directory)
     thrift = free_port()
     if ports:
         (directory / "thrift").write_text(str(thrift), encoding="ascii")
