@@ -31,6 +31,7 @@ import ipaddress
 import json
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
