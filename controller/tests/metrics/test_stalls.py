@@ -337,11 +337,20 @@ def test_kernels_samples_are_shown(tmp_path: Path) -> None:
     talk.data(at + 250_000, MSS * 40)
     talk.ack(at + 250_010, MSS * 41)
     write_point(tmp_path, talk.captures(), settings=NO_PROBES)
-    sample(tmp_path, {time_us: {"rto": 249_000, "unacked": 1, "snd_cwnd": 7} for time_us in (1_000, at + 251_000)})
+    same = {"rto": 249_000, "unacked": 1, "snd_cwnd": 7}
+    sample(
+        tmp_path,
+        {
+            1_000: same | {"snd_mss": 1448, "notsent_bytes": 100},
+            at + 251_000: same | {"snd_mss": 1348, "notsent_bytes": 300},
+        },
+    )
     records = load_raw(tmp_path)
     (stall,) = stalls(records)
     assert (stall["ended_by"], stall["rto_us"]) == ("rto", 249_000)
-    assert analyse(records).metrics["bulk"]["cwnd_mean"] == 7
+    got = analyse(records).metrics["bulk"]
+    assert (got["cwnd_mean"], got["mss_min_bytes"], got["mss_max_bytes"]) == (7, 1348, 1448)
+    assert (got["notsent_mean_bytes"], got["notsent_max_bytes"]) == (200, 300)
 
 
 @pytest.mark.parametrize(

@@ -316,3 +316,20 @@ def test_echoes_are_counted_only_where_the_flag_is_one(tmp_path: Path, offer: in
         talk.ack(120 + n, 1448 * (n + 1), flags=ACK | ECE)
     got = values(tmp_path, talk.captures())
     assert got["ece_fraction"] == 1 if echoed else math.isnan(got["ece_fraction"])
+
+
+def test_acks_are_those_without_payload_and_what_reached_each_end(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(6):
+        talk.data(100 + n, 1448 * n)
+    talk.ack(120, 1448 * 2)
+    talk.ack(130, 1448 * 4, arrives=False)
+    talk.ack(140, 1448 * 6)
+    talk.ack(150, 1448 * 6, flags=ACK | 1)  # a FIN
+    got = values(tmp_path, talk.captures())
+    assert (got["acks_sent"], got["acks_received"], got["packets_per_ack"]) == (3, 2, 2)
+    assert (got["mss_wire_bytes"], math.isnan(got["mss_max_bytes"]), math.isnan(got["notsent_max_bytes"])) == (
+        1448,
+        True,
+        True,
+    )
