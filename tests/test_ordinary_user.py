@@ -53,16 +53,13 @@ def home() -> Iterator[Path]:
 def test_another_user_has_roots_digest(home: Path) -> None:
     kernel = built("6.12")
     assert kernel is not None
-    (home / "cache" / "kernels").symlink_to(kernel.directory.parent)
-    env = {
-        "HOME": str(home),
-        "TMPDIR": str(home / "tmp"),
-        "TESTCTL_CACHE": str(home / "cache"),
-        "PATH": "/usr/bin:/bin",
-    }
+    (home / "root's").mkdir()
+    for cache in ("cache", "root's"):
+        (home / cache / "kernels").symlink_to(kernel.directory.parent)
+    env = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "PATH": "/usr/bin:/bin"}
     found = {
-        who: _run([*words, *_testctl(home / "short.yaml", home / who)], env)
-        for who, words in {"another": USER, "root": []}.items()
+        who: _run([*words, *_testctl(home / "short.yaml", home / who)], env | {"TESTCTL_CACHE": str(home / cache)})
+        for who, words, cache in (("another", USER, "cache"), ("root", [], "root's"))
     }
     assert {summary["points"][0]["verdict"] for summary in found.values()} == {"pass"}
     assert found["another"]["digest"] == found["root"]["digest"]

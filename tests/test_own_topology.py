@@ -19,7 +19,7 @@ nodes: {a: {kind: host, count: senders}, b: {kind: host}, s: {kind: switch}}
 links: [{each: [a, s]}, {each: [b, s]}]
 """
 PLAN = """
-topology: {../mine.yaml: {senders: 2}}
+topology: {./nets/mine.yaml: {senders: 2}}
 flows: {bulk: a1 -> b}
 tuples:
   - [hosts, cc, cubic]
@@ -32,8 +32,8 @@ expect:
 
 @pytest.mark.lab
 def test_a_topology_beside_the_plan_from_the_dry_run_to_a_replay(tmp_path: Path) -> None:
-    (tmp_path / "plans").mkdir()
-    mine, path = tmp_path / "mine.yaml", tmp_path / "plans" / "own.yaml"
+    (tmp_path / "plans" / "nets").mkdir(parents=True)
+    mine, path = tmp_path / "plans" / "nets" / "mine.yaml", tmp_path / "plans" / "own.yaml"
     mine.write_text(MINE)
     path.write_text(PLAN)
 

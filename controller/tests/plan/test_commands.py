@@ -71,6 +71,6 @@ def test_a_default_is_no_request() -> None:
 
 @pytest.mark.parametrize("testbed", [LabTestbed({}, "code"), NetnsTestbed("code")])
 def test_a_testbed_runs_none_unless_it_may(testbed: LabTestbed | NetnsTestbed, tmp_path: Path) -> None:
-    """Whoever made the point: a run may be another person's."""
+    """Also for a point of a run, which may be another person's."""
     with pytest.raises(PlanError, match=r"want --commands, if they may:\n  point .*, fetch, client: curl"):
         testbed.run(plan().points[0], tmp_path)

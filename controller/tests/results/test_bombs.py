@@ -70,13 +70,13 @@ def compare(): cli("compare", str(run), str(other))
 for reader in (library, files, records, show, report, series, compare, page):
     try:
         reader()
-        said = "read"
+        became = "read"
     except TestctlError as error:
-        said = f"refused: {str(error)[:200]}"
+        became = f"refused: {str(error)[:200]}"
     except BaseException as error:
         traceback.print_exc()
-        said = f"FAILED: {type(error).__name__}"
-    print("\\n@", reader.__name__, said, flush=True)
+        became = f"FAILED: {type(error).__name__}"
+    print("\\n@", reader.__name__, became, flush=True)
     gc.collect()
 """
 

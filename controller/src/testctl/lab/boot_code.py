@@ -82,7 +82,7 @@ def boot_code(code: str, modules: Mapping[str, Path]) -> BootCode:
         if not (folder / "code").exists():
             _make(folder, modules)
             _remove_unused(folder.parent)
-        with suppress(PermissionError):  # another user's cache, which is as good
+        with suppress(PermissionError):  # root's cache, which others may only read
             os.utime(folder)
     except OSError:
         return as_files()
