@@ -156,6 +156,19 @@ def test_iperf3_over_ipv6(tmp_path: Path) -> None:
     assert all(set(ether_types(of_host)) == {IPV6} for of_host in packets)
 
 
+def test_the_times_of_links_begin_with_the_first_program() -> None:
+    """A SYN at 1.5 s, while the link is down, is sent again 1 s later; before and after that a port answers at once."""
+    script = """
+import socket, time
+for _ in range(3):
+    began = time.monotonic()
+    print(socket.socket().connect_ex(("receiver", 9)), round(time.monotonic() - began))
+    time.sleep(1.5)
+"""
+    done = lab_exec("--set", "switch:receiver.down=1s-2s", "--", sys.executable, "-c", script)
+    assert done.stdout.splitlines() == ["111 0", "111 1", "111 0"], done.stderr
+
+
 def test_names_of_both_families() -> None:
     script = """
 import socket

@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from testctl.lab.kernel_ccs import check_ccs
+from testctl.lab.kernel_lists import FIXED, SYSCTLS, has
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import load_plan
 from testctl.results import RunPoint, load_run
+from testctl.testbeds.choose import check_kernels
 from testctl.testbeds.lab import kernel_for
+from testctl_agent.params import registry
+from testctl_agent.params.sysctls import type_of
+from testctl_agent.params.types import Never
 from testctl_agent.spec.errors import PlanError
 
 pytestmark = pytest.mark.lab
@@ -39,6 +45,7 @@ tuples:
         ("net.ipv4.conf.eth0.rp_filter", "1", True),
         ("net.core.default_qdisc", "fq", False),
         ("net.ipv4.tcp_such_a_one", "1", False),
+        ("tcp_shrink_window", "1", True),
     ],
 )
 def test_what_the_kernel_has(release: str, name: str, value: str, there: bool) -> None:
@@ -48,6 +55,36 @@ def test_what_the_kernel_has(release: str, name: str, value: str, there: bool) -
         return
     with pytest.raises(PlanError, match=f"{name}: kernel {release} has no such sysctl"):
         check_sysctls(points, kernel_for(release))
+
+
+@pytest.mark.parametrize(
+    ("release", "why"),
+    [
+        ("6.12", "net.core.rmem_max: in a host of kernel 6.12 it can only be read"),
+        ("6.1", "net.core.rmem_max: kernel 6.1 has no such sysctl in a host"),
+    ],
+)
+def test_plan_and_run_refuse_a_sysctl_that_a_host_can_t_set(release: str, why: str) -> None:
+    text = PLAN.format(name="net.core.rmem_max", value=4194304) + f"  - [hosts, kernel, '{release}']\n"
+    plan = load_plan(text.encode(), metrics={})
+    with pytest.raises(PlanError) as refused:
+        check_sysctls(plan.points, kernel_for(release))
+    assert f"{refused.value}".startswith(f"host sender, net.core.rmem_max: {why}")
+    with pytest.raises(PlanError) as refused:
+        check_kernels(plan)
+    assert f"{refused.value}".startswith(f"<plan>:5:32: {why}")
+
+
+SHORT = re.compile(r"net\.ipv4\.((?:tcp|ip|udp|icmp)_[a-z0-9_]+)")
+
+
+@pytest.mark.parametrize("release", ["6.12", "6.1", *NEW])
+def test_the_name_alone_is_enough(release: str) -> None:
+    kernel = kernel_for(release)
+    names = {match[1] for name in has(kernel, SYSCTLS) - has(kernel, FIXED) if (match := SHORT.fullmatch(name))}
+    never = {name for name in names if isinstance(type_of(name), Never)} | {"tcp_allowed_congestion_control"}
+    assert len(names) > 80
+    assert {name for name in names - never if registry.find("host", name) is None} == set()
 
 
 @pytest.mark.parametrize("release", ["6.12", "6.1"])

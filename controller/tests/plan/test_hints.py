@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.lab.kernel import Kernel
+from testctl.lab.built import kernel_for
+from testctl.lab.inputs import Inputs
+from testctl.lab.kernel import INPUTS, Kernel
+from testctl.lab.kernel_ccs import unknown
 from testctl.lab.kernel_lists import CCS, SYSCTLS
+from testctl.lab.source import find
 from testctl.plan import Plan, load_plan
 from testctl.plan.hints import unit_meant
 from testctl.testbeds import choose
 from testctl_agent.params import registry
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.types import Amount, Choice
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
@@ -87,7 +92,8 @@ def test_a_sysctl_that_the_kernel_has_not(known: Path) -> None:
     with pytest.raises(PlanError) as error:
         choose.check_kernels(plan)
     assert str(error.value) == (
-        "<plan>:4:5: net.ipv4.tcp_enc: kernel 6.12 has no such sysctl in a host; did you mean net.ipv4.tcp_ecn?"
+        "<plan>:4:31: net.ipv4.tcp_enc: kernel 6.12 has no such sysctl in a host, or only in its first network "
+        "namespace; did you mean net.ipv4.tcp_ecn?"
     )
 
 
@@ -122,6 +128,34 @@ def test_a_congestion_control_that_the_kernel_has_not(known: Path) -> None:
     choose.check_kernels(load_plan(OF_CCS % b"bbr", metrics={}))
     with pytest.raises(PlanError, match=r"<plan>:5:13: cc: kernel 6\.12 has no congestion control vegas; there are"):
         choose.check_kernels(load_plan(OF_CCS.replace(b"bytes, 1kB", b"cc, vegas") % b"bbr", metrics={}))
+
+
+def test_plan_and_run_name_the_build_that_a_congestion_control_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel of the present sources and compiler, but for a file of lab/cc that came later."""
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path))
+    source = tmp_path / "sources" / "linux-source-9.9.tar.xz"
+    source.parent.mkdir()
+    source.write_bytes(b"a kernel")
+    now = Inputs.of(find("9.9"))
+    before = replace(now, files={name: code for name, code in now.files.items() if name != "lab/cc/tcp_areno.c"})
+    directory = tmp_path / "kernels" / f"9.9-{before.key}"
+    directory.mkdir(parents=True)
+    (directory / "linux").touch()
+    (directory / INPUTS).write_text(before.to_json())
+    (directory / CCS).write_text("cubic\nreno\n")
+    text = OF_CCS % b"areno" + b"  - [hosts, kernel, '9.9']\n"
+    why = "kernel 9.9 is to be built again: lab/cc/tcp_areno.c is new; build it with: testctl lab build 9.9"
+    with pytest.raises(PlanError) as refused:
+        choose.check_kernels(load_plan(text, metrics={}))
+    assert str(refused.value) == f"<plan>:4:25: cc: {why}"
+    with pytest.raises(TestbedError) as stopped:
+        kernel_for("9.9", {"cubic", "areno"})
+    assert str(stopped.value) == why
+    said = unknown({"areno", "cubicc"}, {"9.9": frozenset({"cubic", "reno"})})
+    assert "no congestion control areno, which was built without " in said["areno"]
+    assert "did you mean cubic?" in said["cubicc"]
 
 
 def test_a_congestion_control_that_another_kernel_may_have(known: Path) -> None:

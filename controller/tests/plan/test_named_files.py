@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testctl.metrics import metric_names
 from testctl.plan import load_plan
 from testctl.plan.registry import default_registry
 from testctl_agent.spec.errors import PlanError
@@ -106,9 +107,41 @@ def test_a_run_has_what_it_needs_to_be_made_again(where: Path, name: str) -> Non
     assert again.points == plan.points
 
 
-def test_a_condition_names_the_file_as_its_tuple_does(where: Path) -> None:
-    (where / "mine.yaml").write_text(CONTENT["sizes"])
-    file = plan_with(where, "sizes", "[./mine.yaml, 1kB]")
-    file.write_text(file.read_text() + "exclude:\n  - {web.sizes: ./mine.yaml}\n")
-    (point,) = load_plan(file, metrics={}).points
-    assert point.tuples[-1] == ("web", "sizes", "1kB")
+CONDITIONS = """
+exclude:
+  - {switch:receiver.rate: ./a.trace, switch:receiver.buffer: 50kB}
+expect:
+  - {name: a, metric: jain, min: 0, when: {switch:receiver.rate: [./a.trace, 10mbit]}}
+  - {name: b, metric: jain, at_least: 1, than: {switch:receiver.rate: ./a.trace}, when: {switch:receiver.rate: ./b.trace}}
+figures:
+  - {title: t, when: {switch:receiver.rate: ./a.trace}}
+"""
+
+
+def test_conditions_name_files_by_the_rule_of_tuples(tmp_path: Path) -> None:
+    """In exclude, when, than and figures; also where --set takes the value away, and again from what a run kept."""
+    (tmp_path / "a.trace").write_text("1\n2\n")
+    (tmp_path / "b.trace").write_text("2\n4\n")
+    (tmp_path / "p.yaml").write_text(
+        "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, bytes, 100kB]\n"
+        "  - [switch:receiver, rate, [./a.trace, ./b.trace, 10mbit]]\n  - [switch:receiver, buffer, [50kB, 100kB]]\n"
+        + CONDITIONS
+    )
+    rate = "switch:receiver.rate"
+    with pytest.raises(PlanError, match=f"expect b: than: the plan has no point {rate} = ./a.trace with"):
+        load_plan(tmp_path / "p.yaml", metrics=metric_names())
+    text = (tmp_path / "p.yaml").read_text().replace("./b.trace}}", "./b.trace, switch:receiver.buffer: 100kB}}")
+    (tmp_path / "p.yaml").write_text(text)
+    plan = load_plan(tmp_path / "p.yaml", metrics=metric_names())
+    assert len(plan.points) == 5
+    kept = load_plan(plan.text.encode(), metrics=metric_names(), traces=plan.traces)
+    assert kept.points == plan.points
+    assert [one.when for one in kept.expectations] == [one.when for one in plan.expectations] == [
+        {1: {0, 2}}, {1: {1}, 2: {1}}
+    ]  # fmt: skip
+    fewer = load_plan(tmp_path / "p.yaml", metrics=metric_names(), overrides=[f"{rate}=10mbit"])
+    assert len(fewer.points) == 2
+    text = text.replace("when: {switch:receiver.rate: ./a.trace}", "when: {switch:receiver.rate: ./absent.trace}")
+    (tmp_path / "p.yaml").write_text(text)
+    with pytest.raises(PlanError, match=r"p\.yaml:14:.*when.*absent\.trace: can't be read"):
+        load_plan(tmp_path / "p.yaml", metrics=metric_names())

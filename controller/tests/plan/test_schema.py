@@ -34,6 +34,7 @@ PLAN: dict[str, Any] = {
     "expect": [
         {"metric": "throughput_bps", "min": "1gbit", "when": {"g.cc": "reno"}, "quantifier": "some"},
         {"metric": "jain", "than": {"g.cc": "reno"}, "paper": {"source": "s", "published": 2, "within": 0.1}},
+        {"metric": "throughput_bps", "max": "1gbit", "when": {"left-right.rate": "1gbit", "left:right.rate": "1gbit"}},
     ],
     "figures": [
         {"title": "a"},

@@ -10,6 +10,7 @@ import pytest
 from testctl.lab.programs import FAMILIES, Ended, exit_code, names_of
 from testctl.plan import load_topology
 from testctl.testbeds.lab_exec import captures_of, point_for, programs_of
+from testctl_agent.spec import trace
 from testctl_agent.spec.errors import PlanError
 
 PAIR = load_topology("pair")
@@ -75,6 +76,13 @@ def test_a_point_of_a_topology_with_settings(tmp_path: Path) -> None:
     assert list(point_for(str(own), None, []).topology.hosts) == ["a", "b"]
 
 
+def test_a_trace_below_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.trace").write_text("1\n2\n")
+    monkeypatch.chdir(tmp_path)
+    point = point_for("pair", None, ["switch:receiver.rate=./a.trace"])
+    assert trace.is_trace(point.settings["switch:receiver"]["rate"])
+
+
 def test_the_names_of_hosts_by_family() -> None:
     four, six, both = (point_for("pair", None, [], family).topology for family in FAMILIES)
     assert names_of(four, "4") == "127.0.0.1 localhost\n10.0.0.1 sender\n10.0.0.2 receiver\n"
@@ -100,6 +108,10 @@ def test_the_names_of_hosts_by_family() -> None:
         ("pair", ["switch.delay=1ms,2ms"], "want one value for each setting; got 2 combinations"),
         ("pair", ["sender.capture=on"], "--capture"),
         ("pair", ["flows.bytes=3"], "no options of flows"),
+        ("pair", ["programs.bytes=3"], "no options of flows"),
+        ("pair", ["programs.duration=3s"], "no options of flows"),
+        ("pair", ["switch.fate=drop data 1 of programs"], "want it in a plan, whose flows fates are about"),
+        ("pair", ["switch:receiver.rate=./absent.trace"], "./absent.trace: can't be read"),
     ],
 )
 def test_points_that_are_refused(topology: str, sets: list[str], words: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
+from testctl.lab import built
 from testctl.lab.kernel import Kernel
 from testctl.lab.kernel_lists import CCS, has
 from testctl.plan.diagnostics import suggest
+from testctl.system import checkout
 
 
 def ccs_of(points: Iterable[Point]) -> set[str]:
@@ -30,6 +32,20 @@ def check_ccs(points: Iterable[Point], kernels: Iterable[Kernel]) -> None:
         raise PlanError("\n".join(wrong.values()))
 
 
+def unbuilt(kernel: str, ccs: Iterable[str]) -> dict[str, str]:
+    """Of congestion controls those for which a kernel is to be built again, and the text of the error about each."""
+    wanted = set(ccs)
+    if built.built(kernel, wanted):
+        return {}
+    found = {}
+    for cc in sorted(wanted):
+        try:
+            built.kernel_for(kernel, {cc})
+        except TestbedError as error:
+            found[cc] = f"cc: {error}"
+    return found
+
+
 def unknown(ccs: Iterable[str], lists: Mapping[str, frozenset[str]]) -> dict[str, str]:
     """Of congestion controls those that no kernel has, and the text of the error about each.
 
@@ -39,6 +55,12 @@ def unknown(ccs: Iterable[str], lists: Mapping[str, frozenset[str]]) -> dict[str
     names = f"kernel{'' if len(lists) == 1 else 's'} {', '.join(sorted(lists))}"
     have = "have" if len(lists) > 1 else "has"
     return {
-        cc: f"cc: {names} {have} no congestion control {cc}{suggest(cc, there)}; there are {', '.join(sorted(there))}"
+        cc: f"cc: {names} {have} no congestion control {cc}{_own(cc) or suggest(cc, there)}; "
+        f"there are {', '.join(sorted(there))}"
         for cc in sorted(set(ccs) - there)
     }
+
+
+def _own(cc: str) -> str:
+    file = checkout.lab() / "cc" / f"tcp_{cc}.c"
+    return f", which was built without {file}" if file.is_file() else ""

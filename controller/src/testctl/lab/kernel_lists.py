@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import durable
@@ -17,23 +18,27 @@ from testctl.system.process_groups import end
 from testctl.system.subprocesses import start, wait
 from testctl.system.temporary import LABS, temporary
 
-SYSCTLS, CCS = "sysctls", "ccs"
-"""Files in the directory of a built kernel: one name per line."""
-_MARKS = (f"{SYSCTLS} begin", f"{CCS} begin", "lists end")
+SYSCTLS, FIXED, CCS = "sysctls", "fixed_sysctls", "ccs"
+"""Files in the directory of a built kernel, one name per line; FIXED: the sysctls that a host can only read, or only
+write."""
+_LISTS = (SYSCTLS, FIXED, CCS)
+_END = "lists end"
 _BOOT_S = 60
 _INIT = f"""#!/bin/sh
 mount -t proc proc /proc
-echo {_MARKS[0]}
+echo {SYSCTLS}
 unshare --net sh -c 'cd /proc/sys && find net/ipv4 net/core -type f'
-echo {_MARKS[1]}
+echo {FIXED}
+unshare --net sh -c 'cd /proc/sys && find net/ipv4 net/core -type f ! -perm -600'
+echo {CCS}
 cat /proc/sys/net/ipv4/tcp_available_congestion_control
-echo {_MARKS[2]}
+echo {_END}
 exec sh -c 'echo o > /proc/sysrq-trigger; sleep 60'
 """
 
 
 def listed(kernel: Kernel, what: str) -> frozenset[str]:
-    """The SYSCTLS or CCS of a kernel that has listed them before; nothing for one that has not."""
+    """The SYSCTLS, FIXED or CCS of a kernel that has listed them before; nothing for one that has not."""
     file = kernel.directory / what
     return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()
 
@@ -45,7 +50,7 @@ def keep(kernel: Kernel, what: str, found: Iterable[str]) -> None:
 
 @cache
 def has(kernel: Kernel, what: str) -> frozenset[str]:
-    """The SYSCTLS or CCS of a kernel, which is booted for it once.  Raises TestbedError if it lists none."""
+    """The SYSCTLS, FIXED or CCS of a kernel, which is booted for it once.  Raises TestbedError if it lists none."""
     if not listed(kernel, what):
         for name, found in _asked(kernel).items():
             keep(kernel, name, found)
@@ -70,8 +75,8 @@ def _asked(kernel: Kernel) -> dict[str, set[str]]:
             end(process)
         output = log.read_text(encoding="utf-8", errors="replace")
     lines = output.replace("\r", "").splitlines()
-    if not all(mark in lines for mark in _MARKS):
+    if not all(mark in lines for mark in (*_LISTS, _END)):
         raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {output[-300:]}")
-    first, second, third = (lines.index(mark) for mark in _MARKS)
-    sysctls = {line.replace("/", ".") for line in lines[first + 1 : second] if line.startswith("net/")}
-    return {SYSCTLS: sysctls, CCS: {word for line in lines[second + 1 : third] for word in line.split()}}
+    places = [lines.index(mark) for mark in (*_LISTS, _END)]
+    words = [" ".join(lines[begin + 1 : end]).split() for begin, end in pairwise(places)]
+    return {name: {word.replace("/", ".") for word in found} for name, found in zip(_LISTS, words, strict=True)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Condition
+from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names
 from testctl.plan.registry import Parameters
 from testctl.plan.tuples import OVERRIDE, targets_of, value_of
@@ -17,12 +18,13 @@ from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 @dataclass(frozen=True)
 class Reader:
-    """Finds tuples by their key and levels by their value."""
+    """Finds tuples by their key and levels by their value.  files: what reads those that values name"""
 
     assignments: List[Assignment]
     names: Names
     parameters: Parameters
     problems: Problems
+    files: ValueFiles
 
     def condition(self, node: Node, who: str) -> Condition | None:
         """None when something was wrong with it (and is among the problems)."""
@@ -88,11 +90,8 @@ class Reader:
         target = assignment.targets[0]
         levels: list[int] = []
         for item in node.items if isinstance(node, Sequence) else (node,):
-            if isinstance(item, Scalar) and "/" in item.text and item.text in assignment.texts:  # a file's path
-                levels.append(assignment.texts.index(item.text))
-                continue
             try:
-                value = value_of(item, target.spec.type)
+                value = value_of(item, target.spec.type, self.files)
             except ValueError as error:
                 self.problems.add(item.place, f"{who}: {error}")
                 return None

@@ -61,6 +61,7 @@ def load_plan(
     without: Sequence[str] = (),
     topology_text: str | None = None,
     traces: Mapping[str, str] | None = None,
+    directory: Path | None = None,
 ) -> Plan:
     """The plan of a file (a path, or text of one line), of the text itself (bytes, or several lines) or of its nodes.
 
@@ -73,6 +74,7 @@ def load_plan(
     without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
     topology_text  the text of a topology that the plan names by its path; None: that file is read
     traces      path -> value of the files of values that the plan names by their paths; None: those files are read
+    directory   where the paths of such files begin; None: at the plan's file
 
     Raises PlanError with every problem and its place.
     """
@@ -81,7 +83,8 @@ def load_plan(
     fields = Fields(root, "", FIELDS, problems, needed=NEEDED)
     if not fields.ok:
         problems.check()
-    directory = Path(file).parent if file != TEXT_NAME else None
+    if directory is None and file != TEXT_NAME:
+        directory = Path(file).parent
     own, files = OwnTopology(directory, topology_text), ValueFiles(directory, traces)
     topology = _topology(fields.found["topology"], topologies, own, problems)
     if topology is None:
@@ -97,7 +100,7 @@ def load_plan(
     about, design = fields.text("about"), _design(fields.found.get("design"), problems)
     repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
-    reader = Reader(assignments, names, parameters, problems)
+    reader = Reader(assignments, names, parameters, problems, files)
     remaining = LeftOut(left_out, assignments, names, parameters)
     excludes, _ = remaining.kept(fields.found.get("exclude"))
     expectations, not_judged = remaining.kept(fields.found.get("expect"))

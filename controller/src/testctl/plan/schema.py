@@ -30,7 +30,8 @@ Json = dict[str, Any]
 _ANY: Json = {"type": ["string", "number", "boolean"]}
 _NAMED = f"^{NAME.pattern}$"
 OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
-_KEY = r"^[a-z][a-z0-9_]*(:[a-z0-9_]+)?\..+$"
+_KEY = r"^[a-z][a-z0-9_]*([:-][a-z0-9_]+)?\..+$"
+"""ENTITY.PARAM, of a port or a link too."""
 
 
 def schema(

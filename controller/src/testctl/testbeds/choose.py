@@ -12,7 +12,6 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.core.testbed_kind import NAMED, kind_of
 from testctl.plan import Assignment, Plan, Point
-from testctl.plan.diagnostics import suggest
 from testctl.testbeds.bed import Bed
 
 if TYPE_CHECKING:
@@ -43,35 +42,41 @@ def check_kernels(plan: Plan) -> None:
 
 def _check_sysctls(plan: Plan) -> None:
     from testctl.lab.built import built
-    from testctl.lab.kernel_lists import SYSCTLS, listed
-    from testctl.lab.sysctls import full_name
-    from testctl.testbeds.point_spec import kernel_of
+    from testctl.lab.kernel_lists import listed
+    from testctl.lab.sysctls import refused
 
     wrong: dict[str, str] = {}
-    names = {kernel_of(point) for point in plan.points}
-    known = {name: listed(kernel, SYSCTLS) for name in names if (kernel := built(name))}
-    for assignment in plan.assignments:
-        for name in sorted({full for target in assignment.targets if (full := full_name(target.param))}):
-            for release, there in known.items():
-                if there and name not in there:
-                    hint = suggest(name, there)
-                    wrong[f"{assignment.place}"] = f"{name}: kernel {release} has no such sysctl in a host{hint}"
+    for name, points in _by_kernel(plan).items():
+        kernel = built(name)
+        for setting, why in refused(points, kernel, listed).items() if kernel else ():
+            wrong.setdefault(_place(plan, *setting), why)
     if wrong:
         raise PlanError("\n".join(f"{place}: {text}" for place, text in wrong.items()))
 
 
-def _check_ccs(plan: Plan) -> None:
-    """No error as long as one of the plan's kernels may have it."""
-    from testctl.lab.built import built
-    from testctl.lab.kernel_ccs import ccs_of, unknown
-    from testctl.lab.kernel_lists import CCS, listed
-    from testctl.testbeds.point_spec import kernel_of
+def _place(plan: Plan, host: str, name: str, value: object) -> str:
+    """Where a plan says that a host has this value of a parameter."""
+    for assignment in plan.assignments:
+        for target in assignment.targets:
+            if (target.entity, target.param) == (host, name) and value in target.values:
+                return f"{(assignment.places or {0: assignment.place})[target.values.index(value)]}"
+    return f"host {host}, {name}"
 
-    found = {name: built(name) for name in {kernel_of(point) for point in plan.points}}
+
+def _check_ccs(plan: Plan) -> None:
+    """No error as long as one of the plan's kernels may have it, unless a kernel is to be built again for it."""
+    from testctl.lab.built import built
+    from testctl.lab.kernel_ccs import ccs_of, unbuilt, unknown
+    from testctl.lab.kernel_lists import CCS, listed
+
+    by_kernel = _by_kernel(plan)
+    found = {name: built(name) for name in by_kernel}
+    wrong: dict[str, str] = {}
+    for name, points in by_kernel.items():
+        wrong |= unbuilt(name, ccs_of(points)) if found[name] else {}
     lists = {name: listed(kernel, CCS) if kernel else frozenset() for name, kernel in found.items()}
-    if not all(lists.values()):
-        return
-    wrong = unknown(ccs_of(plan.points), lists)
+    if all(lists.values()):
+        wrong = unknown(ccs_of(plan.points), lists) | wrong
     said = [
         f"{place}: {wrong[cc]}"
         for assignment in plan.assignments
@@ -80,6 +85,15 @@ def _check_ccs(plan: Plan) -> None:
     ]
     if wrong:
         raise PlanError("\n".join(said or wrong.values()))
+
+
+def _by_kernel(plan: Plan) -> dict[str, list[Point]]:
+    from testctl.testbeds.point_spec import kernel_of
+
+    found: dict[str, list[Point]] = {}
+    for point in plan.points:
+        found.setdefault(kernel_of(point), []).append(point)
+    return found
 
 
 def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from testctl_agent.spec import fate
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point, PointSpec
@@ -20,9 +21,10 @@ from testctl.lab.programs import FAMILIES, Ended, Program, captured_in, search_p
 from testctl.plan import load_plan, topology_dir, topology_names
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.topology_file import TopologyFile, read_topology
+from testctl.plan.tuples import OVERRIDE
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
-from testctl.testbeds.point_spec import spec_of
+from testctl.testbeds.point_spec import ORIGIN, spec_of
 
 OWN, FLOW = "./own.yaml", "programs"
 """Names in the plan that point_for writes."""
@@ -50,6 +52,7 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     """A point without flows: the topology and what --set sets.
 
     topology  a name, or the path of a file, and its parameters: star:hosts=8
+    sets      ENTITY.PARAM=VALUE words; the paths of files in them begin at the current directory
     family    one of FAMILIES; with "6" and "both" hosts have IPv6 addresses beside those of IPv4
 
     Raises PlanError.
@@ -67,13 +70,15 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
         "tuples": [[FLOW, "duration", "1s"]],
     })  # fmt: skip
     overrides = [*sets, *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
-    plan = load_plan(
-        plan_text.encode(), overrides=overrides, topology_text=Path(name).read_text(encoding="utf-8") if own else None
-    )
-    for assignment in plan.assignments:
-        if assignment.entity != FLOW and any(target.spec.role != "state" for target in assignment.targets):
+    text = Path(name).read_text(encoding="utf-8") if own else None
+    plan = load_plan(plan_text.encode(), overrides=overrides, topology_text=text, directory=Path())
+    for assignment in (one for one in plan.assignments if one.rank >= OVERRIDE):
+        if any(target.spec.role != "state" for target in assignment.targets):
             raise PlanError(f"--set {assignment.key}: want a setting of a host, switch or port; a program has no "
                             "options of flows, and packets are recorded with --capture")  # fmt: skip
+        if assignment.param == "fate" and assignment.texts != (fate.NONE,):
+            raise PlanError(f"--set {assignment.key}: want it in a plan, whose flows fates are about; the connections "
+                            "of programs are of no flow")  # fmt: skip
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
     point = replace(plan.points[0], flows=())
@@ -201,9 +206,11 @@ def with_outputs(program: Program, workdir: Path) -> Program:
 
 
 def _asked(order: Order) -> PointSpec:
-    """The point as a lab gets it: it records the packets that are asked for, and nothing else."""
+    """The point as a lab gets it: it records the packets that are asked for, and nothing else.
+
+    The times of links that change begin with the first program.
+    """
     spec = spec_of(order.point)
-    return replace(spec, collect={
-        host: {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
-        for host in order.captures
-    })  # fmt: skip
+    collect = {name: {ORIGIN: mine[ORIGIN]} for name, mine in spec.collect.items() if ORIGIN in mine}
+    whole = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
+    return replace(spec, collect=collect | dict.fromkeys(order.captures, whole))

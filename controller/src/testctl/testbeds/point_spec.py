@@ -28,7 +28,8 @@ DEFAULT_KERNEL = "6.12"
 DEFAULT_BACKEND = "ebpf"
 LOCAL_PORTS = "net.ipv4.ip_local_port_range"
 """A command's connections have the ports of its flow because its host has no others to choose from."""
-"""What the IPv6 addresses of the lab's hosts begin with; a rack's are in its inventory."""
+ORIGIN = "link_origin"
+"""The collector that gives a switch the start of the traffic, from which the times of its links count."""
 _FAMILIES = {IPV4: "inet", IPV6: "inet6"}
 """As the collector of tcp_info has them."""
 BYTES_LIMIT_NS = 120 * 10**9
@@ -105,7 +106,7 @@ def spec_of(point: Point) -> PointSpec:
     changing = (entity for entity, values in state.items() if ":" in entity and _changes(values))
     for switch in sorted({entity.partition(":")[0] for entity in changing}):
         if backend not in link.CONSTANT:
-            collect[switch]["link_origin"] = {"devices": _devices(point, switch), "at_t0": True}
+            collect[switch][ORIGIN] = {"devices": _devices(point, switch), "at_t0": True}
     for switch in sorted({entity.partition(":")[0] for entity, values in state.items() if _manages(values)}):
         if "telemetry" in collect[switch]:
             collect[switch]["port_queue"] = {"devices": _devices(point, switch)}
