@@ -304,6 +304,31 @@ def test_an_agent_that_fails_is_started_again(rack: Rack) -> None:
     assert rack.inside("beta", f'timeout 30 sh -c "{waits.replace("$", chr(92) + "$")}"').code == 0
 
 
+EARLIER = {
+    # As if another version were installed, and as versions were whose environment had the name itself.
+    "alpha": "mv $now venv-0; ln -sfn venv-0 venv",
+    "beta": "rm venv; mv $now venv",
+}
+
+
+def test_a_version_has_an_environment_of_its_own(rack: Rack) -> None:
+    """The agent that runs keeps its files until it is restarted, from the new ones, which then are alone."""
+    runs = "tr '\\0' ' ' < /proc/$(pgrep -u testctl -f 'serve --config')/cmdline; ls -d /opt/testctl-agent/venv*"
+    before = {name: rack.inside(name, runs).said for name in rack.hosts()}
+    for name, script in EARLIER.items():
+        done = rack.inside(name, f"cd /opt/testctl-agent && now=$(readlink venv) && {script} && rm installed")
+        assert done.code == 0, done.said
+    done = rack.play("deploy")
+    assert done.code == 0, done.said
+    digest = rack.inside("s1", "cat /opt/testctl-agent/digest").said.strip()
+    for name in rack.hosts():
+        where = f"/opt/testctl-agent/venv-{digest[:16]}"
+        assert rack.inside(name, runs).said == before[name]
+        assert before[name].startswith(f"{where}/bin/python ")
+        assert before[name].endswith(f"/opt/testctl-agent/venv\n{where}\n")
+        assert rack.describe(name, rack.state / "keys").name == name
+
+
 def test_a_half_deployed_rack_is_named(rack: Rack) -> None:
     assert rack.play("check").code == 0
     assert rack.inside("alpha", "sv", "-w", "20", "force-stop", "/etc/testctl/service").code == 0
