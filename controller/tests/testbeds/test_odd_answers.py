@@ -24,6 +24,7 @@ from testctl.plan import Point, load_plan
 from testctl.records import load_raw
 from testctl.records.counters import read_counters
 from testctl.report import Progress
+from testctl.testbeds.bed import NotOurs
 from testctl.testbeds.clocks import clocks_of
 from testctl.testbeds.point_runner import result_of
 from testctl.testbeds.point_spec import spec_of
@@ -176,6 +177,15 @@ def test_the_other_points_are_run(tmp_path: Path, answer: Any) -> None:
     assert "\x1b" not in broken.reason
     assert "Traceback" in (broken.path / "traceback.txt").read_text()
     assert not (other.path / "traceback.txt").exists()
+
+
+def test_a_run_whose_testbed_another_one_has_ends(tmp_path: Path) -> None:
+    """With 3; no other point is broken one by one."""
+    plan = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, [cubic, reno]]]\n")
+    bed = Odd(plan.points[0].id, NotOurs)
+    with pytest.raises(NotOurs) as ended:
+        run_plan(plan, bed, Options(tmp_path, tmp_path / "run"), Progress(2, Console(quiet=True)), pool=Here())
+    assert ended.value.exit_code == 3
 
 
 class Here(LocalPool):
