@@ -3,8 +3,9 @@
 
 The orders name them, {"cases": [{"argv", "directory", "kept"}, …], "program", "results", "outputs"}: `program` is a
 file of the machine that is copied to PROGRAM, so that a case finds it although /tmp is empty for it, but for the
-directory `kept`.  What a case prints goes to outputs/NUMBER; when it has ended, a line of JSON is added to `results`: {"code", "virtual_ns", "kernel_log",
-"tainted"}.  Every case begins with the same random numbers, at the beginning of a virtual second.
+directory `kept`.  What a case prints goes to outputs/NUMBER; when it has ended, a line of JSON is added to `results`:
+{"code", "virtual_ns", "kernel_log", "tainted"}.  Every case begins with the same random
+numbers, at the beginning of a virtual second.
 """
 
 from __future__ import annotations
