@@ -13,14 +13,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from testctl.lab.packetdrill import GIVEN
+from testctl.system.temporary import temporary
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (os.environ.get(GIVEN) or shutil.which("packetdrill")),
-        reason=f"packetdrill is not on PATH, nor named by {GIVEN}",
-    ),
-]
+pytestmark = pytest.mark.lab
+real = pytest.mark.skipif(
+    not (os.environ.get(GIVEN) or shutil.which("packetdrill")),
+    reason=f"packetdrill is not on PATH, nor named by {GIVEN}",
+)
 
 RUNNER = """declare -A ip_args=(
 \t[ipv4]="--ip_version=ipv4"
@@ -66,6 +65,7 @@ def scripts(tmp_path: Path) -> Path:
     return home
 
 
+@real
 @pytest.mark.parametrize("kernel", ["6.12"])
 def test_verdicts_and_words(scripts: Path, tmp_path: Path, kernel: str) -> None:
     """The same on every run, whatever else the machine does; a warning of the kernel would be a failure, too."""
@@ -87,6 +87,7 @@ def test_verdicts_and_words(scripts: Path, tmp_path: Path, kernel: str) -> None:
     assert [case.find("failure") is not None for case in cases] == [False, False, False, True]
 
 
+@real
 def test_what_can_not_be_run_stops_nothing(scripts: Path) -> None:
     """A script that does not parse, and one that never ends: the others have their verdicts."""
     (scripts / "b_blocks.pkt").write_text("--ip_version=ipv4\n0 soket(..., = 3\n")
@@ -96,6 +97,37 @@ def test_what_can_not_be_run_stops_nothing(scripts: Path) -> None:
     assert "1 passed, 0 failed, 2 could not be run" in said
     assert "! b_blocks.pkt ipv4: packetdrill can't parse it: b_blocks.pkt:2: parse error at" in said
     assert "! c_fails.pkt ipv4: did not end within 5 s of wall time" in said
+
+
+STAND_IN = """#!/bin/sh
+[ "$1" = --dry_run ] && exit 0
+for name; do :; done
+exec sh "$name"
+"""
+
+
+def test_helpers_of_a_script_below_tmp() -> None:
+    """The program stands for packetdrill: it runs the script's lines, and prints what packetdrill prints."""
+    with temporary("testctl-test-") as home:
+        program = home / "packetdrill"
+        program.write_text(STAND_IN)
+        program.chmod(0o755)
+        (home / "scripts").mkdir()
+        (home / "helper").write_text("echo kept\n")
+        (home / "scripts" / "a.pkt").write_text(
+            "--ip_version=ipv4 2>/dev/null\nsh ../helper >/tmp/mine && grep -q kept /tmp/mine\n"
+        )
+        why = "assertion len >= sizeof(struct _tcp_info) failed at code.c line 148"
+        (home / "scripts" / "b.pkt").write_text(
+            f"--ip_version=ipv4 2>/dev/null\necho a warning >&2; echo '{why}' >&2; exit 1\n"
+        )
+        argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", str(home / "scripts")]
+        env = os.environ | {GIVEN: str(program)}
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=env)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "2 scripts, 2 cases: 1 passed, 0 failed, 1 could not be run" in done.stdout
+    assert f"! b.pkt ipv4: {why}\n    a warning\n" in done.stdout
+    assert done.stderr.splitlines()[0] == f"! b.pkt ipv4: {why}"
 
 
 def test_no_packetdrill(scripts: Path) -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mode "cases" of the first process: programs that are run one after the other, each in a network namespace of its own.
 
-The orders name them, {"cases": [{"argv", "directory"}, …], "program", "results", "outputs"}: `program` is a file of the
-machine that is copied to PROGRAM, so that a case finds it although /tmp is empty for it.  What a case prints goes to
-outputs/NUMBER; when it has ended, a line of JSON is added to `results`: {"code", "virtual_ns", "kernel_log",
-"tainted"}.  Every case begins with the same random numbers, at the beginning of a virtual second.
+The orders name them, {"cases": [{"argv", "directory", "kept"}, …], "program", "results", "outputs"}: `program` is a
+file of the machine that is copied to PROGRAM, so that a case finds it although /tmp is empty for it, but for the
+directory `kept`.  What a case prints goes to outputs/NUMBER; when it has ended, a line of JSON is added to `results`:
+{"code", "virtual_ns", "kernel_log", "tainted"}.  Every case begins with the same random
+numbers, at the beginning of a virtual second.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from kernel_state import TAINTED, new_messages, seed, waits_pass_time
-from testctl.lab.programs import CASE_PATH, NEVER_ENDED, environment
+from testctl.lab.programs import CASE_PATH, NEVER_ENDED, OWN_TMP, environment
 from testctl.system.subprocesses import start_with
 
 PROGRAM = Path("/run/testctl/program")
 MOST_S = 3600
 """Virtual seconds that a case may take."""
-INSIDE = 'mount -t tmpfs tmp /tmp && exec "$@"'
+INSIDE = f'{OWN_TMP}exec "$@"'
 
 
 def run_cases(spec: Mapping[str, Any]) -> None:
@@ -42,7 +43,7 @@ def run_cases(spec: Mapping[str, Any]) -> None:
         time.sleep((10**9 - now_ns % 10**9) / 1e9)
         seed(spec["seed"])
         began_ns = time.time_ns()
-        code = run_case([str(PROGRAM), *case["argv"]], output, case["directory"])
+        code = run_case([str(PROGRAM), *case["argv"]], output, case["directory"], case["kept"])
         os.close(output)
         took_ns = time.time_ns() - began_ns
         found = {
@@ -54,9 +55,9 @@ def run_cases(spec: Mapping[str, Any]) -> None:
         os.write(results, json.dumps(found).encode() + b"\n")
 
 
-def run_case(argv: list[str], output: int, directory: str) -> int:
+def run_case(argv: list[str], output: int, directory: str, kept: str) -> int:
     """One case; its exit code, negative after a signal, or NEVER_ENDED."""
-    inside = ["unshare", "--net", "--mount", "sh", "-c", INSIDE, "sh", *argv]
+    inside = ["unshare", "--net", "--mount", "sh", "-c", INSIDE, "sh", kept, directory, *argv]
     process = start_with(inside, (output, output), environment(CASE_PATH), directory)
     end = select.poll()
     fd = os.pidfd_open(process.pid)

@@ -234,7 +234,7 @@ def banner(point: PointSpec, writable: list[str]) -> str:
     ports = {name: ", ".join(topology.neighbours[name]) for name in topology.switches}
     lines += [f"  {name:{width}}  {point.backend}, ports to {to}" for name, to in ports.items()]
     first = next(iter(topology.hosts))
-    lines += ["", f"A command on one of them: ip netns exec {first} ping -c 1 {list(topology.hosts.values())[-1]}"]
+    lines += ["", f"A command on one of them: ip netns exec {first} ip address"]
     places = " and ".join(["/run, which is gone at the end", *writable])
     lines += [f"The files are this machine's, read-only; what can be written to: {places}.", ""]
     return "\n".join(lines)

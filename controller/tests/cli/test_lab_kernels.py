@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testctl.lab import kernel
+from testctl.lab import kernel, workplace
 
 Call = Callable[..., tuple[int, str, str]]
 KEYS = ("0123456789abcdef", "fedcba9876543210")
@@ -44,7 +44,9 @@ def test_list(command: Call, cache: Path) -> None:
     assert [(one["directory"], one["used"], one["default"]) for one in found] == [
         (str(mine), True, False),
         (str(old), False, False),
+        *((f"{mine}{part}", False, False) for part in (".building", ".removed")),
     ]
+    assert [one["whole"] for one in found] == [True, True, False, False]
     assert (found[0]["release"], found[0]["own_tree"]) == ("6.12.3", True)
     assert "kernel: mine" in command("lab", "list")[1]
 
@@ -64,6 +66,32 @@ def test_rm(command: Call, cache: Path) -> None:
     assert sorted(path.name for path in cache.iterdir() if path.is_dir()) == [other.name]
 
 
+def test_what_a_killed_build_left(command: Call, cache: Path) -> None:
+    """It is shown and removed by its directory's name, but not while it is built."""
+    mine = made("mine", own_tree=True)
+    left = cache / f"6.12-{KEYS[1]}.building"
+    (left / "source").mkdir(parents=True)
+    (left / "source" / "file").write_bytes(b"x" * 3_000_000)
+    with workplace.lock(cache / f"6.12-{KEYS[1]}.lock"):
+        assert left.name not in command("lab", "list")[1]
+        assert command("lab", "rm", left.name)[0] == 2
+    (line,) = (line for line in command("lab", "list")[1].splitlines() if left.name in line)
+    assert "3.0 MB" in line
+    assert "its build was killed" in line
+    assert command("lab", "rm", left.name) == (0, f"removed {left} (3.0 MB)\n", "")
+    assert (left.exists(), mine.exists()) == (False, True)
+
+
+def test_rm_of_those_of_trees(command: Call, cache: Path) -> None:
+    other = made("6.12")
+    of_trees = [made("source"), made("source", KEYS[1]), made("source-trace"), made("mine", own_tree=True)]
+    said = command("lab", "rm", "--source")[1]
+    assert [str(path) in said for path in of_trees] == [True] * 4
+    assert [path.exists() for path in (*of_trees, other)] == [False] * 4 + [True]
+    assert not kernel.name_file("mine").exists()
+    assert command("lab", "rm", "--source")[1] == "nothing to remove: no kernel was built with --source\n"
+
+
 def test_rm_of_the_unused(command: Call, cache: Path) -> None:
     mine, old = made("mine", own_tree=True), made("mine", KEYS[1])
     assert command("lab", "rm", "--unused")[1].startswith(f"removed {old} (")
@@ -76,3 +104,8 @@ def test_rm_of_what_is_not_there(command: Call, cache: Path, words: tuple[str, .
     made("mine", own_tree=True)
     assert command("lab", "rm", *words)[0] == 2
     assert (cache / f"mine-{KEYS[0]}").exists()
+
+
+def test_a_shell_without_a_terminal_is_refused(command: Call) -> None:
+    said = "lab shell: want a terminal to read from; without one: testctl lab exec -- COMMAND\n"
+    assert command("lab", "shell") == (2, "", said)

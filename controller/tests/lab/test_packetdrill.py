@@ -71,9 +71,21 @@ def test_scripts_elsewhere_get_the_trees_variants_or_plain_ones(tree: Path, tmp_
     own.write_text("0 socket(...) = 3\n")
     assert [case.words for case in cases_of(scripts_of([str(own)], tree), tree)] == list(WORDS.values())
     plain = cases_of(scripts_of([str(own.parent)], None), None)
-    assert [case.words for case in plain] == [
-        ("--ip_version=ipv4",), ("--ip_version=ipv6",), ("--ip_version=ipv4-mapped-ipv6",)
+    assert [case.words[0] for case in plain] == [
+        "--ip_version=ipv4", "--ip_version=ipv6", "--ip_version=ipv4-mapped-ipv6"
     ]  # fmt: skip
+    assert "--mtu=1520" in plain[1].words, "an MSS of 1460, as of IPv4"
+    assert plain[1].words[-4:] == ("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR")
+    assert all(any(word.startswith("--remote_ip=") for word in case.words) for case in plain)
+
+
+def test_what_a_case_has_of_tmp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert Case(Path("/tmp/a/b/c.pkt"), "ipv4", ()).kept == "/tmp/a"
+    assert Case(Path("/var/tmp/c.pkt"), "ipv4", ()).kept == ""
+    monkeypatch.setattr(packetdrill, "TMP", tmp_path)
+    (tmp_path / "c.pkt").write_text("")
+    with pytest.raises(PlanError, match=r"c\.pkt: want a script in a directory of its own; got one in "):
+        cases_of(scripts_of([str(tmp_path / "c.pkt")], None), None)
 
 
 def test_a_version_that_there_is_not(tree: Path) -> None:
@@ -133,6 +145,18 @@ def test_verdicts() -> None:
     failed = judged(case, 1, "a.pkt:3: error\n  script packet: x\n", [], 1.5)
     assert (failed.verdict, failed.words) == ("fail", "a.pkt:3: error\n  script packet: x")
     assert judged(case, -11, "", [], 0).words == "exit -11"
+    other = judged(case, 1, "sysctl: cannot stat /proc/sys/x\na.pkt:3: error\n  actual packet: x\n", [], 1.5)
+    assert (other.verdict, other.words) == (
+        "fail",
+        "a.pkt:3: error\n  actual packet: x\nsysctl: cannot stat /proc/sys/x",
+    )
+    why = "assertion len >= sizeof(struct _tcp_info) failed at code.c line 148"
+    unfit = judged(case, 1, f"sysctl: cannot stat /proc/sys/x\n{why}\n", [], 1.5)
+    assert (unfit.verdict, unfit.words) == ("broken", f"{why}\nsysctl: cannot stat /proc/sys/x")
+    assert judged(case, 1, f"{why}\n", ["WARNING: at net/ipv4"], 1.5).verdict == "fail", "the kernel's own fault"
+    why = "a.pkt: error executing init command: non-zero status 127"
+    before = judged(case, 1, f"sh: 1: ./x.sh: not found\n{why}\n", [], 1.5)
+    assert (before.verdict, before.words.splitlines()[0]) == ("broken", why)
     faulty = judged(case, 0, "", ["WARNING: at net/ipv4"], 0)
     assert (faulty.verdict, faulty.words) == ("fail", "kernel: WARNING: at net/ipv4")
     never = judged(case, 1000, "", [], 3600)

@@ -80,6 +80,29 @@ def test_only_what_changed_is_copied_again(tree: Path) -> None:
     assert "net/Makefile" not in listing(work.source)
 
 
+def test_of_what_changed_the_compiled_files_are_named_the_last_one_first(tree: Path) -> None:
+    """And a link that is what it was has not changed."""
+    others = ("net/other.c", "net/tcp.h", "include/net/tcp.h", "arch/arm/a.h", "Documentation/a.rst", "net/unused.c")
+    for name in others:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("one\n")
+    (tree / "arch" / "arm" / "link.h").symlink_to("a.h")
+    source = find("mine", tree)
+    work, _ = bring(source)
+    (work.objects / "net").mkdir(parents=True)
+    for name in ("tcp_input.o", "other.o"):
+        (work.objects / "net" / name).touch()
+    for number, name in enumerate(["net/other.c", "net/tcp.h", "net/tcp_input.c", "include/net/tcp.h", *others[3:]]):
+        (tree / name).write_text("two\n")
+        os.utime(tree / name, (number + 1, number + 1))
+    (tree / "arch" / "arm" / "link.h").unlink()
+    (tree / "arch" / "arm" / "link.h").symlink_to("a.h")
+    changed = bring(source)[1]
+    assert changed is not None
+    assert "arch/arm/link.h" not in changed
+    assert work.compiled(changed) == ["include/net/tcp.h", "net/tcp_input.c", "net/tcp.h", "net/other.c"]
+
+
 def test_a_copy_that_was_interrupted_is_mended_by_the_next(tree: Path, tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", set())
     copy.update(tree)

@@ -336,3 +336,11 @@ def test_of_many_problems_the_first_are_said(text: str) -> None:
     lines = str(said.value).splitlines()
     assert len(lines) == 21
     assert lines[-1].startswith("… and ")
+
+
+@pytest.mark.parametrize("begins", ["d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "0a0d0d0a"])
+@pytest.mark.parametrize("size", [100, 400_000])
+def test_a_capture_is_no_plan(tmp_path: Path, begins: str, size: int) -> None:
+    (tmp_path / "prod.pcap").write_bytes(bytes.fromhex(begins) + bytes(size))
+    with pytest.raises(PlanError, match=r"prod\.pcap: this is a capture of packets, not a plan$"):
+        load_plan(tmp_path / "prod.pcap")

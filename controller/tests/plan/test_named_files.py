@@ -112,7 +112,11 @@ exclude:
   - {switch:receiver.rate: ./a.trace, switch:receiver.buffer: 50kB}
 expect:
   - {name: a, metric: jain, min: 0, when: {switch:receiver.rate: [./a.trace, 10mbit]}}
-  - {name: b, metric: jain, at_least: 1, than: {switch:receiver.rate: ./a.trace}, when: {switch:receiver.rate: ./b.trace}}
+  - metric: jain
+    name: b
+    at_least: 1
+    than: {switch:receiver.rate: ./a.trace}
+    when: {switch:receiver.rate: ./b.trace}
 figures:
   - {title: t, when: {switch:receiver.rate: ./a.trace}}
 """
@@ -130,7 +134,7 @@ def test_conditions_name_files_by_the_rule_of_tuples(tmp_path: Path) -> None:
     rate = "switch:receiver.rate"
     with pytest.raises(PlanError, match=f"expect b: than: the plan has no point {rate} = ./a.trace with"):
         load_plan(tmp_path / "p.yaml", metrics=metric_names())
-    text = (tmp_path / "p.yaml").read_text().replace("./b.trace}}", "./b.trace, switch:receiver.buffer: 100kB}}")
+    text = (tmp_path / "p.yaml").read_text().replace("./b.trace}", "./b.trace, switch:receiver.buffer: 100kB}")
     (tmp_path / "p.yaml").write_text(text)
     plan = load_plan(tmp_path / "p.yaml", metrics=metric_names())
     assert len(plan.points) == 5
@@ -143,5 +147,5 @@ def test_conditions_name_files_by_the_rule_of_tuples(tmp_path: Path) -> None:
     assert len(fewer.points) == 2
     text = text.replace("when: {switch:receiver.rate: ./a.trace}", "when: {switch:receiver.rate: ./absent.trace}")
     (tmp_path / "p.yaml").write_text(text)
-    with pytest.raises(PlanError, match=r"p\.yaml:14:.*when.*absent\.trace: can't be read"):
+    with pytest.raises(PlanError, match=r"p\.yaml:18:.*when.*absent\.trace: can't be read"):
         load_plan(tmp_path / "p.yaml", metrics=metric_names())

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testctl.lab.kernel_lists import CCS, FIXED, SYSCTLS
 from testctl.plan import Judgement, load_plan
-from testctl.replay.command import differences, replay
+from testctl.replay.command import differences, lab_for, replay
 from testctl.replay.instruments import Instruments
 from testctl.results import Run, RunPoint
 from testctl.results.provenance import point_of
@@ -99,6 +101,29 @@ def test_nothing_that_lies_in_a_run_is_run(run: Run, place: str) -> None:
 )
 def test_what_differs_from_the_run(run: Run, key: str, said: tuple[str, ...]) -> None:
     assert [word for word in differences(run, run.points[0], key) if "then" not in word] == list(said)
+
+
+def test_the_kernel_is_that_of_the_run_whatever_was_built_last(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both are of --source, under one name; which one is said before the point runs."""
+    first, last = "0" * 16, "1" * 16
+    kernels = tmp_path / "cache" / "kernels"
+    for key in (first, last):
+        (kernels / f"source-{key}").mkdir(parents=True)
+        for file, text in {"linux": "", SYSCTLS: "net.ipv4.tcp_ecn", FIXED: "net.core.x", CCS: "cubic\nreno"}.items():
+            (kernels / f"source-{key}" / file).write_text(text)
+    (kernels / "source.name").write_text(f"source-{last}")
+    (point, *_) = load_plan(PLAN, overrides=["hosts.kernel=source"]).points
+    passed = Judgement("pass")
+    found = replace(run.points[0], verdict_file=VerdictFile(point.id, passed, passed, code_key=f"{first}-c-p"))
+    assert lab_for(found, point, False).kernels["source"].key == first
+    assert capsys.readouterr().err == ""
+    shutil.rmtree(kernels / f"source-{first}")
+    assert lab_for(found, point, False).kernels["source"].key == last
+    said = capsys.readouterr().err
+    assert said.startswith(f"the kernel of the run, source-{first}, is not in the cache any more: point ")
+    assert f"runs on source-{last}, and may differ" in said
 
 
 def test_versions_are_named_with_the_difference(run: Run) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from testctl.lab.packetdrill import Case
+from testctl.system.temporary import temporary
 from testctl.testbeds import packetdrill
 
 
@@ -17,10 +18,25 @@ def test_the_machine_s_files_are_read_only(tmp_path: Path) -> None:
     program.write_text('#!/bin/sh\ntouch /tmp/mine || exit 3\ntouch "$1"\n')
     program.chmod(0o755)
     owned = Path("/var/testctl-owned")
-    case = Case(tmp_path / "script.pkt", "ipv4", (str(owned),))
     try:
-        end = packetdrill._here(program, case, 60)
-        assert "Read-only file system" in end.words
-        assert not owned.exists()
+        for written in (owned, tmp_path / "mine"):
+            end = packetdrill._here(program, Case(tmp_path / "script.pkt", "ipv4", (str(written),)), 60)
+            assert "Read-only file system" in end.words
+            assert not written.exists()
     finally:
         owned.unlink(missing_ok=True)
+
+
+@pytest.mark.root(beside=True)
+def test_a_script_s_directory_stays_below_tmp() -> None:
+    """Of /tmp nothing else is there."""
+    with temporary("testctl-test-") as home, temporary("testctl-test-") as other:
+        (home / "scripts").mkdir()
+        program, script = home / "program", home / "scripts" / "script.pkt"
+        program.write_text('#!/bin/sh\npwd; cat ../helper "$1"; ls /tmp; exit 1\n')
+        program.chmod(0o755)
+        (home / "helper").write_text("here\n")
+        script.write_text("0 nothing\n")
+        end = packetdrill._here(program, Case(script, "ipv4", ()), 60)
+        assert end.words.splitlines() == [str(script.parent), "here", "0 nothing", home.name]
+        assert other.exists()

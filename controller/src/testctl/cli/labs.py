@@ -186,7 +186,8 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="print JSON for m
         used = "by default" if one.name == DEFAULT_KERNEL else f"kernel: {one.name}"
         tested = one.tested.summary if one.tested else f"none: testctl lab test {one.path.name}"
         source = "" if not one.own_tree else ", own tree"
-        used = (used if one.used else "no") + source
+        used = (used if one.used else "no" if one.whole else "not whole: its build was killed") + source
+        tested = tested if one.whole else ""
         table.add_row(one.name, one.release, f"{one.size / 1e6:.1f} MB", used, tested, str(one.path))
     plain_console(Console()).print(table)
     print("config of each: the file `config` there; remove one with: testctl lab rm NAME")
@@ -201,20 +202,21 @@ def rm(
         ),
     ] = None,
     unused: Annotated[bool, typer.Option("--unused", help="those that no plan of this checkout gets")] = False,
+    source: Annotated[bool, typer.Option("--source", help="all that were built with --source")] = False,
 ) -> None:
-    """Remove built kernels; `testctl lab build` makes them again."""
+    """Remove built kernels, which `testctl lab build` makes again, and what builds that were killed left."""
     from testctl_agent.spec.errors import PlanError
 
     from testctl.lab.stored import chosen, remove
 
-    if not words and not unused:
-        raise PlanError("lab rm: want the NAME of a kernel, see testctl lab list, or --unused")
-    found = chosen(words or [], unused)
+    if not words and not unused and not source:
+        raise PlanError("lab rm: want the NAME of a kernel, see testctl lab list, or --unused or --source")
+    found = chosen(words or [], unused, of_trees=source)
     for kernel in found:
         remove(kernel)
         print(f"removed {kernel.path} ({kernel.size / 1e6:.1f} MB)")
     if not found:
-        print("nothing to remove: every kernel is used")
+        print("nothing to remove: " + ("every kernel is used" if unused else "no kernel was built with --source"))
 
 
 @app.command()
@@ -276,10 +278,11 @@ def shell(
         typer.Option("--family", metavar="4|6|both", help="whose addresses the names of hosts stand for; 6: over IPv6"),
     ] = "4",
 ) -> None:
-    """Open a shell inside a lab: `ip netns exec sender …`; leaving it ends the lab.
+    """Open a shell inside a lab, at a terminal: `ip netns exec sender …`; leaving it ends the lab.
 
     It sees this machine's files and can't change them, but for those below --writable.
     """
+    from testctl_agent.spec.errors import PlanError
     from testctl_agent.switch import testbed_object
 
     from testctl.core.point import PointSpec
@@ -289,6 +292,8 @@ def shell(
     from testctl.testbeds.lab_exec import check_family
     from testctl.testbeds.point_spec import DEFAULT_BACKEND
 
+    if not sys.stdin.isatty():
+        raise PlanError("lab shell: want a terminal to read from; without one: testctl lab exec -- COMMAND")
     check_family(family)
     found = kernel_for(kernel)
     there = load_topology(topology) if family == "4" else load_topology(topology).with_hosts6()

@@ -129,15 +129,9 @@ class _Progress:
         mark = "\r" if sys.stderr.isatty() else ""
         if end.verdict != "pass":
             print(mark, end="", file=sys.stderr)
-            say(f"{SIGNS[end.verdict]} {end.case.name}: {_first(end)}")
+            say(f"{SIGNS[end.verdict]} {end.case.name}: {end.words.splitlines()[0]}")
         if mark:
             print(f"\r{self._done}/{self._total}", end="\n" if self._done == self._total else "", file=sys.stderr)
-
-
-def _first(end: CaseEnd) -> str:
-    """The line of its words that says what is wrong: others come from programs that the script starts."""
-    lines = end.words.splitlines()
-    return next((line for line in lines if line.startswith(f"{end.case.script.name}:")), lines[0])
 
 
 def _print(ends: Sequence[CaseEnd], on: str, program: str) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
         return exact
     others = []
     for kernel in _newest_first(name):
-        why = wanted.differences(_inputs(kernel), ccs)
+        why = wanted.differences(inputs_of(kernel), ccs)
         if not why:
             return kernel
         others.append(why)
@@ -85,7 +86,14 @@ def _newest_first(name: str) -> list[Kernel]:
     ]
 
 
-def _inputs(kernel: Kernel) -> Inputs:
+def by_key(name: str, key: str) -> Kernel | None:
+    """The built kernel of that name and key, if it is in the cache."""
+    kernel = Kernel(name, key, directory() / f"{name}-{key}")
+    return kernel if re.fullmatch("[0-9a-f]{16}", key) and re.fullmatch(source.NAME, name) and kernel.built else None
+
+
+def inputs_of(kernel: Kernel) -> Inputs:
+    """What a kernel was built from.  Raises TestbedError."""
     path = kernel.directory / INPUTS
     try:
         return Inputs.from_json(path.read_text(encoding="utf-8"))
@@ -97,7 +105,7 @@ def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
     """A kernel from the user's tree; its congestion controls must be those of lab/cc."""
     if not ccs or not (kernel.directory / INPUTS).is_file():
         return kernel
-    was = _inputs(kernel)
+    was = inputs_of(kernel)
     now = Inputs(was.source, was.compiler, Inputs.hashes())
     used = {f"{CC}/tcp_{cc}.c" for cc in ccs}
     why = [text for text in now.differences(was, ccs) if text.partition(" ")[0] in used]

@@ -36,7 +36,8 @@ LACKING = "lacking.txt"
 """File in the directory of a variant: the options of its configuration that its tree can't have."""
 
 CHANGED = "changed.txt"
-"""File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree."""
+"""File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree and
+are compiled, the one changed last first."""
 
 STEPS = 1000
 """Approximate number of lines that a build prints; used only for the progress display."""
@@ -181,7 +182,7 @@ def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] |
     (fresh / "release").write_text(release, encoding="ascii")
     (fresh / INPUTS).write_text(inputs.to_json(), encoding="utf-8")
     if changed is not None:
-        (fresh / CHANGED).write_text("".join(f"{name}\n" for name in changed), encoding="utf-8")
+        (fresh / CHANGED).write_text("".join(f"{name}\n" for name in work.compiled(changed)), encoding="utf-8")
     durable.publish(fresh, where)
 
 

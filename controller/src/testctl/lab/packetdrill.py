@@ -22,8 +22,22 @@ RUNNER = "ksft_runner.sh"
 """The tree's program that runs one of them: it says which words each variant gets."""
 NEEDS = {"ip": "iproute2", "tc": "iproute2", "sysctl": "procps", "ifconfig": "net-tools", "unshare": "util-linux"}
 """Programs that packetdrill and the scripts' defaults start, and Debian's packages of them."""
-PLAIN = {name: (f"--ip_version={name}",) for name in ("ipv4", "ipv6", "ipv4-mapped-ipv6")}
-"""The variants of scripts that have no runner."""
+_ADDRESSES = "--local_ip=192.168.0.1 --gateway_ip=192.168.0.1 --netmask_ip=255.255.0.0 --remote_ip=192.0.2.1"
+_COOKIES = {"ipv4": "3021b9d889017eeb", "ipv6": "c1d1e9742a47a9bc"}
+_PLAIN = {
+    "ipv4": f"--ip_version=ipv4 {_ADDRESSES} -D TFO_COOKIE={_COOKIES['ipv4']} -D CODE=host_unreachable "
+    "-D CMSG_LEVEL_IP=SOL_IP -D CMSG_TYPE_RECVERR=IP_RECVERR",
+    "ipv6": "--ip_version=ipv6 --mtu=1520 --local_ip=fd3d:0a0b:17d6::1 --gateway_ip=fd3d:0a0b:17d6:8888::1 "
+    f"--remote_ip=fd3d:fa7b:d17d::1 -D TFO_COOKIE={_COOKIES['ipv6']} "
+    "-D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR",
+    "ipv4-mapped-ipv6": f"--ip_version=ipv4-mapped-ipv6 {_ADDRESSES} -D TFO_COOKIE={_COOKIES['ipv4']} "
+    "-D CODE=host_unreachable -D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR",
+}
+PLAIN = {name: tuple(words.split()) for name, words in _PLAIN.items()}
+"""The variants of scripts that have no runner, with the words of packetdrill's own, run_all.py: IPv6 has an MTU with
+which the MSS is that of IPv4."""
+TMP = Path("/tmp")
+"""Is empty and writable for a case."""
 
 _VARIABLE = re.compile(r"declare -A ip_args=\((.*?)^\)", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r'\[([\w-]+)\]="([^"]*)"')
@@ -43,6 +57,11 @@ class Case:
     @property
     def name(self) -> str:
         return f"{self.script.name} {self.variant}"
+
+    @property
+    def kept(self) -> str:
+        """The directory below /tmp that the script lies in, which it has there too, or ""."""
+        return str(TMP / self.script.relative_to(TMP).parts[0]) if self.script.is_relative_to(TMP) else ""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -130,6 +149,10 @@ def cases_of(scripts: Iterable[Path], tree: Path | None) -> list[Case]:
         places = (script.parent / RUNNER, *([tree / RUNNER] if tree else []))
         runner = next((place for place in places if place.is_file()), None)
         every = variants(runner.read_text(encoding="utf-8", errors="replace"), runner) if runner else PLAIN
+        if script.parent == TMP:
+            raise PlanError(
+                f"{script}: want a script in a directory of its own; got one in {TMP}, which a case has empty"
+            )
         own = _OWN.findall(text)
         if any(name not in every for name in own):
             raise PlanError(f"{script}: want --ip_version={' or '.join(every)}; got {own[0]}")

@@ -22,6 +22,14 @@ HOME = "/run/tmp"
 
 CASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """PATH of programs that are run one after the other (lab/boot/case_runner.py): the system's, for every user."""
+OWN_TMP = """kept=$1 at=$2
+shift 2
+cd "${kept:-/}" && mount -t tmpfs tmp /tmp || exit
+[ -z "$kept" ] || { mkdir "$kept" && mount -c --bind . "$kept" && mount -o remount,bind,ro "$kept"; } || exit
+cd "$at" || exit
+"""
+"""Shell lines that give a program an empty /tmp: their arguments are a directory of /tmp that stays there, read-only,
+or "", the program's directory, and what follows."""
 NEVER_ENDED = 1000
 """In the place of the exit code of one that did not end."""
 

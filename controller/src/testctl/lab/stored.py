@@ -16,22 +16,28 @@ from testctl_agent.system import durable
 from testctl.lab import kernel as kernels
 from testctl.lab.built import built, directory, names
 from testctl.lab.self_test import SelfTest, kept
-from testctl.lab.workplace import lock
+from testctl.lab.source import split_variant
+from testctl.lab.tree_kernel import SOURCE
+from testctl.lab.workplace import BUILDING, held, lock
 
 RELEASE, CONFIG = "release", "config"
+REMOVED = ".removed"
 _WHOLE = re.compile(r".+-[0-9a-f]{16}")
-"""A directory's name; that of one that is being written or removed has more."""
+"""A directory's name; that of one that is being written or removed has one of _PARTS behind it."""
+_PARTS = (BUILDING, ".new", REMOVED)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A built kernel in the cache.
+    """A built kernel in the cache, or what a command that was killed left of one.
 
     release   of the kernel, such as 6.12.117; "" if it is not known
     size      bytes of all its files
     own_tree  whether it is the one that was built with --source under its name
+    of_tree   whether it was built with --source
     used      whether a plan that names it, and none of lab/cc, gets this one
     tested    its self-test, if it was made
+    whole     False: a build or a removal of it was killed; its name is that of its directory
     """
 
     name: str
@@ -41,6 +47,8 @@ class Stored:
     own_tree: bool
     used: bool
     tested: SelfTest | None = None
+    of_tree: bool = False
+    whole: bool = True
 
     @property
     def config(self) -> Path:
@@ -49,16 +57,28 @@ class Stored:
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "release": self.release, "bytes": self.size, "own_tree": self.own_tree,
-                "used": self.used, "directory": str(self.path), "config": str(self.config),
+                "used": self.used, "whole": self.whole, "directory": str(self.path), "config": str(self.config),
                 "self_test": asdict(self.tested) if self.tested else None}  # fmt: skip
 
 
 def stored() -> list[Stored]:
-    """Every built kernel, by name, the used one of a name first."""
+    """Every built kernel, by name, the used one of a name first; and what commands that were killed left."""
     used = {kernel.directory for name in names() if (kernel := built(name))}
     places = [binary.parent for binary in directory().glob("*-*/linux") if _WHOLE.fullmatch(binary.parent.name)]
     found = [_stored(path, used) for path in places]
-    return sorted(found, key=lambda one: (one.name, not one.used, one.path))
+    parts = [path for part in _PARTS for path in directory().glob(f"*{part}") if not held(_lock_of(path))]
+    left = [Stored(path.name, path, "", _bytes_below(path), own_tree=False, used=False, whole=False) for path in parts]
+    return sorted(found, key=lambda one: (one.name, not one.used, one.path)) + sorted(left, key=lambda one: one.path)
+
+
+def _lock_of(path: Path) -> Path:
+    """The lock under which a kernel's directory is written and removed."""
+    name = path.name if _WHOLE.fullmatch(path.name) else path.name.rpartition(".")[0]
+    return path.with_name(f"{name}.lock")
+
+
+def _bytes_below(path: Path) -> int:
+    return sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
 
 
 def _stored(path: Path, used: Iterable[Path]) -> Stored:
@@ -70,6 +90,7 @@ def _stored(path: Path, used: Iterable[Path]) -> Stored:
         release=release.read_text(encoding="utf-8", errors="replace").strip() if release.is_file() else "",
         size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
         own_tree=_registered(name) == path.name,
+        of_tree=bool(_registered(name)) or split_variant(name)[0] == SOURCE,
         used=path in used,
         tested=kept(path),
     )
@@ -83,16 +104,16 @@ def _registered(name: str) -> str:
         return ""
 
 
-def chosen(words: Sequence[str], unused: bool, several: bool = True) -> list[Stored]:
-    """The kernels that words mean, and the unused ones.
+def chosen(words: Sequence[str], unused: bool, several: bool = True, of_trees: bool = False) -> list[Stored]:
+    """The kernels that words mean, and the unused ones, or those that were built with --source.
 
     A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that
     means none or several.
 
     several: whether a name that several kernels have means none of them; else it means the one that is used
     """
-    every = stored()
-    found = [one for one in every if unused and not one.used]
+    every = [one for one in stored() if one.whole or several]
+    found = [one for one in every if (unused and not one.used) or (of_trees and one.of_tree)]
     for word in words:
         mine = [one for one in every if word in (one.name, one.path.name)]
         mine = mine if several else [one for one in mine if one.used or one.path.name == word][:1]
@@ -108,10 +129,13 @@ def remove(kernel: Stored) -> None:
 
     Not while it is built: that is waited for.  A lab that runs keeps its kernel until it ends.
     """
-    with lock(kernel.path.with_name(f"{kernel.path.name}.lock")):
+    with lock(_lock_of(kernel.path)):
+        if not kernel.whole:
+            shutil.rmtree(kernel.path, ignore_errors=True)
+            return
         if kernel.own_tree:
             kernels.name_file(kernel.name).unlink(missing_ok=True)
-        gone = kernel.path.with_name(f"{kernel.path.name}.removed")
+        gone = kernel.path.with_name(f"{kernel.path.name}{REMOVED}")
         shutil.rmtree(gone, ignore_errors=True)
         durable.rename(kernel.path, gone)
         shutil.rmtree(gone)

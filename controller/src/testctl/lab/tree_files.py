@@ -17,6 +17,7 @@ from testctl.lab import git_tree
 Stamp = tuple[int, int]
 """Size and time of the last change, ns."""
 
+STAMPS = "stamps.json"
 _MADE = (".o", ".a", ".ko", ".cmd", ".mod", ".d")
 _MADE_AT = (".config", "include/config", "include/generated", "arch/um/include/generated", "vmlinux", "linux")
 """What a build leaves in a tree; make refuses a tree with it."""
@@ -52,6 +53,14 @@ def _made(name: str) -> bool:
     )
 
 
+def stamps_of(home: Path) -> Mapping[str, Stamp]:
+    """Of the files of the original of a copy below `home`; {} where they are not known."""
+    try:
+        return {name: (size, time) for name, (size, time) in json.loads((home / STAMPS).read_text("utf-8")).items()}
+    except (OSError, ValueError):
+        return {}
+
+
 class Copy:
     """A copy of a tree below `home`, which is kept between builds.
 
@@ -61,7 +70,7 @@ class Copy:
 
     def __init__(self, home: Path, apart: Collection[str]) -> None:
         self.source, self.pristine = home / "source", home / "pristine"
-        self._stamps = home / "stamps.json"
+        self._home = home
         self._apart = set(apart)
 
     def update(self, origin: Path, link: bool = False) -> list[str]:
@@ -70,26 +79,22 @@ class Copy:
         link: whether files may be links to those of the original, which then never changes one in its place
         """
         self._move()
-        known, now = self._known(), listing(origin)
+        known, now = stamps_of(self._home), listing(origin)
         gone = [name for name in known if name not in now]
         for name in gone:
             self._place(name).unlink(missing_ok=True)
         changed = [name for name, stamp in now.items() if known.get(name) != stamp and self._take(origin, name, link)]
-        durable.write(self._stamps, json.dumps(now).encode())
+        durable.write(self._home / STAMPS, json.dumps(now).encode())
         return sorted([*changed, *gone])
 
     def _place(self, name: str) -> Path:
         return (self.pristine if name in self._apart else self.source) / name
 
-    def _known(self) -> Mapping[str, Stamp]:
-        try:
-            return {name: (size, time) for name, (size, time) in json.loads(self._stamps.read_text("utf-8")).items()}
-        except (OSError, ValueError):
-            return {}
-
     def _take(self, origin: Path, name: str, link: bool) -> bool:
         """Copy a file, unless its content is the same."""
         from_, to = origin / name, self._place(name)
+        if from_.is_symlink() and to.is_symlink() and os.readlink(from_) == os.readlink(to):
+            return False
         if to.is_file() and not (to.is_symlink() or from_.is_symlink()) and filecmp.cmp(from_, to, shallow=False):
             return False
         to.parent.mkdir(parents=True, exist_ok=True)

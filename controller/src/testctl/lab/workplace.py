@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from testctl.lab import git_tree
 from testctl.lab.edits import load_edits
 from testctl.lab.source import KernelSource
-from testctl.lab.tree_files import Copy
+from testctl.lab.tree_files import Copy, stamps_of
 from testctl.system import checkout
 from testctl.system.subprocesses import held_by_children
 
@@ -80,6 +80,19 @@ class Workplace:
                 file.unlink()
         return None if first else changed
 
+    def compiled(self, changed: Iterable[str]) -> list[str]:
+        """Those of the source's files that are compiled, or that make reads for it; the one changed last is first."""
+        stamps = stamps_of(self.home)
+        return sorted(filter(self._is_compiled, changed), key=lambda name: (-stamps.get(name, (0, 0))[1], name))
+
+    def _is_compiled(self, name: str) -> bool:
+        path = Path(name)
+        if path.suffix in (".c", ".S"):
+            return (self.objects / path).with_suffix(".o").is_file()
+        if path.suffix != ".h" and not path.name.startswith(("Kconfig", "Makefile", "Kbuild")):
+            return False
+        return path.parts[0] == "include" or self.objects.joinpath(*path.parts[:2][: len(path.parts) - 1]).is_dir()
+
 
 def _configures(name: str) -> bool:
     """Whether another text of this file may be another configuration."""
@@ -139,6 +152,16 @@ def lock(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]
             fcntl.flock(file, fcntl.LOCK_EX)
         with held_by_children(file.fileno()):
             yield
+
+
+def held(path: Path) -> bool:
+    """Whether a process has this lock."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 @contextmanager

@@ -46,6 +46,8 @@ MAX_COVER = 6
 MAX_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
 PAPER_PLANS = ("plans", "paper")
+CAPTURES = {bytes.fromhex(one) for one in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")}
+"""How files of pcap and pcapng begin, of either byte order."""
 
 
 def load_plan(
@@ -178,6 +180,8 @@ def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
         reason = getattr(error, "strerror", None) or str(error)
         path = os.fspath(given)
         raise PlanError(f"{path if path.isprintable() else repr(path)}: can't read the plan: {reason}") from error
+    if data[:4] in CAPTURES:
+        raise PlanError(f"{given}: this is a capture of packets, not a plan")
     return parse(data, str(given)), data.decode("utf-8", "replace"), str(given), Path(given).stem
 
 

@@ -99,7 +99,7 @@ def parse(data: bytes | str, name: str) -> Node:
 
 def _decoded(data: bytes | str, name: str) -> str:
     if len(data) > MAX_BYTES:
-        raise PlanError(f"{name}: want at most {MAX_BYTES} bytes; got {len(data)}")
+        raise PlanError(f"{name}: want at most {MAX_BYTES} bytes; got more")
     text = data if isinstance(data, str) else _utf8(data, name)
     zero = text.find("\0")
     if zero >= 0:

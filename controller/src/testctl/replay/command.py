@@ -15,6 +15,8 @@ from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
+from testctl.lab.boot_code import boot_code
+from testctl.lab.built import by_key
 from testctl.lab.machine import BOOT_NS, t0_ns
 from testctl.plan import Plan, Point
 from testctl.plan.subset import subset
@@ -25,9 +27,10 @@ from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.provenance import plan_of, point_of
 from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
+from testctl.system.say import say
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.point_spec import spec_of
+from testctl.testbeds.lab import LabTestbed, boot_modules, code_hash
+from testctl.testbeds.point_spec import kernel_of, spec_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def replay(
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
     plan = plan_of(run)
     point = point_of(run, plan, found.id)
-    lab = LabTestbed.for_points([point], commands=commands)
+    lab = lab_for(found, point, commands)
     if instruments.trace:
         lab = replace(lab, kernels={name: with_tracepoints(kernel) for name, kernel in lab.kernels.items()})
     unlike = differences(run, found, lab.code_key(point))
@@ -77,6 +80,23 @@ def replay(
     if before is not None and again is not None:
         proof = identity(before, found.digest, again)
     return Replay(done, after, unlike, proof, tuple(done.path / file for file in files))
+
+
+def lab_for(found: RunPoint, point: Point, commands: bool) -> LabTestbed:
+    """The lab with the kernel of the run's point; with another one of its name, after a line that says so.
+
+    Raises as LabTestbed.for_points.
+    """
+    name, key = kernel_of(point), CodeKey.parse(found.verdict_file.code_key).kernel
+    kernel = by_key(name, key)
+    if kernel:
+        return replace(LabTestbed.all_on([point], kernel, commands), boot=boot_code(code_hash(), boot_modules()))
+    lab = LabTestbed.for_points([point], commands=commands)
+    say(
+        f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {found.id} runs on "
+        f"{lab.kernels[name].directory.name}, and may differ"
+    )
+    return lab
 
 
 def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from testctl_agent.spec.errors import PlanError
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.lab import debugger
 from testctl.lab.kernel import Kernel
+from testctl.replay.command import lab_for
 from testctl.replay.variants import with_symbols
 from testctl.results import Run
 from testctl.results.provenance import plan_of, point_of
 from testctl.system.temporary import temporary
-from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import kernel_of
 
 
@@ -42,7 +42,7 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
     if not kind_of(bed).deterministic:
         raise PlanError(f"{run.path}: ran on {bed}; want a run in the lab: its kernel is a process that gdb starts")
     point = point_of(run, plan_of(run), found.id)
-    lab = LabTestbed.for_points([point], commands=commands)
+    lab = lab_for(found, point, commands)
     kernel = with_symbols(lab.kernels[kernel_of(point)])
     asked = lab.spec(point)
     with temporary("testctl-gdb-") as where:

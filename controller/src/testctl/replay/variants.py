@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.lab.built import built
+from testctl.lab.built import built, inputs_of
 from testctl.lab.kernel import Kernel
 from testctl.lab.source import split_variant
 
@@ -25,14 +25,17 @@ def with_tracepoints(kernel: Kernel) -> Kernel:
     found = _variant(kernel)
     if found is None:
         raise TestbedError(
-            f"--trace: kernel {kernel.name} has no tracepoints, want its variant that has; build it with: "
+            f"--trace: kernel {kernel.name} has no tracepoints, want its variant of the same source; build it with: "
             f"testctl lab build {kernel.name} --trace (of a tree with --source DIR too)"
         )
     return found
 
 
 def _variant(kernel: Kernel) -> Kernel | None:
-    return kernel if split_variant(kernel.name)[1] else built(f"{kernel.name}-trace")
+    if split_variant(kernel.name)[1]:
+        return kernel
+    found = built(f"{kernel.name}-trace")
+    return found if found and inputs_of(found).source == inputs_of(kernel).source else None
 
 
 def relative_to(trace: Path, t0_ns: int) -> None:

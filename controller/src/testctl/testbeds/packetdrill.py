@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.lab import kernel_log, machine
 from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.packetdrill import Case, CaseEnd, grouped
-from testctl.lab.programs import CASE_PATH, NEVER_ENDED, environment
+from testctl.lab.programs import CASE_PATH, NEVER_ENDED, OWN_TMP, environment
 from testctl.system import temporary
 from testctl.system.subprocesses import ended
 from testctl.system.worker_pool import workers
@@ -25,6 +26,9 @@ from testctl.testbeds.lab import boot_modules, code_hash
 GROUP = 8
 """Scripts that share a lab."""
 PARSE_S = 30.0
+_UNFIT = re.compile(r"^assertion .* failed at \S+ line [0-9]+$|: error executing init command: ")
+"""Lines of packetdrill that say nothing of the kernel: it found its own state wrong, such as a struct tcp_info that is
+longer than the kernel's, or a command before the script's first line failed."""
 Shown = Callable[[CaseEnd], None]
 
 
@@ -84,7 +88,7 @@ def group_ends(order: Order, kernel: Path, group: Sequence[Case], code: BootCode
     found: list[CaseEnd] = []
     left = list(group)
     while left:
-        asked = [{"argv": case.argv, "directory": str(case.script.parent)} for case in left]
+        asked = [{"argv": case.argv, "directory": str(case.script.parent), "kept": case.kept} for case in left]
         done, why = machine.run_cases(kernel, order.program, asked, order.limit_s, code)
         tainted = 0
         for case, one in zip(left, done, strict=False):
@@ -98,11 +102,20 @@ def group_ends(order: Order, kernel: Path, group: Sequence[Case], code: BootCode
 
 
 def judged(case: Case, code: int, output: str, faults: Sequence[str], seconds: float) -> CaseEnd:
-    """The verdict of a case that ended: packetdrill's, and a fault that the kernel reported is a failure."""
+    """The verdict of a case that ended: packetdrill's, and a fault that the kernel reported is a failure.
+
+    Its words begin with the line that says why: lines before it come from programs that the script starts.
+    """
     if code == NEVER_ENDED:
         return CaseEnd(case, "broken", f"did not end within {seconds:.0f} s of virtual time", seconds)
-    words = "\n".join([*([output.strip() or f"exit {code}"] if code else []), *(f"kernel: {one}" for one in faults)])
-    return CaseEnd(case, "fail" if words else "pass", words, seconds)
+    lines = output.strip().splitlines() if code else []
+    unfit = next((number for number, line in enumerate(lines) if _UNFIT.search(line)), None)
+    own = (number for number, line in enumerate(lines) if line.startswith(f"{case.script.name}:"))
+    first = next(own, 0) if unfit is None else unfit
+    said = "\n".join([*lines[first:], *lines[:first]]) or (f"exit {code}" if code else "")
+    words = "\n".join([*([said] if said else []), *(f"kernel: {one}" for one in faults)])
+    verdict = "fail" if faults or (words and unfit is None) else "broken" if words else "pass"
+    return CaseEnd(case, verdict, words, seconds)
 
 
 def _here(program: Path, case: Case, limit_s: float) -> CaseEnd:
@@ -116,9 +129,9 @@ def _here(program: Path, case: Case, limit_s: float) -> CaseEnd:
     with temporary.temporary("testctl-packetdrill-") as home:
         copy = shutil.copy(program, home / "packetdrill")
         inside = ["unshare", "--net", "--mount", "sh", "-c",
-                  'exec 9<"$1"; shift; mount -o remount,bind,ro / && mount -t tmpfs tmp /tmp && '
+                  f'exec 9<"$1"; shift; mount -o remount,bind,ro / || exit\n{OWN_TMP}'
                   'cp /proc/self/fd/9 /tmp/.packetdrill && chmod 700 /tmp/.packetdrill && exec /tmp/.packetdrill "$@"',
-                  "sh", str(copy), *case.argv]  # fmt: skip
+                  "sh", str(copy), case.kept, str(case.script.parent), *case.argv]  # fmt: skip
         env = environment(CASE_PATH) | {"HOME": "/tmp", "TMPDIR": "/tmp"}
         code, output = ended(inside, cwd=case.script.parent, env=env, timeout_s=limit_s)
     took_s = time.monotonic() - began
