@@ -23,6 +23,7 @@ void connection_fail(struct workload *w, int conn, const char *what)
 {
 	int number = errno;
 
+	failed(&w->failure, number);
 	fail_errno(w->error, number, "connection %d: %s", conn, what);
 }
 
@@ -146,11 +147,13 @@ static bool read_more(struct workload *w, int conn)
 
 	set_lowat(w, conn);
 	n = recv(peer->fd, NULL, size, MSG_TRUNC);
-	if (n == 0)
+	if (n == 0) {
+		failed(&w->failure, 0);
 		fail(w->error,
 		     "connection %d: the other end closed it %ju bytes before the "
 		     "end of a request",
 		     conn, (uintmax_t)peer->left);
+	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		connection_fail(w, conn, "recv");
 	if (n <= 0)
@@ -175,10 +178,11 @@ static bool read_end(struct workload *w, int conn)
 		fail(w->error, "connection %d: want no more data; got some", conn);
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		connection_fail(w, conn, "recv");
-	else if (n == 0 && peer->state == IDLE)
+	else if (n == 0 && peer->state == IDLE) {
+		failed(&w->failure, 0);
 		fail(w->error, "connection %d: the other end closed it between requests",
 		     conn);
-	else if (n == 0)
+	} else if (n == 0)
 		close_conn(w, peer);
 	return n < 0 && errno == EINTR && !w->error[0];
 }
@@ -190,8 +194,10 @@ static bool connected(struct workload *w, int conn)
 	int number = 0;
 
 	getsockopt(peer->fd, SOL_SOCKET, SO_ERROR, &number, &length);
-	if (number)
+	if (number) {
+		failed(&w->failure, number);
 		fail_errno(w->error, number, "connection %d: connect", conn);
+	}
 	peer->state = WRITING;
 	return !number;
 }

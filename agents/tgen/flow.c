@@ -56,7 +56,10 @@ static void write_some(struct conn *conn, const char *from, size_t length)
 			if (!socket_wait(conn))
 				return;
 		} else if (errno != EINTR) {
-			fail_errno(conn->error, errno, "send after %ju bytes",
+			int number = errno;
+
+			failed(&conn->failure, number);
+			fail_errno(conn->error, number, "send after %ju bytes",
 				   (uintmax_t)conn->bytes_sent);
 			return;
 		}
@@ -191,7 +194,10 @@ static ssize_t read_some(struct conn *conn, void *to, size_t length, int flags)
 			if (!socket_wait(conn))
 				return -1;
 		} else if (errno != EINTR) {
-			fail_errno(conn->error, errno, "recv after %ju bytes",
+			int number = errno;
+
+			failed(&conn->failure, number);
+			fail_errno(conn->error, number, "recv after %ju bytes",
 				   (uintmax_t)conn->bytes_received);
 			return -1;
 		}
@@ -209,6 +215,8 @@ static void explain_stop(struct conn *conn)
 	int64_t since_ns = now_ns() - (int64_t)conn->opt->start_ns;
 	char timeouts[128] = "";
 
+	if (!conn->error[0])
+		failed(&conn->failure, 0);
 	socket_inspect(conn);
 	if (info->tcpi_retransmits)
 		snprintf(timeouts, sizeof(timeouts),
@@ -344,7 +352,11 @@ static void check_end(struct conn *conn)
 {
 	uint64_t expected = options_expected(conn->opt);
 	uint64_t got = conn->bytes_received;
+	bool lacks = expected != UNLIMITED && got < expected && !conn->opt->end_ns;
+	bool right = !conn->error[0] && conn->bad_offset == NO_OFFSET;
 
+	if (right && (!conn->closed_ns || lacks))
+		failed(&conn->failure, 0);
 	if (conn->bad_offset != NO_OFFSET)
 		fail(conn->error, "content: the byte at offset %jd is wrong",
 		     (intmax_t)conn->bad_offset);
@@ -352,8 +364,7 @@ static void check_end(struct conn *conn)
 		fail(conn->error,
 		     "stopped after %ju bytes were read, before the end of file",
 		     (uintmax_t)got);
-	else if (expected != UNLIMITED &&
-		 (got > expected || (got < expected && !conn->opt->end_ns)))
+	else if (lacks || got > expected)
 		fail(conn->error, "want %ju bytes; got %ju", (uintmax_t)expected,
 		     (uintmax_t)got);
 	else

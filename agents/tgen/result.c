@@ -92,6 +92,7 @@ static void put_conn(FILE *to, const struct options *opt, const struct conn *con
 		conn->send_buffer, conn->receive_buffer);
 	json_string(to, conn->cc);
 	put_tcp_info(to, &conn->info);
+	json_failure(to, &conn->failure);
 	fputs(", ", to);
 	put_error(to, conn->error);
 	fputc('}', to);

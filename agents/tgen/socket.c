@@ -159,8 +159,10 @@ bool socket_accept(struct conn *conn)
 				   SOCK_CLOEXEC);
 		if (conn->fd < 0 && errno != EINTR && errno != ECONNABORTED)
 			fail_errno(conn->error, errno, "accept");
-		if (stopping() && conn->fd < 0)
+		if (stopping() && conn->fd < 0 && !conn->error[0]) {
+			failed(&conn->failure, 0);
 			fail(conn->error, "accept: no connection arrived");
+		}
 	} while (conn->fd < 0 && !conn->error[0]);
 	if (conn->fd < 0)
 		return false;
@@ -223,12 +225,16 @@ bool socket_connect(struct conn *conn)
 	conn->begin_ns = now_ns();
 	conn->remote_port = (uint16_t)opt->server_port;
 	if (connect(conn->fd, (struct sockaddr *)&to.at, to.length) < 0) {
-		if (errno == EINTR && stopping())
+		int number = errno;
+		bool stopped = number == EINTR && stopping();
+
+		failed(&conn->failure, stopped ? 0 : number);
+		if (stopped)
 			fail(conn->error, "connect %s:%ju: no answer until stopped",
 			     to.text, (uintmax_t)opt->server_port);
-		fail_errno(conn->error, errno, "connect %s:%ju%s", to.text,
+		fail_errno(conn->error, number, "connect %s:%ju%s", to.text,
 			   (uintmax_t)opt->server_port,
-			   errno == EADDRNOTAVAIL
+			   number == EADDRNOTAVAIL
 				   ? " (the last use of these ports may be "
 				     "in TIME_WAIT)"
 				   : "");

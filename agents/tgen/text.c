@@ -2,6 +2,7 @@
 /* Numbers, error texts and JSON. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,26 @@ void fail_errno(char error[ERROR_SIZE], int number, const char *format, ...)
 	used = strlen(error);
 	snprintf(error + used, ERROR_SIZE - used, ": %s",
 		 errno_text(number, name, sizeof(name)));
+}
+
+void failed(struct failure *failure, int number)
+{
+	const char *name = number ? strerrorname_np(number) : "incomplete";
+
+	if (failure->name)
+		return;
+	failure->name = name ? name : "errno";
+	failure->at_ns = now_ns();
+}
+
+void json_failure(FILE *to, const struct failure *failure)
+{
+	fprintf(to, ", \"failure\": ");
+	if (failure->name)
+		json_string(to, failure->name);
+	else
+		fputs("null", to);
+	fprintf(to, ", \"failed_ns\": %" PRId64, failure->at_ns);
 }
 
 void json_string(FILE *to, const char *text)

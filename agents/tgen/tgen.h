@@ -46,6 +46,12 @@ struct phase {
 	uint64_t bytes;
 };
 
+/* How a connection failed: the name of an errno that TCP gave, or "incomplete". */
+struct failure {
+	const char *name; /* NULL: it did not */
+	int64_t at_ns;
+};
+
 struct endpoint {
 	struct sockaddr_storage at; /* its port is set by endpoint_port() */
 	socklen_t length;
@@ -108,6 +114,7 @@ struct conn {
 	int receive_buffer;
 	char cc[16];
 	struct tcp_info info;
+	struct failure failure;
 	char error[ERROR_SIZE]; /* empty: none */
 };
 
@@ -127,6 +134,9 @@ bool sleep_until(int64_t time_ns); /* false: stopping */
 /* text.c: numbers, errors, JSON */
 bool parse_u64(const char *text, uint64_t least, uint64_t most, uint64_t *value);
 const char *errno_text(int error, char *buffer, size_t size);
+/* The first failure counts; number 0: it did not end in time, or lacks bytes. */
+void failed(struct failure *failure, int number);
+void json_failure(FILE *to, const struct failure *failure);
 void json_string(FILE *to, const char *text);
 /* A file that appears under its name only when whole; NULL and -1 set errno. */
 FILE *open_whole(const char *path);

@@ -114,6 +114,7 @@ static void accept_all(struct workload *w, int listener)
 static void say_stopped(struct workload *w)
 {
 	stop_all();
+	failed(&w->failure, 0);
 	fail(w->error, "stopped: %d of %d requests have not ended", w->count - w->done,
 	     w->count);
 }

@@ -55,6 +55,7 @@ struct workload {
 	int *waiting;	  /* owned; a heap of connections by due_ns */
 	int64_t *due_ns;  /* owned; of each connection */
 	int waiters;
+	struct failure failure;
 	char error[ERROR_SIZE];
 };
 

@@ -48,6 +48,7 @@ int workload_write(const struct workload *w)
 			json_string(to, w->error);
 		else
 			fputs("null", to);
+		json_failure(to, &w->failure);
 		fprintf(to,
 			", \"start_ns\": %" PRIu64 ", \"requests\": %d, \"done\": %d, "
 			"\"bytes_sent\": %" PRIu64 ", \"bytes_received\": %" PRIu64

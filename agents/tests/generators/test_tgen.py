@@ -14,6 +14,7 @@ from testctl_agent.params.flow import pattern, workload
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Amount, Value
 from testctl_agent.spec.units import Bytes, Duration, Rate
+from testctl_agent.wire.results import FlowEnd
 
 BASE: dict[str, Value] = {
     "address": "10.0.0.2", "bind": "10.0.0.1", "server_port": 5001, "client_port": 40000, "start_ns": 10**9, "seed": 4,
@@ -118,14 +119,28 @@ def test_both_ends_as_tasks(tmp_path: Path) -> None:
     assert json.dumps(server)
 
 
-def test_a_task_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_connection_that_fails_is_a_result(tmp_path: Path) -> None:
     options = BASE | {"address": "127.0.0.1", "bind": "127.0.0.1", "server_port": 18002, "client_port": 18200}
     task = tgen.task(options | {"side": "client", "start_ns": 0}, tmp_path)
     with pytest.raises(TestbedError, match="has not started"):
         task.result()
     task.start()
     assert task.wait(120)
-    with pytest.raises(TestbedError, match=r"^tgen client: connection 0: connect 127.0.0.1:18002: ECONNREFUSED"):
+    found = task.result()
+    assert found["error"].startswith("connection 0: connect 127.0.0.1:18002: ECONNREFUSED")
+    (failed,) = FlowEnd.from_json(found).failures
+    assert (failed.failure, time.time_ns() - 10**11 < (failed.failed_ns or 0) <= time.time_ns()) == (
+        "ECONNREFUSED",
+        True,
+    )
+
+
+def test_a_program_that_fails_by_itself_says_why(tmp_path: Path) -> None:
+    options = BASE | {"address": "127.0.0.1", "bind": "203.0.113.9", "server_port": 18002, "client_port": 18200}
+    task = tgen.task(options | {"side": "client", "start_ns": 0}, tmp_path)
+    task.start()
+    assert task.wait(120)
+    with pytest.raises(TestbedError, match=r"^tgen client: connection 0: bind 203.0.113.9:18200: EADDRNOTAVAIL"):
         task.result()
 
 
@@ -143,8 +158,10 @@ def test_a_task_that_is_stopped(tmp_path: Path) -> None:
         task.result()
     task.stop()
     assert task.poll()
-    with pytest.raises(TestbedError, match="no connection arrived"):
-        task.result()
+    found = task.result()
+    assert (found["connections"][0]["failure"], found["error"]) == (
+        "incomplete", "connection -1: accept: no connection arrived"
+    )  # fmt: skip
 
 
 def accepted(tmp_path: Path, word: str) -> bool:

@@ -94,7 +94,7 @@ def test_refused(runner: Any) -> None:
     error = f"connect 127.0.0.1:{port}: ECONNREFUSED (Connection refused)"
     assert (code, said) == (1, f"tgen send: connection 0: {error}\n")
     assert (result["error"], result["connections"][0]["error"]) == (f"connection 0: {error}", error)
-    assert result["connections"][0]["connect_ns"] is None
+    assert (result["connections"][0]["connect_ns"], result["connections"][0]["failure"]) == (None, "ECONNREFUSED")
 
 
 def test_address_in_use(runner: Any) -> None:
@@ -127,14 +127,17 @@ def test_unexpected_client(runner: Any) -> None:
     assert (code, said) == (1, f"tgen serve: connection -1: accept: want client port 10 to 10; got {ours}\n")
 
 
-@pytest.mark.parametrize(("sent", "error"), [(500, "want 1000 bytes; got 500"), (1001, "want 1000 bytes; got 1001")])
-def test_wrong_number_of_bytes(runner: Any, sent: int, error: str) -> None:
+@pytest.mark.parametrize(
+    ("sent", "error", "failure"),
+    [(500, "want 1000 bytes; got 500", "incomplete"), (1001, "want 1000 bytes; got 1001", None)],
+)
+def test_wrong_number_of_bytes(runner: Any, sent: int, error: str, failure: str | None) -> None:
     process, out = runner.end("serve", server_port=(port := closed_port()), bytes=1000)
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(bytes(sent))
     code, said, result = runner.finish(process, out)
     assert (code, said) == (1, f"tgen serve: connection 0: {error}\n")
-    assert result["connections"][0]["complete"] is False
+    assert (result["connections"][0]["complete"], result["connections"][0]["failure"]) == (False, failure)
 
 
 def test_reset_by_the_peer(runner: Any) -> None:
@@ -142,8 +145,9 @@ def test_reset_by_the_peer(runner: Any) -> None:
     client = socket.create_connection(("127.0.0.1", port))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
-    _, said, _ = runner.finish(process, out)
+    _, said, result = runner.finish(process, out)
     assert said == "tgen serve: connection 0: recv after 0 bytes: ECONNRESET (Connection reset by peer)\n"
+    assert result["connections"][0]["failure"] == "ECONNRESET"
 
 
 def test_limit_without_a_client(runner: Any) -> None:
@@ -187,7 +191,8 @@ def test_a_sender_that_is_stopped_says_since_when_nothing_moved(runner: Any) -> 
         with server.accept()[0]:
             still_ns = still_since(port)
             process.send_signal(signal.SIGTERM)
-            code, said, _ = runner.finish(process, out)
+            code, said, result = runner.finish(process, out)
+    assert result["connections"][0]["failure"] == "incomplete"
     found = re.fullmatch(
         r"tgen send: connection 0: stopped after \d+ bytes were written, before the end(?:: \d+ timeouts one after the "
         r"other, the next \d+ ms after the last)?; no progress since (-?\d+\.\d{3}) s after the flow's start\n",

@@ -103,7 +103,11 @@ FIELDS = {
     "several tuples; name one of sender.cc, receiver.cc",
 }
 EXPECT = {
-    "{max: 1}": "4:11: expect 1: want a field metric; got none",
+    "{max: 1}": "4:11: expect 1: want a field metric, or fails_with; got none",
+    "{fails_with: ETIMEOUT}": "4:24: expect fails with ETIMEOUT 1: fails_with: no failure named ETIMEOUT; "
+    "did you mean ETIMEDOUT?",
+    "{fails_with: ETIMEDOUT, metric: jain, max: 1}": "4:24: expect fails with ETIMEDOUT 1: want fails_with without "
+    "metric, max",
     "{metric: throughput, max: 1}": "4:20: expect throughput 1: no metric named throughput; "
     "did you mean throughput_bps?",
     "{metric: jain}": "4:11: expect jain 1: want one of min, max, equals, at_least, at_most; got none",

@@ -13,6 +13,7 @@ from testctl.plan import Measured, Plan, evaluate, verdict_alone
 Load = Callable[..., Plan]
 Results = dict[str, Measured]
 TWO = "tuples: [[hosts, cc, [a, b]]]\n"
+FAST = {"throughput_bps": 2e9}
 
 
 def results(plan: Plan, *values: Any, metric: str = "throughput_bps", flow: str = "bulk") -> Results:
@@ -208,3 +209,32 @@ def test_repeats_are_compared_with_their_own_kind(plan_of: Load) -> None:
     plan = plan_of(TWO + "repeat: 2\nexpect: [{metric: jain, at_least: 2, than: {hosts.cc: a}}]")
     assert judged(plan, results(plan, 1, 10, 2, 20, metric="jain")) == ("pppp", "p")
     assert judged(plan, results(plan, 10, 1, 2, 20, metric="jain")) == ("ppfp", "f")
+
+
+FAILS = TWO + "expect: [{name: dies, fails_with: ETIMEDOUT, when: {hosts.cc: b}}, {metric: throughput_bps, min: 1}]"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "want"),
+    [
+        ("none", "ETIMEDOUT", ("pp", "pp")),
+        ("none", "incomplete, ETIMEDOUT", ("pp", "pp")),
+        ("none", "none", ("pf", "fp")),
+        ("none", "ECONNRESET", ("pf", "fp")),
+        ("ETIMEDOUT", "ETIMEDOUT", ("fp", "pp")),
+    ],
+)
+def test_a_connection_that_fails(plan_of: Load, a: str, b: str, want: tuple[str, str]) -> None:
+    """It makes its point fail where no expectation is about how it fails; other metrics are judged as always."""
+    plan = plan_of(FAILS)
+    found = {
+        point.id: Measured("pass", "" if how == "none" else f"flow bulk: {how}", {"bulk": {**FAST, "failure": how}})
+        for point, how in zip(plan.points, (a, b), strict=True)
+    }
+    assert judged(plan, found) == want
+    alone = [verdict_alone(plan, point, found[point.id]) for point in plan.points]
+    assert "".join(one.verdict[0] for one in alone if one) == want[0]
+    assert [one.reason for one in evaluate(plan, found)[0]] == [
+        "flow bulk: ETIMEDOUT" if a != "none" else "",
+        "" if want[0][1] == "p" else f"dies: failure of bulk: want ETIMEDOUT; got {b}",
+    ]

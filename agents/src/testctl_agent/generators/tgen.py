@@ -15,6 +15,7 @@ from testctl_agent.params.flow.traffic import MAX_TOGETHER, end_ns
 from testctl_agent.params.flow.workload import HONOURED
 from testctl_agent.spec import workload
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.failures import FAILURES
 from testctl_agent.spec.types import Value, shown
 from testctl_agent.system import tgen_program
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result
@@ -95,13 +96,17 @@ def _requests(options: Mapping[str, Value], workdir: Path) -> list[str]:
 
 
 def result(workdir: Path, side: Side) -> Result:
-    """The JSON that this end wrote; TestbedError when it did not, or says that it failed."""
+    """The JSON that this end wrote, also where its connections failed.
+
+    Raises TestbedError when it wrote none, or failed for another reason.
+    """
     path = workdir / "result.json"
     try:
         found: Result = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise TestbedError(f"tgen {side}: no result: {error}") from error
-    if found.get("error"):
+    failed = [one for one in found.get("connections", ()) if one.get("error")] or [found]
+    if found.get("error") and any(one.get("failure") not in FAILURES for one in failed):
         raise TestbedError(f"tgen {side}: {found['error']}")
     return found | {"bytes": moved(found)}
 
@@ -129,7 +134,7 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
 
     def read(code: int, printed: str) -> Result:
         found = result(workdir, side) if (workdir / "result.json").exists() else {}
-        if code != 0 or not found:
+        if not found or (code != 0 and not found.get("error")):
             raise TestbedError(f"tgen {side}: exit {code}: {printed or 'no output'}")
         return found
 

@@ -13,7 +13,9 @@ from typing import Any
 from testctl_agent.spec.untrusted import Named, Shape, misfit
 
 COUNT = (int, None)
+FAILURE = {"failure?": (str, None), "failed_ns?": COUNT}
 CONNECTION = {
+    **FAILURE,
     "bytes_sent?": COUNT,
     "bytes_received?": COUNT,
     "begin_ns?": COUNT,
@@ -22,6 +24,7 @@ CONNECTION = {
     "error?": (str, None),
 }
 FLOW = {
+    **FAILURE,
     "role?": str,
     "bytes?": COUNT,
     "verified?": (bool, None),
@@ -68,6 +71,7 @@ class Connection:
 
     begin_ns    when it was begun, by the host's clock
     verified    whether what was read is what was sent; bad_offset: the first byte that is not
+    failure     how it failed (spec/failures.py); failed_ns: when the application noticed, by the host's clock
     """
 
     bytes_sent: int | None = None
@@ -76,6 +80,8 @@ class Connection:
     verified: bool | None = None
     bad_offset: int | None = None
     error: str | None = None
+    failure: str | None = None
+    failed_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class FlowEnd:
 
     role   "sender" or "receiver"; "" where it is not known
     bytes  what its application wrote, or read; None where it is not known
+    failure, failed_ns   as those of a connection, where the generator has them of all connections together
     raw    all of it, as the generator returned it
     """
 
@@ -93,6 +100,8 @@ class FlowEnd:
     verified: bool | None = None
     bad_offset: int | None = None
     error: str | None = None
+    failure: str | None = None
+    failed_ns: int | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -100,12 +109,19 @@ class FlowEnd:
         """Raises ValueError: want …; got …"""
         if why := misfit(raw, FLOW):
             raise ValueError(why)
-        own = {name: raw[name] for name in ("role", "bytes", "verified", "bad_offset", "error") if name in raw}
-        names = Connection.__dataclass_fields__
+        names = ("role", "bytes", "verified", "bad_offset", "error", "failure", "failed_ns")
+        own = {name: raw[name] for name in names if name in raw}
+        known = Connection.__dataclass_fields__
         ends = tuple(
-            Connection(**{name: one[name] for name in names if name in one}) for one in raw.get("connections", ())
+            Connection(**{name: one[name] for name in known if name in one}) for one in raw.get("connections", ())
         )
         return cls(**own, connections=ends, raw=raw)
+
+    @property
+    def failures(self) -> list[FlowEnd | Connection]:
+        """The connections that failed, or this where all are reported together."""
+        ones: list[FlowEnd | Connection] = [self, *self.connections]
+        return [one for one in ones if one.failure]
 
 
 def odd(name: str, result: Any) -> str:

@@ -67,6 +67,11 @@ class FlowOutcome:
     def ends(self) -> tuple[FlowEnd, FlowEnd]:
         return self.client, self.server
 
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """How its connections failed (spec/failures.py), each word once, those of the client first."""
+        return tuple(dict.fromkeys(one.failure for end in self.ends for one in end.failures if one.failure))
+
 
 @dataclass
 class Outcome:

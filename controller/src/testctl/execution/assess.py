@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
+from testctl_agent.spec import fate
 
+from testctl.core.point import Settings
 from testctl.metrics import Number, analyse, instruments_agree, key_of_others
 from testctl.packet_actions import check_fates
 from testctl.records import Records
@@ -25,6 +27,7 @@ class Assessment:
     """The verdict before any expectation of a plan.
 
     verdict: "pass"; "invalid" with what speaks against the measurement; "fail" if the lab's kernel reported a fault
+    reason: why, and how the connections failed that did, which is no verdict before a plan's expectations
     """
 
     verdict: str
@@ -43,11 +46,30 @@ def assess(records: Records) -> Assessment:
     doubts = [*records.outcome.drift, *unlike_asked, *instruments_agree(records)]
     return Assessment(
         verdict="fail" if faulty else "invalid" if doubts else "pass",
-        reason="; ".join(filter(None, [faulty, first_of(doubts, MAX_DOUBTS, "; ")])),
+        reason="; ".join(filter(None, [faulty, *_failures(records), first_of(doubts, MAX_DOUBTS, "; ")])),
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[found.to_json() for found in fates],
     )
+
+
+def _failures(records: Records) -> Iterator[str]:
+    """Each end of a flow whose connections failed, by the words of its generator."""
+    for name, flow in records.outcome.flows.items():
+        for side, end in (("client", flow.client), ("server", flow.server)):
+            if end.failures:
+                error = str(end.error or end.failures[0].error)
+                why = _dropped_again(records.point.state, name) if "timeouts" in error else ""
+                yield f"flow {name}, {side}: {error}{why}"
+
+
+def _dropped_again(state: Settings, flow: str) -> str:
+    """A note on packet actions that also drop a flow's retransmissions; "" if there are none."""
+    rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
+    found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
+    if not found:
+        return ""
+    return f"; the fate {fate.show(found)!r} drops what is sent again too, with ', first' at its end it would not"
 
 
 @cache

@@ -57,7 +57,7 @@ def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
             if one.verified is False:
                 where = f" at byte {one.bad_offset}" if one.bad_offset is not None else ""
                 yield f"the receiver read other bytes than were sent{where}"
-            if one.error:
+            if one.error and not end.failures:
                 yield f"its generator failed: {one.error}"
     by_role = {end.role: end.bytes for end in result.ends}
     sent, received = by_role.get("sender"), by_role.get("receiver")
@@ -77,7 +77,7 @@ def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
 def _requests(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
     """What was asked of the application and what it did: every request at its time, to its end, with all its bytes."""
     columns = requests_of(seen.records, seen.name)
-    if columns is None:
+    if columns is None or result.failures:
         return
     count = len(columns["request"])
     ended = int((columns["end_ns"] >= 0).sum())

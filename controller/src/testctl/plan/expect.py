@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from testctl_agent.spec.failures import FAILURES
 from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
@@ -16,14 +17,15 @@ from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields, words_of
 from testctl.plan.hints import unit_meant
-from testctl.plan.model import Bounds, Expectation, Number, Paper
+from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
 from testctl.plan.registry import MetricInfo
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 FIELDS = (
-    "name", "metric", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when", "quantifier",
-    "paper",
+    "name", "metric", "fails_with", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when",
+    "quantifier", "paper",
 )  # fmt: skip
+_BESIDE_FAILS_WITH = ("name", "fails_with", "flow", "when")
 PAPER_FIELDS = ("source", "published", "within", "why")
 _RATIOS = ("at_least", "at_most")
 _BOUNDS = ("min", "max", "equals", *_RATIOS)
@@ -48,20 +50,26 @@ class ExpectReader:
 
     def _one(self, node: Node, number: int) -> Expectation | None:
         problems = self.reader.problems
-        fields = Fields(node, f"expect {number}", FIELDS, problems, needed=("metric",))
+        fields = Fields(node, f"expect {number}", FIELDS, problems)
         if not fields.ok:
             return None
-        metric = fields.text("metric")
-        name = fields.text("name", default=f"{metric} {number}")
+        failing = "fails_with" in fields.found
+        if not failing and "metric" not in fields.found:
+            problems.add(node.place, f"{fields.who}want a field metric, or fails_with; got none")
+            return None
+        metric = FAILURE if failing else fields.text("metric")
+        default = f"fails with {fields.text('fails_with')}" if failing else metric
+        name = fields.text("name", default=f"{default} {number}")
         fields.who = f"expect {show(name)}: "
         before = len(problems.lines) + problems.more
-        if self.metrics is not None and metric not in self.metrics:
+        if self.metrics is not None and not failing and metric not in self.metrics:
             hint = suggest(metric, self.metrics)
             problems.add(fields.found["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
             return None
-        unit, null = (self.metrics[metric].unit, self.metrics[metric].null) if self.metrics else (None, "")
+        info = self.metrics[metric] if self.metrics and not failing else None
+        unit, null = (info.unit, info.null) if info else (None, "")
         paper = self._paper(fields, unit)
-        bounds = self._bounds(fields, unit, paper)
+        bounds = self._failure(fields) if failing else self._bounds(fields, unit, paper)
         when = {}
         if "when" in fields.found:
             when = dict(self.reader.condition(fields.found["when"], f"{fields.who}when") or {})
@@ -72,6 +80,17 @@ class ExpectReader:
         if len(problems.lines) + problems.more > before:
             return None
         return Expectation(name, metric, flows, bounds, when, quantifier, node.place, paper, null)
+
+    def _failure(self, fields: Fields) -> Bounds:
+        """Of fails_with, which has no other bounds."""
+        node, problems = fields.found["fails_with"], self.reader.problems
+        if others := [name for name in fields.found if name not in _BESIDE_FAILS_WITH]:
+            problems.add(node.place, f"{fields.who}want fails_with without {', '.join(others)}")
+        word = node.text if isinstance(node, Scalar) else ""
+        if word not in FAILURES:
+            hint = suggest(word, FAILURES) or f"; want one of {', '.join(FAILURES)}"
+            problems.add(node.place, f"{fields.who}fails_with: no failure named {show(word)}{hint}")
+        return Bounds(equals=word)
 
     def _flows(self, fields: Fields) -> tuple[str, ...]:
         """The flows meant; every one when none is named."""

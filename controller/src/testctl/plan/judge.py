@@ -12,7 +12,7 @@ from testctl.core.point import Point
 from testctl.core.units import exact_metric
 from testctl.core.words import counted
 from testctl.plan import failures
-from testctl.plan.model import Bounds, Condition, Expectation, Levels, Number, Plan
+from testctl.plan.model import FAILURE, NO_FAILURE, Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
@@ -125,8 +125,8 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
     """Verdicts of every point and every expectation.
 
     A point that is skip, broken or invalid stays so.  One that passed fails with the first
-    expectation of the quantifier `every` that does not hold there, and is invalid where such an
-    expectation can't be judged and none failed.
+    expectation of the quantifier `every` that does not hold there, and where a flow failed though no
+    expectation is about its failure; it is invalid where an expectation can't be judged and none failed.
     """
     judge = Judge(plan, results)
     bounded = [e for e in plan.expectations if e.bounds.given]
@@ -136,7 +136,10 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
         for finding in found:
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
-    points = [_of_point(point, judge.measured(point.id), against.get(point.id, [])) for point in plan.points]
+    points = [
+        _of_point(point, judge.measured(point.id), [*judge.failed(point), *against.get(point.id, [])])
+        for point in plan.points
+    ]
     return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
 
 
@@ -166,8 +169,10 @@ def verdict_alone(
 
 
 def _of_point(point: Point, measured: Judgement, against: Sequence[_Finding]) -> PointVerdict:
-    if measured.verdict != "pass" or not against:
+    if measured.verdict != "pass":
         return PointVerdict(measured.verdict, measured.reason, point.id)
+    if not against:
+        return PointVerdict("pass", "", point.id)
     verdict: Verdict = "fail" if any(finding.verdict == "fail" for finding in against) else "invalid"
     return PointVerdict(verdict, "; ".join(finding.text for finding in against), point.id)
 
@@ -250,6 +255,20 @@ class Judge:
     def measured(self, point: str) -> Measured:
         return self._results.get(point) or Measured("broken", "it has no result")
 
+    def failed(self, point: Point) -> list[_Finding]:
+        """The flows that failed though no expectation is about their failure: one finding, or none."""
+        measured = self.measured(point.id)
+        failing = {
+            flow: words for flow, of in measured.metrics.items() if (words := of.get(FAILURE)) not in (None, NO_FAILURE)
+        }
+        about = [e for e in self._plan.expectations if e.metric == FAILURE and meets(point.levels, e.when)]
+        expected = {flow for e in about for flow in e.flows}
+        other = [f"flow {flow} failed: {words}" for flow, words in failing.items() if flow not in expected]
+        if not other:
+            return []
+        text = measured.reason if measured.reason and len(other) == len(failing) else "; ".join(other)
+        return [_Finding(point.id, "fail", text)]
+
     def one(self, expectation: Expectation, point: Point) -> _Finding:
         """The verdict over all flows of the expectation: fail before invalid before pass."""
         measured = self.measured(point.id)
@@ -324,6 +343,8 @@ class Judge:
 
 def _outside(metric: str, value: Number | str, bounds: Bounds) -> str:
     """What was wanted, when the value is not that."""
+    if metric == FAILURE and isinstance(bounds.equals, str):
+        return "" if bounds.equals in str(value).split(", ") else bounds.equals
     if bounds.equals is not None:
         if isinstance(bounds.equals, str) or isinstance(value, str):
             return "" if str(value) == str(bounds.equals) else str(bounds.equals)

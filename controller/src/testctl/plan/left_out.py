@@ -53,8 +53,8 @@ class LeftOut:
 
 
 def _name(item: Mapping) -> str:
-    """That of an expectation, or its metric; "" for other items."""
-    found = item.get("name") or item.get("metric")
+    """That of an expectation, or its metric or failure; "" for other items."""
+    found = item.get("name") or item.get("metric") or item.get("fails_with")
     return found.text if isinstance(found, Scalar) else ""
 
 

@@ -117,6 +117,10 @@ class Paper:
     why: str = ""
 
 
+FAILURE, NO_FAILURE = "failure", "none"
+"""The metric that says how a flow's connections failed, words between ", ", and its value where none did."""
+
+
 @dataclass(frozen=True)
 class Expectation:
     """A condition on a metric, over the points that meet `when` and the flows named.

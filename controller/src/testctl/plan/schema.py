@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.params.types import Changing, Largest
+from testctl_agent.spec.failures import FAILURES
 from testctl_agent.spec.largest import ICMP
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
@@ -217,6 +218,7 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     fields: Json = {
         "name": {"type": ["string", "number"]},
         "metric": _metric(metrics),
+        "fails_with": {"enum": list(FAILURES)},
         "flow": _some({"type": "string"}),
         "min": number,
         "max": number,
@@ -231,9 +233,11 @@ def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     }
     assert tuple(fields) == EXPECT_FIELDS
     needs = [{"required": [name]} for name in ("min", "max", "equals", "at_least", "at_most", "paper")]
+    beside = {"name", "fails_with", "flow", "when"}
+    failing = {"required": ["fails_with"], "properties": dict.fromkeys(fields.keys() - beside, False)}
     return {
-        **_object(_described(fields, words.EXPECT), ("metric",)),
-        "anyOf": needs,
+        **_object(_described(fields, words.EXPECT)),
+        "oneOf": [{"required": ["metric"], "anyOf": needs, "properties": {"fails_with": False}}, failing],
         "dependentRequired": {"at_least": ["than"], "at_most": ["than"], "tolerance": ["equals"]},
     }
 

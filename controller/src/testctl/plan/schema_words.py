@@ -30,6 +30,7 @@ DESIGN = {
 EXPECT = {
     "name": "How the report calls it; default: the metric and a number",
     "metric": "What is compared; `testctl metrics` lists them",
+    "fails_with": "In place of a metric: how the flow has to fail, such as ETIMEDOUT",
     "flow": "Of which flows, or groups of flows; default: of every one",
     "min": "The least that passes, in the metric's unit or with a unit of its own, such as 90mbit",
     "max": "The most that passes, in the metric's unit or with a unit of its own, such as 10ms",

@@ -18,7 +18,7 @@ from typing import Any
 
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.port import link
-from testctl_agent.spec import fate, schedule, untrusted, workload
+from testctl_agent.spec import schedule, untrusted, workload
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.wire import messages, results
@@ -26,7 +26,7 @@ from testctl_agent.wire.messages import plain, plain_options
 from testctl_agent.wire.results import FlowEnd
 
 from testctl.core.outcome import Entity, FlowOutcome, Outcome
-from testctl.core.point import PointSpec, Settings, TimedFlow
+from testctl.core.point import PointSpec, TimedFlow
 from testctl.testbeds.agents import CALL_S, Agents
 from testctl.testbeds.traffic_time import Start, TrafficTime
 
@@ -275,8 +275,7 @@ class PointRun:
         if not status.ended:
             raise TestbedError(f"flow {flow.name}: {task} on {agent} did not end within {wait_ns / 1e9:.0f} s")
         if not status.ok:
-            why = dropped_again(self._point.state, flow.name) if "timeouts" in status.error else ""
-            raise TestbedError(f"flow {flow.name}: {task} on {agent}: {status.error}{why}")
+            raise TestbedError(f"flow {flow.name}: {task} on {agent}: {status.error}")
         self._tasks.remove((agent, task))
         self._hooks.fetch(agent, task, status.files)
         return FlowEnd.from_json(result_of(f"{agent}, {task}", status.result, flow.generator))
@@ -339,15 +338,6 @@ def constant(point: PointSpec) -> list[tuple[str, str]]:
         for name in ("rate", "delay")
         if ":" in entity and isinstance(values.get(name), str) and values[name] != schedule.NONE
     ]
-
-
-def dropped_again(state: Settings, flow: str) -> str:
-    """A note on packet actions that also drop a flow's retransmissions; "" if there are none."""
-    rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
-    found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
-    if not found:
-        return ""
-    return f"; the fate {fate.show(found)!r} drops what is sent again too, with ', first' at its end it would not"
 
 
 def late(flow: TimedFlow, t0_ns: int, client: FlowEnd) -> str:
