@@ -19,6 +19,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.point import Point
 from testctl.lab import host_name
+from testctl.system import temporary
 from testctl.system.say import say
 from testctl.testbeds import power
 from testctl.testbeds.boot_leases import boot_leases, run_of
@@ -106,7 +107,7 @@ class Kernels:
         ]
         if wrong:
             raise PlanError("\n".join(wrong))
-        return cls(rack, machines, were, installed, Path(tempfile.mkdtemp(prefix="testctl-kernels-")), ticket)
+        return cls(rack, machines, were, installed, _notes(), ticket)
 
     def release(self, machine: str, kernel: str) -> str:
         """What a machine is to run for a kernel that a plan names; "" for what it has outside of the run."""
@@ -234,7 +235,7 @@ class Kernels:
         try:
             back(self.rack, self.machines, self.were, self.ticket)
         finally:
-            shutil.rmtree(self.notes, ignore_errors=True)
+            _gone(self.notes)
 
 
 def _boots(kernels: Iterable[str], was: str, running: str) -> bool:
@@ -262,13 +263,13 @@ def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str], t
     seen, wrong = booted.reached(machines.values())
     others = {name: were[name] for name in machines if name in seen and seen[name].release != were[name]}
     if others:
-        kernels = Kernels(rack, machines, were, {}, Path(tempfile.mkdtemp(prefix="testctl-kernels-")), ticket)
+        kernels = Kernels(rack, machines, were, {}, _notes(), ticket)
         try:
             kernels._boot(booted, others, seen, alone=True)
         except TestbedError as error:
             wrong["boot"] = str(error)
         finally:
-            shutil.rmtree(kernels.notes, ignore_errors=True)
+            _gone(kernels.notes)
     with boot_leases(rack, [machines[name] for name in seen], ticket) as unleased:
         wrong |= {name: why for name, why in unleased.items() if str(machines[name]) not in wrong.get("boot", "")}
         to_clean = sorted(machines.keys() - unleased.keys())
@@ -294,3 +295,15 @@ def in_order(points: Sequence[Point], first: str) -> list[Point]:
 def kernel_of(point: Point) -> str:
     """The kernel that a point names; the plan's loader made sure that all hosts agree."""
     return next((name for host in point.topology.hosts if (name := wanted(point, host))), "")
+
+
+def _notes() -> Path:
+    """A new directory that the next start removes if this process does not."""
+    made = Path(tempfile.mkdtemp(prefix="testctl-kernels-"))
+    temporary.hold(made)
+    return made
+
+
+def _gone(notes: Path) -> None:
+    shutil.rmtree(notes, ignore_errors=True)
+    temporary.release(notes)

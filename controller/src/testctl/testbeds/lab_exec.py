@@ -13,6 +13,7 @@ from pathlib import Path
 
 from testctl_agent.spec import fate
 from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.spec.types import Value
 
 from testctl.core.point import Point, PointSpec
 from testctl.core.topology import Topology
@@ -212,5 +213,5 @@ def _asked(order: Order) -> PointSpec:
     """
     spec = spec_of(order.point)
     collect = {name: {ORIGIN: mine[ORIGIN]} for name, mine in spec.collect.items() if ORIGIN in mine}
-    whole = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
-    return replace(spec, collect=collect | dict.fromkeys(order.captures, whole))
+    whole: dict[str, Value] = {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}
+    return replace(spec, collect=collect | {host: {"capture": whole} for host in order.captures})
