@@ -225,5 +225,6 @@ def _asked(order: Order) -> PointSpec:
     """
     spec = spec_of(order.point)
     collect = {name: {ORIGIN: mine[ORIGIN]} for name, mine in spec.collect.items() if ORIGIN in mine}
-    whole = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
-    return replace(spec, collect=collect | dict.fromkeys(order.captures, whole))
+    for host in order.captures:
+        collect[host] = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
+    return replace(spec, collect=collect)
