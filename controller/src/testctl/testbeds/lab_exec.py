@@ -13,7 +13,6 @@ from pathlib import Path
 
 from testctl_agent.spec import fate
 from testctl_agent.spec.errors import PlanError, TestbedError
-from testctl_agent.spec.types import Value
 
 from testctl.core.point import Point, PointSpec
 from testctl.core.topology import Topology
@@ -59,6 +58,8 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     Raises PlanError.
     """
     check_family(family)
+    for word in sets:
+        _check_has_no_flow(word)
     name, _, words = topology.partition(":")
     own = "/" in name or name.endswith(".yaml")
     file = _topology_file(name, own)
@@ -75,15 +76,26 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     plan = load_plan(plan_text.encode(), overrides=overrides, topology_text=text, directory=Path())
     for assignment in (one for one in plan.assignments if one.rank >= OVERRIDE):
         if any(target.spec.role != "state" for target in assignment.targets):
-            raise PlanError(f"--set {assignment.key}: want a setting of a host, switch or port; a program has no "
-                            "options of flows, and packets are recorded with --capture")  # fmt: skip
-        if assignment.param == "fate" and assignment.texts != (fate.NONE,):
-            raise PlanError(f"--set {assignment.key}: want it in a plan, whose flows fates are about; the connections "
-                            "of programs are of no flow")  # fmt: skip
+            raise PlanError(f"--set {assignment.key}: {_NO_FLOWS}")
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
     point = replace(plan.points[0], flows=())
     return point if family == "4" else replace(point, topology=point.topology.with_hosts6())
+
+
+_NO_FLOWS = "want a setting of a host, switch or port; programs have no options of flows, --capture records packets"
+
+
+def _check_has_no_flow(word: str) -> None:
+    """Raises PlanError for ENTITY.PARAM=VALUE of a flow, or about one."""
+    key, _, value = word.partition("=")
+    entity, _, param = key.strip().partition(".")
+    if entity in (FLOW, "flows"):
+        raise PlanError(f"--set {key}: {_NO_FLOWS}")
+    if param == "fate" and value.strip() != fate.NONE:
+        raise PlanError(
+            f"--set {key}: want it in a plan, whose flows fates are about; those of programs are of no flow"
+        )
 
 
 def check_family(family: str) -> None:
@@ -213,5 +225,6 @@ def _asked(order: Order) -> PointSpec:
     """
     spec = spec_of(order.point)
     collect = {name: {ORIGIN: mine[ORIGIN]} for name, mine in spec.collect.items() if ORIGIN in mine}
-    whole: dict[str, Value] = {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}
-    return replace(spec, collect=collect | {host: {"capture": whole} for host in order.captures})
+    for host in order.captures:
+        collect[host] = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
+    return replace(spec, collect=collect)
