@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.execution.point import measure
+from testctl.plan import load_plan
 from testctl.records.schema import FATES
 from testctl.results import Run, RunPoint, load_run
+from testctl.testbeds.lab import LabTestbed
 
 pytestmark = pytest.mark.lab
 
+DROP = FATES.index("drop")
 PLANS = Path(__file__).parents[1] / "plans"
 
 
@@ -172,3 +176,32 @@ def test_what_did_not_happen_as_asked_makes_a_point_invalid(tmp_path: Path) -> N
     assert one.points[0].verdict == "invalid"
     reason = "wanted: drop data 45-48 of bulk, first; happened: 45-46; not: 47-48 (the flow had 46 first transmissions)"
     assert reason in one.points[0].reason
+
+
+REVERSED = """
+topology: pair
+flows: {bulk: sender -> receiver}
+tuples:
+  - [bulk, reverse, on]
+  - [bulk, bytes, 1MB]
+  - [switch, rate, 100mbit]
+  - [switch, delay, 10ms]
+  - [switch, fate, ["drop data 5 of bulk; drop acks 3 of bulk; swap data 40 of bulk",
+     "drop bytes 1448-2000 of bulk, first", "lose 0.01 of bulk seed 3"]]
+"""
+
+
+def test_data_of_a_reversed_flow_is_what_its_server_sends(tmp_path: Path) -> None:
+    plan = load_plan(REVERSED.encode(), metrics={})
+    bed = LabTestbed.for_points(plan.points)
+    results = [measure(bed, point, tmp_path / point.id, keep_captures=False) for point in plan.points]
+    assert [(one.verdict, one.reason) for one in results] == [("pass", "")] * 3
+    found = [[(one["asked"], one["happened"], one["which"]) for one in result.fates] for result in results]
+    assert found[0] == [(1, 1, "5"), (1, 1, "40"), (1, 1, "3")]
+    assert found[1] == [(1, 1, "1448")]
+    assert found[2][0][0] == found[2][0][1] > 2
+    records = results[0].records
+    assert records is not None
+    table = records.packets.to_pylist()
+    dropped = {(row["direction"], row["ordinal"], row["length"] > 0) for row in table if row["fate"] == DROP}
+    assert dropped == {(1, 5, True), (0, 3, False)}

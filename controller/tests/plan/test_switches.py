@@ -47,13 +47,6 @@ def test_a_fate_of_a_flow_that_does_not_cross_the_switch() -> None:
     assert lines == [f"<plan>:4:31: switch right, fate: lose 0.1 of side seed 0: {want}"]
 
 
-def test_a_fate_of_a_flow_that_is_reversed() -> None:
-    assert load("[left, fate, drop data 1 of bulk]", "[side, reverse, on]")
-    (line,) = refused("[left, fate, drop data 1 of bulk]", "[bulk, reverse, [off, on]]")
-    want = "want a flow that is not reversed (turn bulk round instead)"
-    assert line == f"<plan>:4:18: switch left, fate: drop data 1 of bulk: {want}"
-
-
 def test_a_fate_of_which_nobody_would_know_whether_it_happened() -> None:
     (line,) = refused("[switches, telemetry, off]", '[left, fate, ["none", "drop data 1 of bulk"]]')
     want = "want telemetry on at this switch, or it is not known whether it happened; got off"

@@ -68,8 +68,9 @@ class Fate:
             and leave the checksum as it is; corrupt header: the same with a bit of TCP's window; trim: cut off the
             payload, IP's length is that of what is left and TCP's checksum stays; swap: exchange it with the flow's
             next data packet
-    what    data: segments with payload, forward, counted from 1 as they reach the switch;
-            acks: segments without payload, SYN, FIN or RST, backward, counted likewise;
+    what    data: segments with payload that the flow's sender sends (of a reversed flow its sink), counted from 1 as
+            they reach the switch;
+            acks: segments without payload, SYN, FIN or RST, the other way, counted likewise;
             bytes: segments with payload whose first byte lies in a range, counted from 0
     ranges  inclusive; empty for `every` and at random
     every   each n-th one; 0: not this kind

@@ -2,10 +2,10 @@
 """The connections that a switch tells apart, and the numbers that its program knows them by.
 
     flows = "none" | flow {";" flow}
-    flow  = NAME "/" CONNECTION "tcp" ADDRESS ":" PORT ADDRESS ":" PORT
+    flow  = NAME "/" CONNECTION "tcp" ADDRESS ":" PORT ADDRESS ":" PORT ["reversed"]
 
-Source first, sink second; an IPv6 address stands in brackets.  The flow at place k (from 0) has the
-ids 1 + 2 k forward and 2 + 2 k backward; id 0 is what belongs to no flow.
+Source first, sink second; an IPv6 address stands in brackets; the sink sends the data of a reversed flow.
+The flow at place k (from 0) has the ids 1 + 2 k forward and 2 + 2 k backward; id 0 is what belongs to no flow.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ NONE = "none"
 _FLOW = re.compile(
     r"(?P<name>[a-z][a-z0-9_]{0,30})/(?P<conn>[0-9]{1,4}) tcp "
     r"(?P<source>[0-9.]+|\[[0-9a-f:.]+\]):(?P<sport>[0-9]{1,5}) (?P<sink>[0-9.]+|\[[0-9a-f:.]+\]):(?P<dport>[0-9]{1,5})"
+    r"(?P<reversed> reversed)?"
 )
-_WANT = "NAME/CONNECTION tcp ADDRESS:PORT ADDRESS:PORT"
+_WANT = "NAME/CONNECTION tcp ADDRESS:PORT ADDRESS:PORT [reversed]"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Connection:
     source_port: int
     sink: str
     sink_port: int
+    reversed: bool = False
+
+    def direction_of(self, *, acks: bool) -> int:
+        """That of the flow's data, or of its ACKs: 0 forward, 1 backward."""
+        return int(acks != self.reversed)
 
 
 def flow_id(place: int, direction: int) -> int:
@@ -70,9 +76,11 @@ def _connection(text: str) -> Connection:
         raise ValueError(f"want {_WANT}; got {text[:80]!r}: {error}") from error
     if max(ports) > 65535 or not all(ports) or (":" in source) != (":" in sink):
         raise ValueError(f"want {_WANT}, of one IP version, ports from 1 to 65535; got {text[:80]!r}")
-    return Connection(match["name"], int(match["conn"]), source, ports[0], sink, ports[1])
+    back = match["reversed"] is not None
+    return Connection(match["name"], int(match["conn"]), source, ports[0], sink, ports[1], back)
 
 
 def _shown(c: Connection) -> str:
     source, sink = (f"[{end}]" if ":" in end else end for end in (c.source, c.sink))
-    return f"{c.flow}/{c.conn} tcp {source}:{c.source_port} {sink}:{c.sink_port}"
+    back = " reversed" if c.reversed else ""
+    return f"{c.flow}/{c.conn} tcp {source}:{c.source_port} {sink}:{c.sink_port}{back}"

@@ -114,8 +114,8 @@ def fates(asked: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ..
         if not places:
             names = ", ".join(dict.fromkeys(one.flow for one in known)) or "none is set"
             raise ApplyError(f"switch, fate: want one of its flows ({names}); got {fate.flow}")
-        direction = 1 if fate.what == "acks" else 0
         for place in places:
+            direction = known[place].direction_of(acks=fate.what == "acks")
             rows.extend(_fate(fate, flow_id(place, direction), rank))
     rows.extend(_kept(asked, known))
     numbered = [
@@ -183,7 +183,8 @@ def _kept(asked: Sequence[Fate], known: Sequence[Connection]) -> Iterator[Entry]
     flows = {fate.flow for fate in asked if fate.action == "swap"}
     places = [place for place, one in enumerate(known) if one.flow in flows]
     for at, place in enumerate(places[: SIZES["swap"]]):
-        yield Entry("swap", {"flow": Exact(flow_id(place, 0))}, "keep_at", {"at": at})
+        kept = flow_id(place, known[place].direction_of(acks=False))
+        yield Entry("swap", {"flow": Exact(kept)}, "keep_at", {"at": at})
     if len(places) > SIZES["swap"]:
         raise ApplyError(f"switch, fate: want at most {SIZES['swap']} connections with a swap; got {len(places)}")
 

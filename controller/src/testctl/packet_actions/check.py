@@ -69,7 +69,7 @@ def _flow(
     passed &= records.column("ordinal") >= 0
     findings: list[RuleFinding] = []
     reasons: list[str] = []
-    passing = [_passing(records, flow, switch, back=acks) for acks in (False, True)]
+    passing = [_passing(records, flow, switch, back=acks != flow.reversed) for acks in (False, True)]
     for _, rule in rules:
         if not passing[rule.what == "acks"]:
             elsewhere = f"no connection of flow {flow.name} was given a way over it (ecmp_seed chooses other ways)"
@@ -80,11 +80,12 @@ def _flow(
         for acks in (False, True):
             here = conn in passing[acks]
             mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks and here]
-            packets = Rows(records, np.flatnonzero(of_conn & (records.column("direction") == int(acks))))
+            direction = int(acks != flow.reversed)
+            packets = Rows(records, np.flatnonzero(of_conn & (records.column("direction") == direction)))
             packets = packets.where(_acks(packets) if acks else packets["length"] > 0) if len(packets) else packets
             if mine:
                 stream = _Stream(
-                    switch, name, conn, flow_id(before + conn, int(acks)), "acks" if acks else "data", packets
+                    switch, name, conn, flow_id(before + conn, direction), "acks" if acks else "data", packets
                 )
                 findings += stream.findings(mine)
                 reasons += stream.gaps()

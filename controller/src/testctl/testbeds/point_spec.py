@@ -161,7 +161,7 @@ def known_connections(point: Point) -> str:
     return connections.show(
         connections.Connection(
             flow.name, conn, address(flow.source, flow.family), flow.client_port + conn,
-            address(flow.sink, flow.family), flow.server_port,
+            address(flow.sink, flow.family), flow.server_port, flow.reversed,
         )
         for flow in told_apart(point.flows)
         for conn in range(flow.parallel)

@@ -37,7 +37,6 @@ def check_switches(
             if target.param == FATE and target.kind == "switch":
                 _fates(assignment, target, names, problems)
     if not problems:
-        _reversed(setters, points, assignments, problems)
         _room(setters, points, assignments, problems)
         _unseen(setters, points, assignments, problems)
     _thresholds(setters, points, assignments, problems)
@@ -73,23 +72,6 @@ def _fates(assignment: Assignment, target: Target, names: Names, problems: Probl
             if target.entity not in way:
                 crossed = f"flow {rule.flow} goes {' - '.join(way)}"
                 problems.add(place, f"{who}: want a flow that crosses switch {target.entity}; {crossed}")
-
-
-def _reversed(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
-    """Data is counted from a flow's `from` to its `to`; a reversed flow sends it the other way."""
-    reported: set[tuple[int, int, str]] = set()
-    for point in points:
-        backward = {flow.name for flow in point.flows if flow.options.get("reverse")}
-        for (switch, param), (index, target) in setters.items():
-            if param != FATE or target.kind != "switch" or not backward:
-                continue
-            for rule in _parsed(str(point.settings[switch][FATE])):
-                key = (index, point.levels[index], rule.flow)
-                if rule.flow in backward and key not in reported:
-                    reported.add(key)
-                    who = f"switch {switch}, {FATE}: {fate.show((rule,))}"
-                    want = f"want a flow that is not reversed (turn {rule.flow} round instead)"
-                    problems.add(assignments[index].place_of(point.levels[index]), f"{who}: {want}")
 
 
 def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
