@@ -106,7 +106,7 @@ def test_what_differs_from_the_run(run: Run, key: str, said: tuple[str, ...]) ->
 def test_the_kernel_is_that_of_the_run_whatever_was_built_last(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both are of --source, under one name; which one is said before the point runs."""
+    """Both are of --source, under one name; which one is reported before the point runs."""
     first, last = "0" * 16, "1" * 16
     kernels = tmp_path / "cache" / "kernels"
     for key in (first, last):
