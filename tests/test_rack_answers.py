@@ -77,7 +77,7 @@ def texts_of(kind: Descriptor) -> Iterator[tuple[str, Put]]:
                 getattr(answer, field.name)[text] = "x"
 
             yield f"{name}, a name", key
-            for known in usual()[kind.name].notes if kind.name == "Description" else ["link lo mtu"]:
+            for known in sorted(usual()[kind.name].notes) if kind.name == "Description" else ["link lo mtu"]:
 
                 def value(answer: Any, text: str, field: FieldDescriptor = field, known: str = known) -> None:
                     getattr(answer, field.name)[known] = text

@@ -247,7 +247,7 @@ def test_closed_window(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("window", "acked_at", "cause"),
     [(0, 30, "window"), (5, 30, "window"), (12, 30, "ack_owed"), (0, 5, "ack_owed"), (500, 30, "ack_owed")],
-    ids=["closed", "less than a packet", "room for it", "closed before it came and open since", "open"],
+    ids=["closed", "less than a packet", "space for it", "closed before it came and open since", "open"],
 )
 def test_data_that_the_receiver_had_to_drop_is_no_ack_owed(
     tmp_path: Path, window: int, acked_at: int, cause: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a document may leave out, or write in an older way, filled in as BMv2 takes it.
 
-Source: behavioral-model, src/bm_sim/P4Objects.cpp.  What is of another type than it should be is left as it is: whoever
+Source: behavioral-model, src/bm_sim/P4Objects.cpp.  What is of another type than it should be is left as it is: who
 reads it says so.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What captures are taken to show, held against what the kernel of the sending host counted of the same.
+"""What captures are taken to show, compared with what the kernel of the sending host counted of the same.
 
 A capture shows what left, and why only by inference: a timer, a probe or an ACK may let the same packet go.  The kernel
 counts the reasons, but by host.  Where the two differ, the values that rest on the inference are null for all flows

@@ -4,7 +4,7 @@ before.
 
 A kernel counts by host (network namespace) and not by flow: all connections of the host, whichever end of them it is.
 `kernel_loss_probes` is TcpExt.TCPLossProbes: the kernel's name in small letters and without TCP before it, of the host
-that sends the flow's data or of the one that receives it, as said with each.  A name that a kernel lacks is NaN.
+that sends the flow's data or of the one that receives it, as stated with each.  A name that a kernel lacks is NaN.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SENDER = {
     "TcpExt.TCPSpuriousRtxHostQueues": "retransmissions put off, the original still in the host's queue",
     "TcpExt.TCPFullUndo": "reductions undone by time stamps when a recovery ended",
     "TcpExt.TCPPartialUndo": "reductions undone by time stamps in a recovery",
-    "TcpExt.TCPDSACKUndo": "reductions undone as DSACKs told of each retransmission",
+    "TcpExt.TCPDSACKUndo": "reductions undone, as DSACKs reported each retransmission",
     "TcpExt.TCPLossUndo": "reductions of timeouts undone",
     "TcpExt.TCPDSACKRecv": "DSACKs that came for what had been acknowledged",
     "TcpExt.TCPDSACKOfoRecv": "DSACKs that came for what was out of order",

@@ -39,7 +39,7 @@ from typing import Any
 
 from testctl_agent.params import others
 from testctl_agent.params.words import Word
-from testctl_agent.spec.errors import PlanError, TestctlError
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
 from testctl.system.subprocesses import run
 from testctl.testbeds import ansible
@@ -123,6 +123,8 @@ def read_rack(path: Path) -> Rack:
         raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
         listed = json.loads(run([*call.words, "--list"], env=call.env, cwd=call.cwd))
+    except TestbedError as error:
+        raise PlanError(f"--testbed {path}: want an Ansible inventory; {error}") from error
     except ValueError as error:
         raise PlanError(f"{path}: ansible-inventory did not print JSON: {error}") from error
     return rack_of(listed, path)
