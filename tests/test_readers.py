@@ -52,6 +52,16 @@ def test_a_receiver_that_pauses_closes_its_window_until_it_reads_again(tmp_path:
     assert counted(result, "TcpExt.TCPWinProbe") > 1
 
 
+def test_a_receive_buffer_shrinks_while_nothing_is_read(tmp_path: Path) -> None:
+    tuples = ("[bulk, read_pause, 1s-3s]", "[bulk, duration, 4s]", "[bulk, receive_buffer, 400kB]")
+    result = run(tmp_path / "shrinks", *tuples, "[bulk, receive_buffer_later, 4kB at 1010ms]")
+    (server,) = result.outcome["flows"]["bulk"]["server"]["connections"]
+    assert server["receive_buffer"] == 8000
+    whole = run(tmp_path / "keeps", *tuples)
+    assert counted(result, "TcpExt.TCPRcvQDrop") + counted(result, "TcpExt.TCPZeroWindowDrop") > 0
+    assert counted(whole, "TcpExt.TCPRcvQDrop") + counted(whole, "TcpExt.TCPZeroWindowDrop") == 0
+
+
 def test_a_slow_receiver_sets_the_rate(tmp_path: Path) -> None:
     result = run(tmp_path, "[bulk, read_rate, 8mbit]", "[bulk, bytes, 4MB]", "[bulk, receive_buffer, 100kB]")
     assert 3.8 < float(result.metrics["bulk"]["completion_time_s"] or 0) < 4.05

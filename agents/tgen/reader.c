@@ -37,25 +37,58 @@ bool pauses_parse(const char *text, struct pauses *pauses)
 	return false;
 }
 
+/* When the receive buffer is to be set again; FOREVER: it was, or is not to be. */
+static int64_t resize_ns(const struct conn *conn)
+{
+	const struct options *opt = conn->opt;
+
+	if (conn->resized || !opt->resize_bytes)
+		return FOREVER;
+	return (int64_t)opt->start_ns + (int64_t)opt->resize_ns;
+}
+
+/* Sleeps, and sets the receive buffer meanwhile if that is due. */
+static bool sleep_on(struct conn *conn, int64_t until_ns)
+{
+	int64_t at_ns = resize_ns(conn);
+
+	if (at_ns <= until_ns) {
+		if (!sleep_until(at_ns))
+			return false;
+		conn->resized = true;
+		socket_resize(conn, conn->opt->resize_bytes);
+	}
+	return sleep_until(until_ns);
+}
+
+static int64_t pause_ns(const struct conn *conn)
+{
+	const struct pauses *pauses = &conn->opt->read_pause;
+
+	if (conn->pause == pauses->count)
+		return FOREVER;
+	return (int64_t)conn->opt->start_ns + pauses->from_ns[conn->pause];
+}
+
 uint64_t reader_wait(struct conn *conn, uint64_t most)
 {
 	const struct options *opt = conn->opt;
 	const struct pauses *pauses = &opt->read_pause;
-	int64_t start_ns = (int64_t)opt->start_ns;
 	uint64_t part = opt->read_rate / 8 * TICK_NS / NS_PER_S;
 
-	if (conn->read_ns && !sleep_until(conn->read_ns))
-		return 0;
-	while (conn->pause < pauses->count &&
-	       now_ns() >= start_ns + pauses->from_ns[conn->pause]) {
+	if (pauses->count || opt->resize_bytes)
 		alarm_at(FOREVER);
-		if (!sleep_until(start_ns + pauses->to_ns[conn->pause++]))
+	if (conn->read_ns && !sleep_on(conn, conn->read_ns))
+		return 0;
+	while (pause_ns(conn) != FOREVER && now_ns() >= pause_ns(conn))
+		if (!sleep_on(conn,
+			      (int64_t)opt->start_ns + pauses->to_ns[conn->pause++]))
 			return 0;
-	}
-	if (pauses->count)
-		alarm_at(conn->pause < pauses->count
-				 ? start_ns + pauses->from_ns[conn->pause]
-				 : FOREVER);
+	if (resize_ns(conn) != FOREVER && now_ns() >= resize_ns(conn))
+		sleep_on(conn, resize_ns(conn));
+	if (pauses->count || opt->resize_bytes)
+		alarm_at(pause_ns(conn) < resize_ns(conn) ? pause_ns(conn)
+							  : resize_ns(conn));
 	if (!opt->read_rate)
 		return most;
 	if (part < PART_LEAST)

@@ -270,6 +270,12 @@ uint64_t socket_buffer(int fd)
 	return (uint64_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
 }
 
+void socket_resize(struct conn *conn, uint64_t bytes)
+{
+	set_buffer(conn->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes, "receive_buffer_later",
+		   conn->error);
+}
+
 uint64_t socket_receive_buffer(const struct conn *conn)
 {
 	return socket_buffer(conn->fd);

@@ -93,6 +93,8 @@ struct options {
 	uint64_t verify;
 	uint64_t read_rate; /* bit/s per connection; 0: as it comes */
 	struct pauses read_pause;
+	uint64_t resize_ns; /* after the start; with resize_bytes */
+	uint64_t resize_bytes;
 	uint64_t lowat; /* 0: by the receive buffer */
 	uint64_t notsent_lowat;
 	const char *cc;
@@ -113,8 +115,9 @@ struct conn {
 	uint64_t bytes_received;
 	uint64_t writes;
 	uint64_t reads;
-	uint64_t lowat;	    /* as set; 0: not yet */
-	int pause;	    /* the next one */
+	uint64_t lowat; /* as set; 0: not yet */
+	int pause;	/* the next one */
+	bool resized;
 	int64_t read_ns;    /* when a reader with a rate may read again */
 	int64_t begin_ns;   /* when the client was to connect, if it woke on time */
 	int64_t connect_ns; /* handshake done */
@@ -190,6 +193,7 @@ void socket_inspect(struct conn *conn);
 bool socket_wait(struct conn *conn); /* non-blocking: until ready or interrupted */
 void socket_lowat(struct conn *conn, uint64_t bytes);
 uint64_t socket_buffer(int fd); /* SO_RCVBUF */
+void socket_resize(struct conn *conn, uint64_t bytes);
 uint64_t socket_receive_buffer(const struct conn *conn);
 
 /* reader.c: a receiver that reads slowly, or not at all for a while */

@@ -54,7 +54,7 @@ def test_all_options_are_given_in_base_units() -> None:
         "keepalive": Duration.parse("2s"), "user_timeout": Duration.parse("1s"), "blocking": False, "cc": "reno",
         "reverse": True, "verify": True, "notsent_lowat": "none", "parallel": 3,
         "pattern": "stall at 20kB for 500ms", "limit_ns": 77, "keepalive_probes": 3, "read_rate": Rate.parse("1mbit"),
-        "read_pause": "1s-2s; 3s-4s",
+        "read_pause": "1s-2s; 3s-4s", "receive_buffer_later": "4kB at 2s",
     }  # fmt: skip
     found = words("client", **options)
     assert {name: found[name] for name in options if name in found} == {
@@ -64,6 +64,7 @@ def test_all_options_are_given_in_base_units() -> None:
         "parallel": "3", "pattern": "stall at 20000B for 500000000", "limit_ns": "77",
         "keepalive_probes": "3", "read_rate": "1000000", "read_pause": "1000000000-2000000000,3000000000-4000000000",
     }  # fmt: skip
+    assert (found["resize_ns"], found["resize_bytes"]) == ("2000000000", "4000")
     assert "notsent_lowat" in options.keys() - found.keys()
 
 
@@ -179,7 +180,7 @@ NOT_ITS_OWN = {"start", "duration", "generator", *workload.SETS}
 """What requests are drawn from is not given to tgen: their schedule is."""
 
 
-@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - NOT_ITS_OWN))
+@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - NOT_ITS_OWN - {"receive_buffer_later"}))
 def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
     spec = registry.specs()["flow"][name]
     samples: list[object] = [spec.default] if spec.default is not None else []

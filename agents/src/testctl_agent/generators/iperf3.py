@@ -36,6 +36,7 @@ _NEVER = {
     "keepalive_probes": "it can't set TCP_KEEPCNT",
     "read_pause": "it reads what arrives",
     "read_rate": "it reads what arrives",
+    "receive_buffer_later": "it sets SO_RCVBUF once",
     "blocking": "it has one way to call the kernel",
 }
 _NS_PER_S = 10**9

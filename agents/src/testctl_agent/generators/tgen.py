@@ -77,6 +77,7 @@ def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     words.append(f"end_ns={end_ns(options)}")
     if pauses := reader.base_units(str(all_options["read_pause"])):
         words.append(f"read_pause={pauses}")
+    words += [f"{name}={value}" for name, value in reader.resize(str(all_options["receive_buffer_later"])).items()]
     return words
 
 
