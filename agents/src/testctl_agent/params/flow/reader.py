@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from testctl_agent.params.types import Grammar
+from testctl_agent.params.types import TIMES, Grammar
 from testctl_agent.spec import schedule
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
@@ -47,10 +47,7 @@ SPECS = [
     _spec(
         name="read_pause",
         help="When the receiver reads nothing, by times after the flow's start: its receive window closes",
-        type=Grammar(
-            "times such as 2s-3s, or several as in '2s-3s; 5s-5500ms', or none",
-            lambda text: schedule.show_down(schedule.parse_down(text)),
-        ),
+        type=TIMES,
         default="none",
         example="2s-3s",
     ),
