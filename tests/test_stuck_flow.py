@@ -77,4 +77,6 @@ def test_a_connection_that_dies(case: str, tmp_path: Path) -> None:
     ((verdict,), _) = evaluate(plan, {point.id: result.measured})
     assert (verdict.verdict, verdict.reason) == ("pass", "")
     (tmp_path / "run" / "points").mkdir(parents=True)
-    assert embedded(load_point(keep(tmp_path / "run", point, result)))["figures"]
+    shown = embedded(load_point(keep(tmp_path / "run", point, result)))
+    assert shown is not None
+    assert shown["figures"]
