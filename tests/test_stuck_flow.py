@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from testctl.execution.point import measure
+from testctl.execution.point import keep, measure
 from testctl.plan import evaluate, load_plan
+from testctl.report.embedded import embedded
+from testctl.results import load_point
 from testctl.testbeds.lab import LabTestbed
 
 PLAN = b"""
@@ -74,3 +76,7 @@ def test_a_connection_that_dies(case: str, tmp_path: Path) -> None:
     assert result.records.packets.num_rows
     ((verdict,), _) = evaluate(plan, {point.id: result.measured})
     assert (verdict.verdict, verdict.reason) == ("pass", "")
+    (tmp_path / "run" / "points").mkdir(parents=True)
+    shown = embedded(load_point(keep(tmp_path / "run", point, result)))
+    assert shown is not None
+    assert shown["figures"]

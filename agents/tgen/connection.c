@@ -96,7 +96,8 @@ static void was_read(struct workload *w, int conn)
 static bool write_more(struct workload *w, int conn)
 {
 	struct peer *peer = &w->peers[conn];
-	size_t size = peer->left < WRITE_SIZE ? (size_t)peer->left : WRITE_SIZE;
+	size_t most = w->opt->write_size < WRITE_SIZE ? w->opt->write_size : WRITE_SIZE;
+	size_t size = peer->left < most ? (size_t)peer->left : most;
 	ssize_t n = send(peer->fd, zeros, size, MSG_NOSIGNAL);
 
 	if (n < 0) {

@@ -182,10 +182,11 @@ static void write_pattern(struct conn *conn, char *buffer)
 	}
 }
 
-/* recv() until it is not interrupted; -1 with an error or when stopping. */
+/* recv() until it is not interrupted; -1 with an error, when stopping or the alarm is
+ * due. */
 static ssize_t read_some(struct conn *conn, void *to, size_t length, int flags)
 {
-	while (!stopping()) {
+	while (!stopping() && !alarm_is_due()) {
 		ssize_t n = recv(conn->fd, to, length, flags);
 
 		if (n >= 0)
@@ -297,7 +298,7 @@ static uint64_t prepare_read(struct conn *conn, uint64_t size)
 	bool grows = !conn->opt->lowat && conn->lowat < LOWAT_MOST;
 	uint64_t lowat = grows ? wanted_lowat(conn) : conn->lowat;
 
-	if (!conn->first_byte_ns)
+	if (!conn->first_byte_ns || (conn->opt->read_rate && !conn->opt->lowat))
 		return size;
 	if (!conn->lowat)
 		lowat = wanted_lowat(conn);
@@ -326,12 +327,15 @@ static int read_flags(const struct conn *conn)
 static void read_all(struct conn *conn, char *buffer)
 {
 	for (;;) {
-		uint64_t length = prepare_read(conn, buffer ? CHECK_SIZE : READ_SIZE);
+		uint64_t most = reader_wait(conn, buffer ? CHECK_SIZE : READ_SIZE);
+		uint64_t length = prepare_read(conn, most);
 		ssize_t n;
 
-		if (conn->error[0])
+		if (conn->error[0] || !most)
 			return;
 		n = read_some(conn, buffer, length, read_flags(conn));
+		if (n < 0 && !conn->error[0] && !stopping())
+			continue; /* a pause begins */
 		if (n < 0)
 			return;
 		if (n == 0) {
@@ -345,6 +349,7 @@ static void read_all(struct conn *conn, char *buffer)
 		if (buffer)
 			check(conn, buffer, (size_t)n, conn->bytes_received);
 		conn->bytes_received += (uint64_t)n;
+		reader_has_read(conn, (uint64_t)n);
 	}
 }
 

@@ -11,7 +11,7 @@
 #define BURST_LEAST 1448 /* one segment of MTU 1500 with time stamps */
 #define BUFFER_MOST (INT32_MAX / 2) /* the kernel doubles it */
 
-enum kind { NUMBER, FLAG, ENDPOINT, WORD, PATTERN };
+enum kind { NUMBER, FLAG, ENDPOINT, WORD, PATTERN, PAUSES };
 
 struct key {
 	const char *name;
@@ -53,6 +53,14 @@ static const struct key keys[] = {
 	{ NAMED(nodelay), FLAG, 0, 1, "TCP_NODELAY" },
 	{ NAMED(keepalive), NUMBER, 0, 32767 * (uint64_t)NS_PER_S,
 	  "ns between keepalives, whole seconds; 0: off" },
+	{ NAMED(keepalive_probes), NUMBER, 0, 127,
+	  "unanswered keepalives that end it (TCP_KEEPCNT); 0: the kernel's" },
+	{ NAMED(read_rate), NUMBER, 0, INT64_MAX / 4,
+	  "bit/s that each connection's receiver reads at; 0: no limit" },
+	{ NAMED(resize_ns), NUMBER, 0, INT64_MAX / 4,
+	  "ns after the start: when the receiver sets SO_RCVBUF again" },
+	{ NAMED(resize_bytes), NUMBER, 0, BUFFER_MOST, "to this; 0: it does not" },
+	{ NAMED(read_pause), PAUSES, 0, 0, "NS-NS,... after the start: reads nothing" },
 	{ NAMED(user_timeout), NUMBER, 0, INT32_MAX *UINT64_C(1000000),
 	  "ns, whole milliseconds: TCP_USER_TIMEOUT; 0: the kernel's" },
 	{ NAMED(blocking), FLAG, 0, 1, "blocking calls; off: epoll" },
@@ -139,6 +147,10 @@ static void set(const struct key *key, const char *text, struct options *opt,
 		if (strlen(text) < key->least || strlen(text) > key->most)
 			fail(error, "%s: want %ju to %ju characters; got '%s'", key->name,
 			     (uintmax_t)key->least, (uintmax_t)key->most, text);
+		break;
+	case PAUSES:
+		if (!pauses_parse(text, to))
+			fail(error, "%s: want %s; got '%s'", key->name, key->help, text);
 		break;
 	case PATTERN:
 		if (!pattern_parse(text, to))

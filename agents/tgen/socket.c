@@ -44,10 +44,13 @@ static void set_buffer(int fd, int force, int plain, uint64_t bytes, const char 
 		     what, value, get_int(fd, SOL_SOCKET, plain) / 2);
 }
 
-static void set_keepalive(int fd, uint64_t interval_ns, char error[ERROR_SIZE])
+static void set_keepalive(int fd, const struct options *opt, char error[ERROR_SIZE])
 {
-	int seconds = (int)(interval_ns / NS_PER_S);
+	int seconds = (int)(opt->keepalive / NS_PER_S);
 
+	if (opt->keepalive_probes)
+		set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)opt->keepalive_probes,
+			"keepalive_probes", error);
 	if (!seconds)
 		return;
 	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "keepalive", error);
@@ -65,7 +68,7 @@ static void set_options(int fd, const struct options *opt, char error[ERROR_SIZE
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, opt->send_buffer, "send_buffer", error);
 	set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, opt->receive_buffer, "receive_buffer",
 		   error);
-	set_keepalive(fd, opt->keepalive, error);
+	set_keepalive(fd, opt, error);
 	if (opt->nodelay)
 		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "nodelay", error);
 	if (opt->user_timeout)
@@ -265,6 +268,12 @@ void socket_lowat(struct conn *conn, uint64_t bytes)
 uint64_t socket_buffer(int fd)
 {
 	return (uint64_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
+}
+
+void socket_resize(struct conn *conn, uint64_t bytes)
+{
+	set_buffer(conn->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes, "receive_buffer_later",
+		   conn->error);
 }
 
 uint64_t socket_receive_buffer(const struct conn *conn)

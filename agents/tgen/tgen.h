@@ -22,6 +22,7 @@
 #define ERROR_SIZE 320
 #define PARALLEL_MAX 64
 #define SCHEDULE_MAX 1024
+#define PAUSES_MAX 64
 #define UNLIMITED UINT64_MAX
 #define NO_OFFSET INT64_C(-1)
 #define FOREVER INT64_MAX
@@ -52,6 +53,13 @@ struct failure {
 	int64_t at_ns;
 };
 
+/* Times after the flow's start in which nothing is read. */
+struct pauses {
+	int count;
+	int64_t from_ns[PAUSES_MAX];
+	int64_t to_ns[PAUSES_MAX];
+};
+
 struct endpoint {
 	struct sockaddr_storage at; /* its port is set by endpoint_port() */
 	socklen_t length;
@@ -77,11 +85,16 @@ struct options {
 	uint64_t burst;
 	uint64_t write_size;
 	uint64_t nodelay;
-	uint64_t keepalive;    /* ns */
+	uint64_t keepalive; /* ns */
+	uint64_t keepalive_probes;
 	uint64_t user_timeout; /* ns */
 	uint64_t blocking;
 	uint64_t reverse;
 	uint64_t verify;
+	uint64_t read_rate; /* bit/s per connection; 0: as it comes */
+	struct pauses read_pause;
+	uint64_t resize_ns; /* after the start; with resize_bytes */
+	uint64_t resize_bytes;
 	uint64_t lowat; /* 0: by the receive buffer */
 	uint64_t notsent_lowat;
 	const char *cc;
@@ -102,7 +115,10 @@ struct conn {
 	uint64_t bytes_received;
 	uint64_t writes;
 	uint64_t reads;
-	uint64_t lowat;	    /* as set; 0: not yet */
+	uint64_t lowat; /* as set; 0: not yet */
+	int pause;	/* the next one */
+	bool resized;
+	int64_t read_ns;    /* when a reader with a rate may read again */
 	int64_t begin_ns;   /* when the client was to connect, if it woke on time */
 	int64_t connect_ns; /* handshake done */
 	int64_t first_byte_ns;
@@ -177,7 +193,14 @@ void socket_inspect(struct conn *conn);
 bool socket_wait(struct conn *conn); /* non-blocking: until ready or interrupted */
 void socket_lowat(struct conn *conn, uint64_t bytes);
 uint64_t socket_buffer(int fd); /* SO_RCVBUF */
+void socket_resize(struct conn *conn, uint64_t bytes);
 uint64_t socket_receive_buffer(const struct conn *conn);
+
+/* reader.c: a receiver that reads slowly, or not at all for a while */
+bool pauses_parse(const char *text, struct pauses *pauses);
+/* Waits until it may read; how much of `most` at once.  0: stopping. */
+uint64_t reader_wait(struct conn *conn, uint64_t most);
+void reader_has_read(struct conn *conn, uint64_t bytes);
 
 /* flow.c */
 void flow_send(struct conn *conn);

@@ -97,3 +97,15 @@ def test_every_default_is_a_value() -> None:
                 assert spec.type.parse(str(spec.default) if not isinstance(spec.default, bool) else spec.default) == (
                     spec.default
                 ), name
+
+
+@pytest.mark.parametrize(
+    ("text", "want"), [("4000B  at 2000ms", "4kB at 2s"), ("none", "none"), ("4kB", None), ("1B at 1s", None)]
+)
+def test_a_receive_buffer_that_is_set_later(text: str, want: str | None) -> None:
+    kind = registry.specs()["flow"]["receive_buffer_later"].type
+    if want is None:
+        with pytest.raises(ValueError, match=r"^want a size"):
+            kind.parse(text)
+    else:
+        assert kind.parse(text) == want

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.generators import tgen
 from testctl_agent.params import registry
-from testctl_agent.params.flow import pattern, workload
+from testctl_agent.params.flow import pattern, reader, workload
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Amount, Value
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -53,7 +53,8 @@ def test_all_options_are_given_in_base_units() -> None:
         "rate": Rate.parse("1gbit"), "burst": Bytes.parse("30kB"), "write_size": Bytes(7000), "nodelay": True,
         "keepalive": Duration.parse("2s"), "user_timeout": Duration.parse("1s"), "blocking": False, "cc": "reno",
         "reverse": True, "verify": True, "notsent_lowat": "none", "parallel": 3,
-        "pattern": "stall at 20kB for 500ms", "limit_ns": 77,
+        "pattern": "stall at 20kB for 500ms", "limit_ns": 77, "keepalive_probes": 3, "read_rate": Rate.parse("1mbit"),
+        "read_pause": "1s-2s; 3s-4s", "receive_buffer_later": "4kB at 2s",
     }  # fmt: skip
     found = words("client", **options)
     assert {name: found[name] for name in options if name in found} == {
@@ -61,7 +62,9 @@ def test_all_options_are_given_in_base_units() -> None:
         "burst": "30000", "write_size": "7000", "nodelay": "on", "keepalive": "2000000000",
         "user_timeout": "1000000000", "blocking": "off", "cc": "reno", "reverse": "on", "verify": "on",
         "parallel": "3", "pattern": "stall at 20000B for 500000000", "limit_ns": "77",
+        "keepalive_probes": "3", "read_rate": "1000000", "read_pause": "1000000000-2000000000,3000000000-4000000000",
     }  # fmt: skip
+    assert (found["resize_ns"], found["resize_bytes"]) == ("2000000000", "4000")
     assert "notsent_lowat" in options.keys() - found.keys()
 
 
@@ -177,7 +180,7 @@ NOT_ITS_OWN = {"start", "duration", "generator", *workload.SETS}
 """What requests are drawn from is not given to tgen: their schedule is."""
 
 
-@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - NOT_ITS_OWN))
+@pytest.mark.parametrize("name", sorted(set(registry.specs()["flow"]) - NOT_ITS_OWN - {"receive_buffer_later"}))
 def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
     spec = registry.specs()["flow"][name]
     samples: list[object] = [spec.default] if spec.default is not None else []
@@ -185,6 +188,8 @@ def test_tgen_takes_what_a_plan_may_say(name: str, tmp_path: Path) -> None:
         samples = [spec.type.least, spec.type.most]
     if name == "pattern":
         samples = [pattern.base_units(text) for text in ("greedy", "on-off 1ns/1s", "stall at 0s for 1ns")]
+    if name == "read_pause":
+        samples = [reader.base_units(text) for text in ("0s-1ns", "1s-2s; 3s-1000000s")]
     if name == "cc":
         samples = ["a" * 15]
     for value in samples:
@@ -213,7 +218,7 @@ def test_requests_are_handed_over_as_a_schedule(tmp_path: Path) -> None:
     assert [line[1:] for line in lines] == [[0, 5, 0, 0], [1, 5, 0, 0], [2, 5, 0, 0]]
     assert dict(word.split("=", 1) for word in task.argv[2:]) == {
         "out": f"{tmp_path}/result.json", "address": "10.0.0.2", "bind": "10.0.0.1", "server_port": "5001",
-        "client_port": "40000", "start_ns": "1000000000", "nodelay": "off", "cc": "reno",
+        "client_port": "40000", "start_ns": "1000000000", "nodelay": "off", "cc": "reno", "write_size": "1048576",
         "notsent_lowat": "1048576", "requests": f"{tmp_path}/requests.txt", "times": f"{tmp_path}/times.bin",
         "reverse": "off",
     }  # fmt: skip

@@ -67,8 +67,8 @@ def test_a_file_beside_the_plan_is_in_the_point(tmp_path: Path) -> None:
 
 ONLY = (
     "one that makes requests has only arrival_rate, cc, connections, deadline, draw, every, family, fanout, generator, "
-    "keepalive, load, nodelay, notsent_lowat, overload, receive_buffer, request_size, requests, reverse, send_buffer, "
-    "sizes, start, think, user_timeout"
+    "keepalive, keepalive_probes, load, nodelay, notsent_lowat, overload, receive_buffer, request_size, requests, "
+    "reverse, send_buffer, sizes, start, think, user_timeout, write_size"
 )
 ARRIVE = "[web, arrival_rate, 9]"
 LOADS = "want less than the rate of switch:receiver, or [web, overload, on]"

@@ -33,6 +33,10 @@ _NEVER = {
     "lowat": "it can't set SO_RCVLOWAT",
     "notsent_lowat": "it can't set TCP_NOTSENT_LOWAT",
     "keepalive": "it can't set SO_KEEPALIVE",
+    "keepalive_probes": "it can't set TCP_KEEPCNT",
+    "read_pause": "it reads what arrives",
+    "read_rate": "it reads what arrives",
+    "receive_buffer_later": "it sets SO_RCVBUF once",
     "blocking": "it has one way to call the kernel",
 }
 _NS_PER_S = 10**9

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from testctl_agent.generators._options import need, with_defaults
+from testctl_agent.params.flow import reader
 from testctl_agent.params.flow.pattern import base_units
 from testctl_agent.params.flow.traffic import MAX_TOGETHER, end_ns
 from testctl_agent.params.flow.workload import HONOURED
@@ -27,8 +28,8 @@ REQUESTS, TIMES = "requests.txt", "times.bin"
 """Files of a flow that makes requests: what it is to ask, and what became of each (agents/tgen/workload_result.c)."""
 _COPIED = (
     "server_port", "client_port", "parallel", "start_ns", "limit_ns", "seed", "bytes", "send_buffer", "receive_buffer",
-    "rate", "burst", "write_size", "nodelay", "keepalive", "user_timeout", "blocking", "cc", "reverse", "verify",
-    "lowat", "notsent_lowat",
+    "rate", "burst", "write_size", "nodelay", "keepalive", "keepalive_probes", "user_timeout", "blocking", "cc",
+    "reverse", "verify", "read_rate", "lowat", "notsent_lowat",
 )  # fmt: skip
 _PLACES = ("server_port", "client_port", "start_ns", "limit_ns")
 
@@ -74,6 +75,9 @@ def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     words = _ends(side, options, workdir) + _copied(all_options, _COPIED)
     words.append(f"pattern={base_units(str(all_options['pattern']))}")
     words.append(f"end_ns={end_ns(options)}")
+    if pauses := reader.base_units(str(all_options["read_pause"])):
+        words.append(f"read_pause={pauses}")
+    words += [f"{name}={value}" for name, value in reader.resize(str(all_options["receive_buffer_later"])).items()]
     return words
 
 

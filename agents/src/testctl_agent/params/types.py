@@ -126,6 +126,13 @@ class Grammar:
         return {"type": "string", "description": self.want}
 
 
+TIMES = Grammar(
+    "times such as 2s-3s, or several as in '2s-3s; 5s-5500ms', or none",
+    lambda text: schedule.show_down(schedule.parse_down(text)),
+)
+"""When something is not: a link, or reading."""
+
+
 @dataclass(frozen=True)
 class Words:
     """Text of words one space apart, however many blanks it is given with.

@@ -19,7 +19,7 @@ WINDOW_BYTES = 6 * 2**20
 """The greatest value of the kernel's default tcp_rmem: what a flow has in flight at most."""
 MOST_BPS = 20 * 10**9
 """A rate that a window over a round-trip time may have without a word."""
-_LIMITS = ("rate", "bytes", "pattern")
+_LIMITS = ("rate", "read_rate", "bytes", "pattern")
 """Options of a flow that limit what it sends."""
 
 

@@ -114,7 +114,8 @@ def _moments(records: Records, stalls: Sequence[Stall]) -> list[tuple[Lane, tupl
     found = []
     for stall in sorted(stalls, key=lambda stall: -stall.length_ns)[:PROVEN]:
         lane = (stall.flow, stall.conn)
-        time_ns = lines_of(records, "seq", lane)[0].time_ns
+        lines = lines_of(records, "seq", lane)
+        time_ns = lines[0].time_ns if lines else np.empty(0, np.int64)  # no data where no handshake ended
         for moment in (stall.start_ns, stall.end_ns):
             at = int(np.searchsorted(time_ns, moment))
             near = time_ns[max(at - EACH_SIDE, 0) : at + EACH_SIDE]

@@ -7,7 +7,7 @@ from functools import partial
 
 from testctl_agent.params.types import InSteps
 from testctl_agent.spec.param import ParamSpec
-from testctl_agent.spec.types import Amount, Choice, Switch, Text
+from testctl_agent.spec.types import Amount, Choice, Int, Switch, Text
 from testctl_agent.spec.units import Bytes, Duration
 
 FAMILIES = (IPV4, IPV6) = (4, 6)
@@ -30,6 +30,12 @@ SPECS = [
         help="Idle time before, and time between, keepalive probes (TCP_KEEPIDLE, TCP_KEEPINTVL); off: none",
         type=InSteps(Duration, least=10**9, most=32767 * 10**9, none="off", step=10**9),
         default="off",
+    ),
+    _spec(
+        name="keepalive_probes",
+        help="Unanswered keepalive probes after which the connection fails (TCP_KEEPCNT); without it the kernel's",
+        type=Int(1, 127),
+        example="3",
     ),
     # auto is a sixteenth of the receive buffer, at most 256 KiB, and grows with it: far below the window, so that
     # neither the sender nor the tuning of the window notices.  A mark near the window stops the sender until the

@@ -125,7 +125,8 @@ SPECS = [
     _spec(name="verify", help="on: the receiver checks every byte that arrives", type=Switch(), default=False),
     _spec(
         name="write_size",
-        help="Bytes of one write of the application, at most; of all connections of a flow together at most 1 GiB",
+        help="Bytes of one write of the application, at most, also of a request's; of all connections of a flow "
+        "together at most 1 GiB",
         type=Amount(Bytes, least=1, most=10**9),
         default=Bytes(2**20),
     ),

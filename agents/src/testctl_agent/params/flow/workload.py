@@ -27,7 +27,7 @@ SETS = (
 HONOURED = frozenset(
     {
         *SETS, "generator", "reverse", "start", "family", "cc", "nodelay", "send_buffer", "receive_buffer",
-        "notsent_lowat", "keepalive", "user_timeout",
+        "notsent_lowat", "keepalive", "keepalive_probes", "user_timeout", "write_size",
     }
 )  # fmt: skip
 """The parameters of a flow that makes requests; the others are about one stream of data."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 from testctl_agent.params.switch_backend import apply, read, unavailable
-from testctl_agent.params.types import Changing, Grammar, Largest
-from testctl_agent.spec import aqm, jitter, schedule, trace
+from testctl_agent.params.types import TIMES, Changing, Grammar, Largest
+from testctl_agent.spec import aqm, jitter, trace
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Amount
 from testctl_agent.spec.units import Bytes, Duration, Rate
@@ -45,10 +45,7 @@ SPECS = [
     _spec(
         name="down",
         help="When the link is down, by times of the traffic: what waits at the port then, or arrives, is lost",
-        type=Grammar(
-            "times such as 2s-3s, or several as in '2s-3s; 5s-5500ms', or none",
-            lambda text: schedule.show_down(schedule.parse_down(text)),
-        ),
+        type=TIMES,
         after=("mtu", "rate", "delay"),
     ),
     _spec(
