@@ -228,7 +228,7 @@ def test_one_capture_is_enough_for_what_it_can_say(tmp_path: Path, left: str) ->
 def test_nothing_captured_gives_no_numbers_and_no_error(tmp_path: Path) -> None:
     got = values(tmp_path, {})
     assert math.isnan(got["throughput_bps"])
-    plan = {"capacity_bps", "random_loss_rate"}
+    plan = {"capacity_bps", "random_loss_rate", "failure"}
     assert {name for name, value in got.items() if value == value} <= plan
 
 

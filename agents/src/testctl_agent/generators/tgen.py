@@ -75,9 +75,12 @@ def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     words = _ends(side, options, workdir) + _copied(all_options, _COPIED)
     words.append(f"pattern={base_units(str(all_options['pattern']))}")
     words.append(f"end_ns={end_ns(options)}")
-    if pauses := reader.base_units(str(all_options["read_pause"])):
+    if pauses := reader.base_units(str(all_options.get("read_pause", reader.NONE))):
         words.append(f"read_pause={pauses}")
-    words += [f"{name}={value}" for name, value in reader.resize(str(all_options["receive_buffer_later"])).items()]
+    words += [
+        f"{name}={value}"
+        for name, value in reader.resize(str(all_options.get("receive_buffer_later", reader.NONE))).items()
+    ]
     return words
 
 

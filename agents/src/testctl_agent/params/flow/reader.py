@@ -48,7 +48,6 @@ SPECS = [
         name="read_pause",
         help="When the receiver reads nothing, by times after the flow's start: its receive window closes",
         type=TIMES,
-        default="none",
         example="2s-3s",
     ),
     _spec(
@@ -56,7 +55,6 @@ SPECS = [
         help="SO_RCVBUF that the receiver sets at a time after the flow's start, also in a pause of its reading: a "
         "smaller one may take back window",
         type=Grammar("a size and a time such as '4kB at 2s', or none", _show_later),
-        default=NONE,
         example="4kB at 2s",
     ),
     _spec(
@@ -64,6 +62,6 @@ SPECS = [
         help="Rate at which each connection's receiver reads, 1 ms of it at a time, at least 1448 bytes; none: as it "
         "arrives",
         type=Amount(Rate, least=1, most=10**13, none="none"),
-        default="none",
+        example="10mbit",
     ),
 ]
