@@ -33,8 +33,8 @@ FILES = {
 SETS = [frozenset(some) for count in range(len(FILES) + 1) for some in combinations(FILES, count)]
 REQUESTS = "requests"
 """What the applications of a flow with requests record; the point has none, tests/test_workload.py has."""
-NEVER_HERE = ("clock_", "failure_time_s", "oscillation_", "stability_std_1s", "stability_cv_1s", "connection_stability_mean_cv_1s",
-              "connection_stability_worst_cv_1s")  # fmt: skip
+NEVER_HERE = ("clock_", "failure_time_s", "oscillation_", "stability_std_1s", "stability_cv_1s",
+              "connection_stability_mean_cv_1s", "connection_stability_worst_cv_1s")  # fmt: skip
 """One clock; no connection that fails; and too short for these."""
 
 Values = dict[str, dict[str, Number]]
