@@ -57,8 +57,13 @@ def _set(one: dict[str, Any], arrays: Sequence[str] = (), **others: Any) -> None
 
 def _objects(one: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The objects of an array."""
+    return (each for each in _array(one, name) if isinstance(each, dict))
+
+
+def _array(one: dict[str, Any], name: str) -> list[Any]:
+    """An array of it; an empty one for what is none."""
     found = one.get(name)
-    return (each for each in found if isinstance(each, dict)) if isinstance(found, list) else iter(())
+    return found if isinstance(found, list) else []
 
 
 def _errors(root: dict[str, Any]) -> None:
@@ -80,7 +85,7 @@ def _multicast(root: dict[str, Any]) -> None:
     names = [
         field[0]
         for owner in ("standard_metadata", "intrinsic_metadata")
-        for field in kinds.get(owner, {}).get("fields") or ()
+        for field in _array(kinds.get(owner, {}), "fields")
         if isinstance(field, list) and field
     ]
     fields = kinds.get("standard_metadata", {}).get("fields")
