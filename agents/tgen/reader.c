@@ -99,10 +99,11 @@ uint64_t reader_wait(struct conn *conn, uint64_t most)
 void reader_has_read(struct conn *conn, uint64_t bytes)
 {
 	unsigned __int128 bits = (unsigned __int128)bytes * 8;
-	int64_t from_ns = now_ns();
+	int64_t from_ns;
 
 	if (!conn->opt->read_rate)
 		return;
+	from_ns = now_ns(); /* which moves virtual time: no reader at full speed asks */
 	if (conn->read_ns > from_ns - TICK_NS) /* it was only woken late */
 		from_ns = conn->read_ns;
 	conn->read_ns = from_ns + (int64_t)(bits * NS_PER_S / conn->opt->read_rate);
