@@ -130,7 +130,10 @@ def test_a_dry_run_of_the_example_needs_no_settings_in_the_environment() -> None
 def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
     texts = [(ROOT / name / "ansible.cfg").read_text(encoding="utf-8") for name in (".", "playbooks")]
     root, playbooks = ([line for line in text.splitlines() if not line.startswith("#")] for text in texts)
-    assert [line for line in root if line not in playbooks] == ["roles_path = playbooks/roles", "home = build/ansible"]
+    paths = {"inventory": "no_inventory.ini", "roles_path": "roles", "home": "../build/ansible"}
+    assert [line for line in playbooks if line not in root] == [f"{key} = {path}" for key, path in paths.items()]
+    from_the_root = {key: os.path.normpath(Path("playbooks", path)) for key, path in paths.items()}
+    assert [line for line in root if line not in playbooks] == [f"{key} = {path}" for key, path in from_the_root.items()]
     assert len(root) == len(playbooks)
 
 
