@@ -56,6 +56,16 @@ def processes() -> list[str]:
     return found
 
 
+def marked(mark: str) -> list[int]:
+    """The ids of processes with these characters in their environment or their command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(mark.encode() in (process / name).read_bytes() for name in ("environ", "cmdline")):
+                found.append(int(process.name))
+    return found
+
+
 def directories(began: float) -> list[str]:
     """Those made since then that no process holds."""
     there = Path(tempfile.gettempdir()).glob(f"{ALL}*")

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from testctl.system.temporary import ALL, LABS
 
+from tests.leftovers import marked
+
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 LONG_S = 120
@@ -45,14 +47,7 @@ def begin(where: Path, *words: str) -> subprocess.Popen[bytes]:
 
 def alive(where: Path) -> list[int]:
     """The processes that a command of this test started: its environment or a lab's words have the directory."""
-    mark, found = str(where / "tmp").encode(), []
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            if any(mark in (directory / name).read_bytes() for name in ("environ", "cmdline")):
-                found.append(int(directory.name))
-        except OSError:
-            continue
-    return found
+    return marked(str(where / "tmp"))
 
 
 def until(true: Callable[[], object]) -> bool:

@@ -17,6 +17,8 @@ from testctl.results import RunWriter
 from testctl.results.work import WORK, begin_work
 from testctl.system import temporary, worker_pool
 
+from tests.leftovers import marked
+
 ROOT = Path(__file__).parents[3]
 LONG_S = 120
 SEEDS = int(os.environ.get("TESTCTL_KILLS", "1"))
@@ -43,15 +45,7 @@ def begin(where: Path, what: str, on: Path) -> subprocess.Popen[str]:
 
 def alive(where: Path) -> list[int]:
     """The processes that were started by a command of this test; not those that are only waited for."""
-    mark = f"KILLED={where / 'tmp'}".encode()
-    found = []
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (directory / "environ").read_bytes().split(b"\0"):
-                found.append(int(directory.name))
-        except OSError:
-            continue
-    return found
+    return marked(f"KILLED={where / 'tmp'}")
 
 
 def gone(where: Path) -> bool:

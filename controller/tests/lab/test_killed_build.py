@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.leftovers import marked
+
 BUILD = """
 import sys
 from pathlib import Path
@@ -89,15 +91,7 @@ def waits(where: Path, step: str) -> bool:
 
 
 def alive(where: Path) -> list[int]:
-    mark = f"LOG={where / 'log'}".encode()
-    found = []
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (directory / "environ").read_bytes().split(b"\0"):
-                found.append(int(directory.name))
-        except OSError:
-            continue
-    return found
+    return marked(f"LOG={where / 'log'}")
 
 
 @pytest.mark.parametrize("step", ["defconfig", "all"])
