@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "load", "load_all"]
 __version__ = "0.1.0"
 
-# Before numpy is imported: it asks for huge pages, which can take longer than small ones (docs/performance.md).
+# Before numpy is imported: it asks for huge pages, which can take longer than small ones (docs/adr/0011).
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
 
 
