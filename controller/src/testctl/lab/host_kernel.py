@@ -132,8 +132,10 @@ def known(tree: Path, name: str) -> tuple[str, frozenset[str]]:
 def build(wanted: Wanted, progress: Progress, jobs: int) -> Package:
     """Build the package, unless the last one has the same inputs.
 
-    Raises TestbedError with the first error of make, or with options of lab/hosts that the tree can't have.
+    Raises TestbedError with the first error of make, a wrong line of the configuration, or with options of lab/hosts
+    that the tree can't have.
     """
+    host_config.check(wanted.config)
     place = home(wanted.tree, wanted.name)
     with lock(place.with_name(f"{place.name}.lock"), lambda: progress("wait for another build of it", 0, STEPS)):
         place.mkdir(parents=True, exist_ok=True)
