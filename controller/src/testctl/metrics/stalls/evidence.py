@@ -291,9 +291,11 @@ class Connection:
         answers = int(np.searchsorted(self.acks_out["time_ns"], end_ns)) if len(self.acks_out) else 0
         if not answers or (stamp := int(self.acks_out["tsval"][answers - 1])) < 0:
             return NEVER
-        later = int(np.searchsorted(self.acks_in["time_ns"], end_ns, side="right"))
-        same = self.acks_in["ack"][later:] == self.acks_out["ack"][answers - 1]
-        came = bool((same & (self.acks_in["tsval"][later:] == stamp)).any())
+        number = self.acks_out["ack"][answers - 1]
+        first, after = (int(np.searchsorted(self.una, number, side=side)) for side in ("left", "right"))
+        first = max(first, int(np.searchsorted(self.acks_in["time_ns"], end_ns, side="right")))
+        same = self.acks_in["ack"][first:after] == number
+        came = bool((same & (self.acks_in["tsval"][first:after] == stamp)).any())
         return end_ns - int(self.acks_out["time_ns"][answers - 1]) if came else NEVER
 
     def _in_order(self, una: int, until: int, arrivals: int) -> tuple[int, int]:
