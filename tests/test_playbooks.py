@@ -94,3 +94,22 @@ def test_a_package_from_a_network_has_a_checksum(tmp_path: Path, package: str, c
     )
     assert code != 0
     assert "want for grafana_package an https:// address and its grafana_checksum" in output
+
+
+OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one boot' {\n}\n# testctl: end\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(LEFT, None), (OWN + LEFT, OWN), (LEFT + OWN, OWN), (OWN, OWN)],
+    ids=["alone", "behind", "before", "somebody's"],
+)
+def test_teardown_removes_the_entry_for_one_boot(tmp_path: Path, before: str, after: str | None) -> None:
+    file = tmp_path / "custom.cfg"
+    file.write_text(before, encoding="utf-8")
+    task = "{ansible.builtin.include_role: {name: agent, tasks_from: one_boot}}"
+    (tmp_path / "play.yml").write_text(f"- {{hosts: all, gather_facts: false, tasks: [{task}]}}\n", encoding="utf-8")
+    given = {"agent_grub": str(tmp_path), "ansible_python_interpreter": sys.executable}
+    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+    assert code == 0, output
+    assert (file.read_text(encoding="utf-8") if file.exists() else None) == after

@@ -12,13 +12,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
 import pytest
 import yaml
 from testctl.testbeds import pki
+from testctl.testbeds.inventory_file import read_rack
+from testctl.testbeds.leased_agents import RemoteAgents
+from testctl.testbeds.placement import Placement
 from testctl_agent.wire import agent_pb2, agent_pb2_grpc
 
 from tests.attacker import EVIL
@@ -75,6 +78,14 @@ class Rack:
         ssh = self.state / "ssh"
         return ["ssh", "-F", "none", "-o", "IdentitiesOnly=yes", "-i", str(ssh / "id"), "-o",
                 f"UserKnownHostsFile={ssh / 'known_hosts'}", f"root@{self.address(name)}", *words]  # fmt: skip
+
+    @contextmanager
+    def leased(self, name: str, holder: str) -> Iterator[None]:
+        """With a run that has a host, as a controller leases it."""
+        found = replace(read_rack(self.inventory), keys=self.state / "keys")
+        alone = {name: found.machines[name]}
+        with RemoteAgents(replace(found, machines=alone), Placement(alone), holder):
+            yield
 
     @contextmanager
     def attacked(self, name: str) -> Iterator[dict[str, list[str]]]:
@@ -302,6 +313,28 @@ def test_an_agent_that_fails_is_started_again(rack: Rack) -> None:
     assert rack.inside("beta", f"kill -KILL {pid}").code == 0
     waits = "until n=$(pgrep -u testctl -f 'serve --config') && [ $n != " + pid + " ]; do sleep 0.1; done"
     assert rack.inside("beta", f'timeout 30 sh -c "{waits.replace("$", chr(92) + "$")}"').code == 0
+
+
+def test_a_host_that_a_run_has_is_not_changed(rack: Rack) -> None:
+    """Neither by a deployment that has something to install, nor by teardown.yml, until an operator says so."""
+    remembered = "/opt/testctl-agent/installed"
+    runs = "pgrep -u testctl -f 'serve --config'"
+    assert rack.inside("alpha", f"echo old > {remembered}").code == 0
+    before, agent = rack.changes(), rack.inside("alpha", runs).said
+    with rack.leased("alpha", "ann"):
+        for play in ("deploy", "teardown"):
+            done = rack.play(play, "--limit", "controller,localhost,alpha")
+            said = " ".join(done.said.split())
+            assert done.code == 2
+            assert re.search(r"alpha: want a machine that no run has; it is leased to ann since .*, for another", said)
+            assert changed(done.said)["alpha"] == 0
+        assert rack.changes() == before
+        assert rack.inside("alpha", runs).said == agent
+        assert rack.inside("alpha", f"cat {remembered}").said == "old\n"
+        done = rack.play("deploy", "--limit", "controller,localhost,alpha", "-e", "agent_despite_lease=true")
+        assert done.code == 0, done.said
+    assert rack.inside("alpha", runs).said != agent
+    assert rack.changes() == before
 
 
 EARLIER = {

@@ -132,10 +132,8 @@ def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
     root, playbooks = ([line for line in text.splitlines() if not line.startswith("#")] for text in texts)
     paths = {"inventory": "no_inventory.ini", "roles_path": "roles", "home": "../build/ansible"}
     assert [line for line in playbooks if line not in root] == [f"{key} = {path}" for key, path in paths.items()]
-    from_the_root = {key: os.path.normpath(Path("playbooks", path)) for key, path in paths.items()}
-    assert [line for line in root if line not in playbooks] == [
-        f"{key} = {path}" for key, path in from_the_root.items()
-    ]
+    from_the_root = [f"{key} = {os.path.normpath(Path('playbooks', path))}" for key, path in paths.items()]
+    assert [line for line in root if line not in playbooks] == from_the_root
     assert len(root) == len(playbooks)
 
 

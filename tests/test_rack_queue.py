@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +23,7 @@ from testctl_agent.spec.errors import TestbedError
 
 from tests.loopback_rack import loopback_rack
 
+ROOT = Path(__file__).parents[1]
 NAMES = ("alpha", "beta")
 
 
@@ -67,7 +73,11 @@ def test_status_names_who_has_it_and_who_waits(rack: Rack, monkeypatch: pytest.M
     assert lines[1].endswith("out of service: its fan")
     first = reserved(rack, "ann")
     first.take()
-    assert ": leased to ann since 0 s; Linux" in rack_status.rack_status(rack.path)[0][0]
+    assert re.search(r": leased to ann since \d+ s; Linux", rack_status.rack_status(rack.path)[0][0])
+    with RemoteAgents(rack, Placement(rack.machines), "ann", first.ticket):
+        assert re.search(
+            r": leased to ann since \d+ s, for another \d+ s; Linux", rack_status.rack_status(rack.path)[0][0]
+        )
     first.close()
 
 
@@ -103,3 +113,67 @@ def test_a_machine_that_boots_does_not_cost_the_others_their_turn(rack: Rack, mo
     assert seen.wait(60), "beta is asked about again while alpha does not answer"
     assert asked.count("alpha") == 1
     first.close()
+
+
+def asked(name: str, listen: str, keys: Path) -> tuple[int, str]:
+    argv = [sys.executable, "-m", "testctl.testbeds.in_use", name, listen, str(keys)]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+    return done.returncode, done.stdout
+
+
+def test_who_is_to_change_a_machine_asks_whether_a_run_has_it(rack: Rack, tmp_path: Path) -> None:
+    """Also between the points of a run; a machine that does not answer is nobody's."""
+    alpha = rack.machines["alpha"]
+    assert asked("alpha", alpha.listen, rack.keys) == (0, "")
+    with RemoteAgents(rack, Placement(rack.machines), "ann, without a place"):
+        code, said = asked("alpha", alpha.listen, rack.keys)
+    assert code == 3
+    assert re.fullmatch(r"leased to ann, without a place since \d+ s, for another \d+ s\n", said)
+    run = reserved(rack, "bob")
+    run.take()
+    code, said = asked("alpha", alpha.listen, rack.keys)
+    assert code == 3
+    assert re.fullmatch(r"leased to bob since \d+ s\n", said)
+    assert asked("alpha", "127.0.0.1:9", rack.keys) == (0, "")
+    assert asked("beta", alpha.listen, rack.keys) == (0, ""), "another machine's agent"
+    assert asked("alpha", alpha.listen, tmp_path / "none") == (0, ""), "before the first deployment"
+    run.close()
+
+
+@pytest.mark.parametrize("role", ["agent not_in_use", "kernel main", "kernel absent"])
+def test_a_playbook_refuses_a_machine_that_a_run_has(rack: Rack, tmp_path: Path, role: str) -> None:
+    """Those of kernels end at a check of what they were given, where they go on: they are given nothing."""
+    name, tasks = role.split()
+    hosts = {name: {"testctl_listen": machine.listen} for name, machine in rack.machines.items()}
+    given = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "testctl_keys": str(rack.keys),
+    }
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": given}}), encoding="utf-8")
+    task = {"ansible.builtin.include_role": {"name": name, "tasks_from": tasks, "apply": {"check_mode": True}}}
+    after = {"ansible.builtin.debug": {"msg": "changes {{ inventory_hostname }}"}}
+    play = [{"hosts": "all", "gather_facts": False, "tasks": [task, after]}]
+    (tmp_path / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+    alone = {"alpha": rack.machines["alpha"]}
+    with RemoteAgents(replace(rack, machines=alone), Placement(alone), "ann"):
+        code, said = played(tmp_path)
+        assert code == 2
+        assert "alpha: want a machine that no run has; it is leased to ann since" in said
+        assert "beta: want a machine that no run has" not in said
+        assert "changes alpha" not in said
+        assert ("changes beta" in said) == (name == "agent")
+        code, said = played(tmp_path, "-e", "agent_despite_lease=true")
+        assert "want a machine that no run has" not in said
+        assert ("changes alpha" in said) == (code == 0) == (name == "agent"), said
+
+
+def played(place: Path, *words: str) -> tuple[int, str]:
+    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
+                        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"), "LC_ALL": "C.UTF-8"}  # fmt: skip
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(place / "hosts.json"), *words]
+    done = subprocess.run(
+        [*argv, str(place / "play.yml")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        env=env, timeout=300,
+    )  # fmt: skip
+    return done.returncode, " ".join(done.stdout.split())

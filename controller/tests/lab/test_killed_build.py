@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build of a kernel that is killed: it ends, and no other one works in its objects before it has."""
+"""A build of a kernel that is killed, the lab's or one for hosts: it ends, and no other one works in its objects before
+it has.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import pytest
 
 from tests.leftovers import marked
 
-BUILD = """
+LAB = """
 import sys
 from pathlib import Path
 from testctl.lab import kernel
@@ -28,7 +30,19 @@ def main():
 
 main()
 """
-MAKEFILE = "defconfig olddefconfig all:\n\t@$(CURDIR)/step $@ $(O)\nall: step\n.DEFAULT_GOAL = all\n"
+HOST = """
+import sys
+from pathlib import Path
+from testctl.lab import host_kernel
+
+config = "CONFIG_A=y\\n" * 9
+wanted = host_kernel.Wanted("mine", Path(sys.argv[1]), "6.12", config, frozenset({"ext4"}))
+print(host_kernel.build(wanted, lambda *step: None, 1).path)
+"""
+BUILDS = {"lab": LAB, "host": HOST}
+MAKEFILE = (
+    "defconfig olddefconfig localmodconfig bindeb-pkg all:\n\t@$(CURDIR)/step $@ $(O)\nall: step\n.DEFAULT_GOAL = all\n"
+)
 STEP = """#!/usr/bin/env python3
 import os, pathlib, signal, sys, time
 def log(word):
@@ -40,9 +54,15 @@ if sys.argv[1] == "defconfig":
 if os.environ.get("STUBBORN"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 log("begin")
+package = objects.parent / "linux-image-6.12-testctl-mine_1_amd64.deb"
 if sys.argv[1] == os.environ.get("SLOW"):
     (objects / "part.o").write_text("half of it")
+    package.write_text("half of it")
     time.sleep(float(os.environ["LONG_S"]))
+if sys.argv[1] == "bindeb-pkg":
+    (objects / "include/config").mkdir(parents=True, exist_ok=True)
+    (objects / "include/config/kernel.release").write_text("6.12-testctl-mine\\n")
+    package.write_text("whole")
 log("end")
 """
 MERGE = '#!/bin/sh\nshift 3\nconfig=$1; shift\ncat "$@" > "$config"\n'
@@ -59,15 +79,16 @@ def begin(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
         (tree / name).chmod(0o755)
-    (tmp_path / "build.py").write_text(BUILD)
+    for name, text in BUILDS.items():
+        (tmp_path / f"{name}.py").write_text(text)
 
-    def begin(slow: str, long_s: float, stubborn: str = "") -> subprocess.Popen[bytes]:
+    def begin(kind: str, slow: str, long_s: float, stubborn: str = "") -> subprocess.Popen[bytes]:
         env = os.environ | {
             "TESTCTL_CACHE": str(tmp_path / "cache"), "LOG": str(tmp_path / "log"), "SLOW": slow,
             "LONG_S": str(long_s), "STUBBORN": stubborn,
         }  # fmt: skip
-        argv = [sys.executable, str(tmp_path / "build.py"), str(tree)]
-        return subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, start_new_session=True)
+        argv = [sys.executable, str(tmp_path / f"{kind}.py"), str(tree)]
+        return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
     return begin
 
@@ -86,17 +107,35 @@ def until(true: Callable[[], bool], limit_s: float = 60.0) -> bool:
 
 def waits(where: Path, step: str) -> bool:
     """Whether make is at the step that takes long; the ones before it have ended."""
-    found = list((where / "cache" / "trees").glob("*/objects/part.o"))
-    return bool(found) and steps(where)[-1][0] == "begin"
+    return bool(parts(where)) and steps(where)[-1][0] == "begin"
+
+
+def parts(where: Path) -> list[Path]:
+    """Files of which a killed step has written a half."""
+    return list((where / "cache").glob("*/*/objects/part.o"))
 
 
 def alive(where: Path) -> list[int]:
     return marked(f"LOG={where / 'log'}")
 
 
-@pytest.mark.parametrize("step", ["defconfig", "all"])
-def test_make_ends_and_its_objects_go(step: str, tmp_path: Path, begin: Callable[..., subprocess.Popen[bytes]]) -> None:
-    first = begin(step, 600)
+STEPS = pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("lab", "defconfig"),
+        ("lab", "all"),
+        ("host", "olddefconfig"),
+        ("host", "localmodconfig"),
+        ("host", "bindeb-pkg"),
+    ],
+)
+
+
+@STEPS
+def test_make_ends_and_its_objects_go(
+    kind: str, step: str, tmp_path: Path, begin: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    first = begin(kind, step, 600)
     try:
         assert until(lambda: waits(tmp_path, step))
         first.kill()
@@ -105,19 +144,40 @@ def test_make_ends_and_its_objects_go(step: str, tmp_path: Path, begin: Callable
     finally:
         for pid in alive(tmp_path):
             os.kill(pid, signal.SIGKILL)
-    begin("nothing", 0).communicate()
-    assert not list((tmp_path / "cache" / "trees").glob("*/objects/part.o"))
+    said = begin(kind, "nothing", 0).communicate()[0].decode().strip()
+    assert not parts(tmp_path)
+    if kind == "host":
+        assert Path(said).read_text() == "whole", "the package that the killed one began is not believed"
+        left = {path.name for path in Path(said).parent.iterdir()}
+        assert not {name for name in left if name.endswith((".part", ".new", "unfinished"))}
 
 
-@pytest.mark.parametrize("step", ["defconfig", "all"])
+@STEPS
 def test_the_next_waits_for_what_does_not_end(
-    step: str, tmp_path: Path, begin: Callable[..., subprocess.Popen[bytes]]
+    kind: str, step: str, tmp_path: Path, begin: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    first = begin(step, 3, "ignores SIGTERM")
+    first = begin(kind, step, 3, "ignores SIGTERM")
     assert until(lambda: waits(tmp_path, step))
     first.kill()
     first.communicate()
-    begin("nothing", 0).communicate()
+    begin(kind, "nothing", 0).communicate()
     said = steps(tmp_path)
     assert len(said) > 2
     assert [word for word, _ in said] == ["begin", "end"] * (len(said) // 2), said
+
+
+def test_what_later_builds_believe_of_hosts_is_never_written_in_part(
+    tmp_path: Path, begin: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """A file that a killed build has begun to write is none that the next one finds."""
+    package = begin("host", "nothing", 0).communicate()[0].decode().strip()
+    kept = {name: (Path(package).parent / name) for name in ("config", "lsmod")}
+    for name, path in kept.items():
+        os.link(path, tmp_path / f"{name}.first")
+    before = {name: path.read_text() for name, path in kept.items()}
+    script = tmp_path / "host.py"
+    script.write_text(script.read_text().replace("* 9", "* 5").replace('"ext4"', '"ext4", "xfs"'))
+    assert begin("host", "nothing", 0).communicate()[0]
+    for name, path in kept.items():
+        assert path.read_text() != before[name]
+        assert (tmp_path / f"{name}.first").read_text() == before[name]

@@ -21,6 +21,26 @@ SECTIONS = ("Hosts, links and switch.", "Queueing disciplines and classifiers.",
 
 MODULE = re.compile(r"[A-Za-z0-9_]+")
 
+LINE = re.compile(
+    r"(#[^\n]*|CONFIG_[A-Za-z0-9_]+="
+    r'([ymn]|-?[0-9]+|0[xX][0-9A-Fa-f]+|"[A-Za-z0-9 ._/,:=+@~()\[\]-]*"))?'
+)
+"""A line of a configuration.  Its texts have no character with which make or a shell begins something else."""
+
+
+def check(text: str) -> None:
+    """Raises TestbedError with the first line of a configuration that is none.
+
+    Kconfig gives the texts of options to make as they are, which expands $(shell …) in them and puts them into its
+    commands.  The configuration may be that of a host, whose root is not this machine's.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if not LINE.fullmatch(line):
+            raise TestbedError(
+                f"configuration of a kernel, line {number}: want a comment or CONFIG_NAME=y, m, n, a number or a text "
+                f"in quotes of letters, digits, spaces and ._/,:=+@~()[]-; got {line[:120]!r}"
+            )
+
 
 def shared() -> str:
     """The parts of the lab's fragment that hosts have too.  Raises TestbedError where one is not there."""

@@ -132,8 +132,10 @@ def known(tree: Path, name: str) -> tuple[str, frozenset[str]]:
 def build(wanted: Wanted, progress: Progress, jobs: int) -> Package:
     """Build the package, unless the last one has the same inputs.
 
-    Raises TestbedError with the first error of make, or with options of lab/hosts that the tree can't have.
+    Raises TestbedError with the first error of make, a wrong line of the configuration, or with options of lab/hosts
+    that the tree can't have.
     """
+    host_config.check(wanted.config)
     place = home(wanted.tree, wanted.name)
     with lock(place.with_name(f"{place.name}.lock"), lambda: progress("wait for another build of it", 0, STEPS)):
         place.mkdir(parents=True, exist_ok=True)
@@ -180,8 +182,8 @@ def _configure(wanted: Wanted, place: Path) -> list[str]:
     config.write_text(wanted.config, encoding="utf-8")
     run([*argv, "olddefconfig"], cwd=tree, timeout_s=make.CONFIGURE_S)
     if wanted.modules is not None:
-        (place / CONFIG).write_text(wanted.config, encoding="utf-8")
-        (place / MODULES).write_text(host_config.lsmod(wanted.modules), encoding="utf-8")
+        durable.write(place / CONFIG, wanted.config.encode())  # later builds believe them
+        durable.write(place / MODULES, host_config.lsmod(wanted.modules).encode())
         answers = "\n" * 5000  # to what the reduced configuration leaves open: the default
         run([*argv, f"LSMOD={place / MODULES}", "localmodconfig"], cwd=tree, stdin=answers, timeout_s=make.CONFIGURE_S)
     shared, named = place / "shared.config", place / "name.config"

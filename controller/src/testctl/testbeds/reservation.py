@@ -29,6 +29,7 @@ from testctl.testbeds.mtls import ANSWER_S, open_channel, read_keys
 AGAIN_S = 2.5
 """How often a place is asked about: an agent takes one for left after 12 s (engine/queue.py)."""
 LOOK_S = 1.0
+FREE = "free"
 
 
 def holder(what: str) -> str:
@@ -43,15 +44,14 @@ def since(ns: int) -> str:
 
 
 def described(reply: pb.QueueReply) -> str:
-    """Who has a machine, since when, and how many wait; "free" where nobody has it."""
+    """Who has a machine, since when, until when unless its run goes on, and how many wait; FREE where nobody has it."""
     places = list(reply.places)
-    if not places and not reply.leased_to:
-        return "free"
-    if reply.leased_to and not places:
-        return f"leased to {reply.leased_to} since {since(reply.leased_ns)}, for another {since(reply.left_ns)}"
+    left = f", for another {since(reply.left_ns)}" if reply.leased_to else ""
+    if not places:
+        return f"leased to {reply.leased_to} since {since(reply.leased_ns)}{left}" if left else FREE
     first, *others = places
     waiting = "".join(f"; {place.holder} waits since {since(place.since_ns)}" for place in others)
-    return f"leased to {first.holder} since {since(first.since_ns)}{waiting}"
+    return f"leased to {first.holder} since {since(first.since_ns)}{left}{waiting}"
 
 
 class Reservation:

@@ -36,6 +36,8 @@ def _cause(e: Evidence, ended_by: str) -> str:
         return "tokens"
     if e.unanswered:
         return ended_by if ended_by == "rto" else "path"
+    if ended_by == "new_data" and e.unsent_bytes == 0:
+        return "application"
     if e.outstanding_bytes == 0:
         return "window" if e.window_room < e.mss else "application"
     if e.lost_bytes > 0:
@@ -49,9 +51,13 @@ def _cause(e: Evidence, ended_by: str) -> str:
     if ended_by == "ack":
         if e.trigger_wait_ns > half:
             return "delayed_ack"
-        return "window" if e.window_room < e.mss else "path"
+        if e.window_room < e.mss:
+            return "window"
+        return "loss" if e.again_ns > half else "path"
     if e.owed_bytes > 0:
         return "ack_owed"
     if ended_by == "end":
         return "path"
+    if e.under_way_ns >= 0:
+        return "path" if e.under_way_ns > half else "delayed_ack"
     return ended_by  # the ACK was lost, or nothing is known of the receiver

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,10 +31,13 @@ class Evidence:
     """What is known of a silence; names as in the table's schema, and what only decides the cause.
 
     trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
-    receiver had the data before it sent that ACK (-1 unknown); window_room: bytes the receiver's
+    receiver had the data before it first sent an ACK of all that this one covers (-1 unknown); again_ns: how long after
+    that it sent this one; window_room: bytes the receiver's
     window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
     timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none;
-    unanswered: the last departure is a SYN, of which nothing had come back; refused: what had arrived in order and was
+    under_way_ns: how long the receiver's last ACK was, which came after the end (-1: it had come, never did, or it is
+    not known); unanswered: the last departure is a SYN, of which nothing had come back in the first half of the
+    silence; refused: what had arrived in order and was
     not acknowledged lies beyond the window of the receiver's last ACK, so it had to drop it (RFC 9293, 3.10.7.4);
     unsent_bytes: what the application had written that had not left, by the last tcp_info sample within (-1 none).
     """
@@ -71,10 +75,12 @@ class Evidence:
     own_wait_ns: int
     trigger: bool
     trigger_wait_ns: int
+    again_ns: int
     window_room: int
     mss: int
     ender_alone: bool
     timer: str
+    under_way_ns: int
     unanswered: bool
     refused: bool
     unsent_bytes: int
@@ -214,6 +220,7 @@ class Connection:
         una = int(self.una[before - 1]) if before else 0
         next_byte = int(self.next_byte[last])
         sent_by = self._trigger_sent(before, came)
+        held_ns, again_ns = self._held_ns(before, sent_by, una)
         progress = self._progress_ns(came if ender >= 0 else before, start_ns)
         return Evidence(
             flow=self.flow.name,
@@ -234,14 +241,16 @@ class Connection:
             waited_ns=end_ns - progress,
             own_wait_ns=int(self.waits[ender]) if ender >= 0 else NEVER,
             trigger=ender >= 0 and came > before,
-            trigger_wait_ns=self._held_ns(before, came, sent_by),
+            trigger_wait_ns=held_ns,
+            again_ns=again_ns,
             window_room=una + int(self.acks_in["window"][before - 1]) - next_byte if before else 1 << 30,
             mss=self.mss,
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
-            unanswered=bool(out["flags"][last] & SYN) and not before and not self._answered(soon),
+            unanswered=bool(out["flags"][last] & SYN) and not before and not self._answered(end_ns - length_ns // 2),
             rto_us=self._rto_us(end_ns),
             unsent_bytes=self._unsent_bytes(start_ns, end_ns),
+            under_way_ns=self._under_way_ns(end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
 
@@ -267,12 +276,38 @@ class Connection:
         same = np.flatnonzero(self.acks_out["ack"][max(until - 1000, 0) : until] == number)
         return int(self.acks_out["time_ns"][max(until - 1000, 0) + same[-1]]) if len(same) else NEVER
 
-    def _held_ns(self, before: int, came: int, sent_by: int) -> int:
-        """How long the receiver had all that the ACK covers before it sent it."""
+    def _held_ns(self, before: int, sent_by: int, una: int) -> tuple[int, int]:
+        """(how long the receiver had all that the ACK covers before it acknowledged it, how long before this ACK)."""
         if sent_by < 0 or not len(self.received):
+            return NEVER, NEVER
+        number, time_ns = int(self.acks_in["ack"][before]), self.arrived["time_ns"]
+        first = int(self.acks_out["time_ns"][int(np.searchsorted(self.acked, number))])
+        could = range(int(np.searchsorted(self.received, number)), int(np.searchsorted(time_ns, first, side="right")))
+        at = bisect_left(could, number, key=lambda row: self._in_order(una, number, row + 1)[1])
+        return max(first - int(time_ns[could[at]]), 0) if at < len(could) else NEVER, sent_by - first
+
+    def _under_way_ns(self, end_ns: int) -> int:
+        """How long the receiver's last ACK before the end had been sent, if it came after it; by its time stamp."""
+        answers = int(np.searchsorted(self.acks_out["time_ns"], end_ns)) if len(self.acks_out) else 0
+        if not answers or (stamp := int(self.acks_out["tsval"][answers - 1])) < 0:
             return NEVER
-        at = int(np.searchsorted(self.received, self.acks_in["ack"][before]))
-        return max(sent_by - int(self.arrived["time_ns"][at]), 0) if at < len(self.received) else NEVER
+        number = self.acks_out["ack"][answers - 1]
+        first, after = (int(np.searchsorted(self.una, number, side=side)) for side in ("left", "right"))
+        first = max(first, int(np.searchsorted(self.acks_in["time_ns"], end_ns, side="right")))
+        same = self.acks_in["ack"][first:after] == number
+        came = bool((same & (self.acks_in["tsval"][first:after] == stamp)).any())
+        return end_ns - int(self.acks_out["time_ns"][answers - 1]) if came else NEVER
+
+    def _in_order(self, una: int, until: int, arrivals: int) -> tuple[int, int]:
+        """Of the bytes between two numbers: how many the first arrivals lack, and up to which they have them all."""
+        first = int(np.searchsorted(self.received[:arrivals], una, side="right"))
+        begin, end = self.arrived["seq"][first:arrivals], self.arrived_end[first:arrivals]
+        order = np.argsort(begin, kind="stable")
+        begin, end = np.maximum(begin[order], una), np.minimum(end[order], until)
+        covered = np.maximum.accumulate(np.append(una, end))
+        holes = np.maximum(begin - covered[:-1], 0)
+        missing = int(holes.sum()) + max(until - int(covered[-1]), 0)
+        return missing, int(covered[int(np.argmax(holes > 0))]) if holes.any() else int(covered[-1])
 
     def _alone(self, ender: int) -> bool:
         """Whether one packet ended it and no more left until an ACK came (or at all)."""
@@ -292,16 +327,9 @@ class Connection:
         answers = int(np.searchsorted(acknowledged["time_ns"], until_ns))
         acked = int(self.acked[answers - 1]) if answers else 0
         if len(self.flow.into):
-            first = int(np.searchsorted(self.received[:arrivals], una, side="right"))
-            begin, end = got["seq"][first:arrivals], self.arrived_end[first:arrivals]
-            order = np.argsort(begin, kind="stable")
-            begin, end = np.maximum(begin[order], una), np.minimum(end[order], next_byte)
-            covered = np.maximum.accumulate(np.append(una, end))
-            holes = np.maximum(begin - covered[:-1], 0)
-            missing = int(holes.sum()) + max(next_byte - int(covered[-1]), 0)
+            missing, in_order = self._in_order(una, next_byte, arrivals)
             left, byte, length = self.lost
             lost = min(missing, int(length[(left <= start_ns) & (byte + length > una) & (byte < next_byte)].sum()))
-            in_order = int(covered[int(np.argmax(holes > 0))]) if holes.any() else int(covered[-1])
             owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
             refused = owed > 0 and answers > 0 and acked + int(acknowledged["window"][answers - 1]) < in_order
         row, previous = arrivals - 1, arrivals - 2

@@ -18,7 +18,7 @@ CAUSES = {
     "delayed_ack": "all had arrived and the receiver sent its ACK late, by itself",
     "rto": "packets (or their ACK) were lost, a SYN too, and the retransmission timer repaired it",
     "tlp": "packets (or their ACK) were lost and a tail loss probe repaired it",
-    "loss": "packets were lost and ACKs repaired it",
+    "loss": "packets (or their ACK) were lost and ACKs repaired it",
     "tokens": "the packets waited in the sender's own queueing discipline",
     "window": "the receiver's window was closed, or it dropped what was beyond it",
     "application": "the application had nothing to send",
