@@ -52,25 +52,30 @@ class _Held:
     spare: str = ""
 
 
+_TIMED = ("rto", "tlp", "loss")
+"""Causes of stalls that which timer ran out decides."""
+_BY_TIMER = tuple(f"stall_{cause}_{what}" for cause in _TIMED for what in ("count", "longest_ms"))
+_RECOVERY = tuple(info.name for info in recovery.SPEC.values)
+
 _HELD = (
     _Held(
         "retransmission_timeouts",
         ("TcpExt.TCPTimeouts",),
-        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms"),
+        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms", *_BY_TIMER),
         True,
         "TcpExt.TCPAbortOnTimeout",
     ),
-    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes",), True),
+    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes", *_BY_TIMER), True),
     _Held(
         "recoveries",
         ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
-        tuple(info.name for info in recovery.SPEC.values),
+        _RECOVERY,
         False,
     ),
     _Held(
         "recovery_timeouts",
         ("TcpExt.TCPSackRecoveryFail", "TcpExt.TCPRenoRecoveryFail"),
-        ("recovery_timeouts",),
+        tuple(name for name in _RECOVERY if name != "recoveries"),
         False,
     ),
 )
