@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from testctl.metrics.core.accurate_ecn import accurate_ecn
+from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
-from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.rtts import handshake, round_trips
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
 from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.stalls.clock import own_waits
@@ -189,15 +190,15 @@ class Connection:
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
-        """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
+        """The median of the 64 round trips before each time; if there is none the handshake's, or the first one after;
+        0 without any."""
         samples = round_trips(self.flow)
         time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
         if not (own := samples.conn == self.conn).all():
             time_ns, rtt_ns = time_ns[own], rtt_ns[own]
-        if not len(time_ns) or not len(at_ns):
-            return np.zeros(len(at_ns), np.int64)
+        first = [*handshake(self.flow, self.conn)[1:], *rtt_ns[:1], 0][0]
         position = np.searchsorted(time_ns, at_ns, side="right")
-        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else rtt_ns[0] for p in position]
+        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else first for p in position]
         return np.array(medians, np.int64)
 
     def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
@@ -283,15 +284,30 @@ class Connection:
         after = int(np.searchsorted(self.acks_in.index, self.out.index[ender]))
         return after < len(self.acks_in) and int(self.acks_in.index[after]) < int(self.out.index[ender + 1])
 
+    def _kept(self, arrivals: int, in_order: int) -> int:
+        """Up to which byte of what had arrived in order the receiver took it, by its first ACK after these arrivals.
+
+        Where none follows it took all, unless it left a repeated packet unanswered, as none that has the bytes does.
+        """
+        answer = int(np.searchsorted(self.acks_out["time_ns"], self.arrived["time_ns"][arrivals - 1] + FLOOR_NS))
+        if answer < len(self.acks_out):
+            return min(int(self.acks_out["ack"][answer]), in_order)
+        last_ns, time_ns = int(self.acks_out["time_ns"][-1]) if answer else -1, self.arrived["time_ns"][1:]
+        repeated = (self.arrived_end[1:] <= self.received[:-1]) & (time_ns > last_ns)
+        return 0 if (repeated & (time_ns < self._end_of_records() - FLOOR_NS)).any() else in_order
+
     def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, Any]:
-        """What had arrived at the receiver before `until_ns`, and what it had acknowledged."""
+        """What had arrived at the receiver before `until_ns`, and what it had acknowledged.
+
+        What arrived and its next ACK does not cover it had dropped, as without memory or with a wrong checksum.
+        """
         missing, lost, owed = NEVER, NEVER, NEVER
         refused = False
         got, acknowledged = self.arrived, self.acks_out
         arrivals = int(np.searchsorted(got["time_ns"], until_ns))
         answers = int(np.searchsorted(acknowledged["time_ns"], until_ns))
         acked = int(self.acked[answers - 1]) if answers else 0
-        if len(self.flow.into):
+        if "receiver" in of_flow(self.flow.records, self.flow.name):
             first = int(np.searchsorted(self.received[:arrivals], una, side="right"))
             begin, end = got["seq"][first:arrivals], self.arrived_end[first:arrivals]
             order = np.argsort(begin, kind="stable")
@@ -304,6 +320,9 @@ class Connection:
             in_order = int(covered[int(np.argmax(holes > 0))]) if holes.any() else int(covered[-1])
             owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
             refused = owed > 0 and answers > 0 and acked + int(acknowledged["window"][answers - 1]) < in_order
+            if owed > 0 and not refused:
+                dropped = in_order - max(self._kept(arrivals, in_order), acked)
+                missing, lost, owed = missing + dropped, lost + dropped, owed - dropped
         row, previous = arrivals - 1, arrivals - 2
         return {
             "missing_bytes": missing,
