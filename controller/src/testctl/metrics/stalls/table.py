@@ -16,7 +16,7 @@ from testctl.records import Records
 CAUSES = {
     "ack_owed": "all had arrived and the receiver owed an ACK that it did not send until the sender sent again",
     "delayed_ack": "all had arrived and the receiver sent its ACK late, by itself",
-    "rto": "packets (or their ACK) were lost, or dropped by the receiver, a SYN too, and the retransmission timer repaired it",
+    "rto": "packets (or their ACK, or a SYN) were lost, or dropped by the receiver, and the timeout repaired it",
     "tlp": "packets (or their ACK) were lost, or dropped by the receiver, and a tail loss probe repaired it",
     "loss": "packets were lost, or dropped by the receiver, and ACKs repaired it",
     "tokens": "the packets waited in the sender's own queueing discipline",
