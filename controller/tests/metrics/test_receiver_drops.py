@@ -11,6 +11,7 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.stalls.table import Stall, flow_stalls
 from testctl.records import Records, load_raw
+from testctl.records.schema import RST
 
 from controller.tests.support.synthetic import T0_NS, Conversation, write_point
 
@@ -102,3 +103,15 @@ def test_one_round_trip_after_the_handshake_is_no_stall(tmp_path: Path) -> None:
     talk.data(60_000, 0)
     talk.ack(70_000, MSS)
     assert values(load(tmp_path, talk))["stall_count"] == 0
+
+
+@pytest.mark.parametrize(("reset_at", "wanted"), [(22_000, []), (400_000, [400_000 - 20_000])])
+def test_a_silence_ends_when_its_connection_is_reset(tmp_path: Path, reset_at: int, wanted: list[int]) -> None:
+    talk = Conversation(delay_us=1000)
+    talk.data(3000, 0)
+    talk.ack(4000, MSS)
+    talk.data(20_000, MSS)
+    talk.ack(reset_at - 1000, 0, flags=RST)
+    records = load(tmp_path, talk, 900_000)
+    found = [one.evidence for one in flow_stalls(records, "bulk")]
+    assert [one.length_ns // 1000 for one in found if one.start_ns == 20_000_000] == wanted

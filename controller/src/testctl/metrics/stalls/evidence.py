@@ -18,7 +18,7 @@ from testctl.metrics.core.rtts import handshake, round_trips
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
 from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.stalls.clock import own_waits
-from testctl.records.schema import CE, ECE, SYN, Array, Ints
+from testctl.records.schema import CE, ECE, RST, SYN, Array, Ints
 
 FLOOR_NS = 1_000_000
 ROUND_TRIPS = 4
@@ -162,6 +162,12 @@ class Connection:
         return {name: column[own] for name, column in info.items()}
 
     @cached_property
+    def _back(self) -> Rows:
+        """All that came back to the sender, without the flag ACK too."""
+        back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
+        return back.of_conn(self.conn) if len(back) else back
+
+    @cached_property
     def echoes(self) -> bool:
         """Whether the flag ECE of its ACKs tells of a mark."""
         return self.conn not in accurate_ecn(self.flow)
@@ -183,10 +189,14 @@ class Connection:
             yield self._evidence(int(last), int(end_ns), int(srtt_ns))
 
     def _end_of_records(self) -> int:
-        """Where the last silence ends: nowhere unless data is outstanding when records end."""
+        """Where the last silence ends: nowhere unless data is outstanding when records end, or at the connection's
+        reset."""
         last = int(self.out["time_ns"][-1])
         if not len(self.acks_in) or self.acks_in["ack"].max() >= self.next_byte[-1]:
             return last
+        resets = [rows["time_ns"][rows["flags"] & RST > 0] for rows in (self._back, self.flow.out.of_conn(self.conn))]
+        if len(at := np.concatenate(resets)) and at.max() >= last:
+            return int(at[at >= last].min())
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
@@ -248,9 +258,8 @@ class Connection:
 
     def _answered(self, at_ns: int) -> bool:
         """Whether a SYN of the other end had come by then: an ACK of it is none of acks_in."""
-        back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
-        syns = back.where((back["flags"] & SYN > 0) & (back["conn"] == self.conn)) if len(back) else back
-        return len(syns) > 0 and int(syns["time_ns"][0]) <= at_ns
+        syns = self._back["time_ns"][self._back["flags"] & SYN > 0]
+        return len(syns) > 0 and int(syns[0]) <= at_ns
 
     def _progress_ns(self, came: int, start_ns: int) -> int:
         """When the sender last sent, or last got an ACK that moved on."""
