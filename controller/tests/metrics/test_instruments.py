@@ -178,6 +178,29 @@ def test_values_that_the_kernel_counts_otherwise_are_null_and_the_point_says_why
         assert instruments_agree(records) == []
 
 
+def test_of_a_recovery_that_time_stamps_ended_early_only_the_count_is_known(tmp_path: Path) -> None:
+    """The capture has no sign of where that was."""
+    talk = Conversation(delay_us=10_000)
+    for n in range(8):
+        talk.data(20_000 + n, 1448 * n, arrives=n != 1)
+        if n > 1:
+            talk.ack(30_000 + n, 1448, sacks=[2 * 1448, (n + 1) * 1448])
+    talk.data(40_100, 1448)
+    talk.ack(50_100, 8 * 1448)
+    write_point(tmp_path, talk.captures())
+    counters = {"TCPTimeouts": 0, "TCPLossProbes": 0, "TCPSackRecovery": 1, "TCPRenoRecovery": 0}
+    for undone, known in ((0, True), (1, False)):
+        records = load_raw(tmp_path)
+        snmp = {f"TcpExt.{name}": number for name, number in (counters | {"TCPPartialUndo": undone}).items()}
+        records.counters["sender"] = {"snmp": snmp | {"Tcp.InSegs": 8}}
+        found = analyse(records).metrics
+        got = found["bulk"]
+        assert (got["recoveries"], got["recovery_timeouts"]) == (1, 0)
+        for name in ("recovery_time_mean_ms", "recovery_segments_sent", "prr_out_ratio_max"):
+            assert (got[name] == got[name]) is known
+        assert ("TCPPartialUndo" in str(found["*"]["counter_mismatches"])) is not known
+
+
 def test_a_timer_that_gave_up_sent_nothing(tmp_path: Path) -> None:
     records = counted(tmp_path, TCPTimeouts=1, TCPAbortOnTimeout=1)
     assert analyse(records).metrics["bulk"]["retransmission_timeouts"] == 0
