@@ -113,6 +113,14 @@ EXPECT = {
     "{metric: jain}": "4:11: expect jain 1: want one of min, max, equals, at_least, at_most; got none",
     "{metric: jain, mx: 1}": "4:26: expect 1: no field named mx; did you mean max?",
     "{metric: jain, min: high}": "4:31: expect jain 1: min: want a number; got high",
+    "{metric: jain, equals: high}": "4:34: expect jain 1: equals: want a number; got high",
+    "{metric: throughput_bps, equals: none}": "4:44: expect throughput_bps 1: equals: want a number, or "
+    "a rate such as 10gbit, 100mbit or 64kbit; got none",
+    "{metric: stall_cause, min: 2}": "4:38: expect stall_cause 1: want equals of a metric that is text; got min",
+    "{metric: stall_cause, at_most: 2, than: {hosts.cc: a}}": "4:42: expect stall_cause 1: want equals of a metric "
+    "that is text; got at_most",
+    "{metric: stall_cause, equals: a, tolerance: 2}": "4:55: expect stall_cause 1: want tolerance with a number; got "
+    "text",
     "{metric: jain, min: 2s}": "4:31: expect jain 1: min: want a number; got 2s",
     "{metric: jain, min: 90%}": "4:31: expect jain 1: min: want a number; got 90%; did you mean 0.9?",
     "{metric: throughput_bps, min: 2s}": "4:41: expect throughput_bps 1: min: want a number, or a rate such as 10gbit, "

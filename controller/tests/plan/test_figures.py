@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
-from testctl.plan import FigureSpec, Plan, figures_of
+from testctl.plan import FigureSpec, Plan, figures_of, load_plan
 from testctl_agent.spec.errors import PlanError
 
 Load = Callable[..., Plan]
@@ -86,6 +87,25 @@ def test_a_figure_that_no_point_meets_is_refused_but_where_set_took_it_away(plan
     with pytest.raises(PlanError, match=r"5:11: figure 1: no point of the plan meets its `when`"):
         plan_of(text)
     assert len(plan_of(SWEPT + GOOD, ["hosts.cc=bbr"]).figures) == 2
+
+
+REQUESTS = "[bulk, requests, 2], [bulk, sizes, 2kB], [bulk, arrival_rate, 9]"
+
+
+@pytest.mark.parametrize(
+    ("figure", "without", "with_it", "why"),
+    [
+        ("sequence, connection: 1", "[bulk, bytes, 1MB]", "[bulk, parallel, 2]", "connection: want one"),
+        ("slowdown", "[bulk, bytes, 1MB]", REQUESTS, "want a flow with `requests` for kind slowdown; got none"),
+        ("fct, flow: bulk", "[bulk, bytes, 1MB]", REQUESTS, "want a flow with `requests` for kind fct; got bulk"),
+    ],
+)
+def test_a_figure_of_what_its_flow_has_not_got_is_refused(figure: str, without: str, with_it: str, why: str) -> None:
+    text = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [TUPLES]\nfigures: [{title: a, kind: KIND}]\n"
+    text = text.replace("KIND", figure)
+    with pytest.raises(PlanError, match=re.escape(f"4:11: figure 1: {why}")):
+        load_plan(text.replace("TUPLES", without))
+    assert len(load_plan(text.replace("TUPLES", with_it)).figures) == 1
 
 
 def test_a_wrong_kind_is_the_only_problem_of_its_figure(plan_of: Load) -> None:

@@ -37,6 +37,10 @@ def test_what_limits(limit: str) -> None:
     assert said(limit) == []
 
 
+def test_a_link_that_is_down_all_the_time_limits() -> None:
+    assert said("[switch:receiver, rate, 1gbit]", "[switch:receiver, down, 0s-9s]") == []
+
+
 @pytest.mark.parametrize(
     "limit",
     ["[switch:sender, rate, 1gbit]", "[receiver, htb_rate, 1gbit]", "[switch, delay, 10us]", "[switch, rate, none]"],

@@ -82,6 +82,7 @@ BAD = {
     f"{RATE}, [web, sizes, 10kB], [web, requests, §9]": "web, requests: want also [web, load, …] or "
     "[web, arrival_rate, …]; got none",
     f"{RATE}, {WEB}, [web, load, §1]": f"web, load: {LOADS}; got 1 of it",
+    f"{RATE}, {WEB}, [web, load, §0.5], [switch:receiver, down, 0s-99s]": f"web, load: {LOADS}; got inf of it",
     f"{RATE}, {WEB}, [web, arrival_rate, §20000]": f"web, arrival_rate: {LOADS}; got 1.6 of it",
     f"{RATE}, {WEB}, [web, load, §0.5], {ARRIVE}": "web, load: want one of load, arrival_rate, every, think; got load "
     "and arrival_rate",

@@ -24,3 +24,19 @@ def test_a_worker_does_not_import_the_commands(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["once", "[]", "50000"]
+
+
+def test_nothing_is_imported_from_the_working_directory(tmp_path: Path) -> None:
+    """multiprocessing starts its processes with `python -c`, which looks there first."""
+    program, where = tmp_path / "program.py", tmp_path / "where"
+    program.write_text(
+        "import os\nfrom testctl.system.worker_pool import workers\n"
+        "if __name__ == '__main__':\n    with workers(1) as pool:\n"
+        "        print(pool.submit(os.getenv, 'PYTHONSAFEPATH', 'free').result(), os.getenv('PYTHONSAFEPATH'))\n"
+    )
+    where.mkdir()
+    for name in ("pickle", "signal", "re"):
+        (where / f"{name}.py").write_text("open('owned', 'w')\nraise SystemExit(3)\n")
+    ran = subprocess.run([sys.executable, program], cwd=where, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("free 1\n", 0), ran.stderr
+    assert not (where / "owned").exists()

@@ -71,10 +71,11 @@ def path_links(point: Point, flow: PointFlow, *, back: bool = False) -> list[Pat
 
 
 def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str, float]:
-    """The rates in bit/s of what has one on a flow's path, by its name; of one that changes the mean over the point."""
+    """The rates in bit/s of what has one on a flow's path, by its name; of one that changes the mean over the point, 0
+    where it is down all the time."""
     links = path_links(point, flow, back=back)
     rates = {link.name: link.mean_bps(link.lag_ns, link.lag_ns + point.duration_ns) for link in links}
-    return {name: rate for name, rate in rates.items() if rate}
+    return {name: rate for name, rate in rates.items() if rate is not None}
 
 
 def port_link(point: Point, switch: str, onward: str) -> Link:

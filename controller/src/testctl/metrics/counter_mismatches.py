@@ -52,25 +52,33 @@ class _Held:
     spare: str = ""
 
 
+_TIMED = ("rto", "tlp", "loss")
+"""Causes of stalls that which timer ran out decides."""
+_BY_TIMER = tuple(f"stall_{cause}_{what}" for cause in _TIMED for what in ("count", "longest_ms"))
+_RECOVERY = tuple(info.name for info in recovery.SPEC.values)
+_COUNTS = ("recoveries", "recoveries_not_measured", "recovery_timeouts")
+_EARLY = "TcpExt.TCPPartialUndo"
+"""Recoveries that time stamps ended (Eifel, RFC 3522), before all was acknowledged that they began with."""
+
 _HELD = (
     _Held(
         "retransmission_timeouts",
         ("TcpExt.TCPTimeouts",),
-        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms"),
+        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms", *_BY_TIMER),
         True,
         "TcpExt.TCPAbortOnTimeout",
     ),
-    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes",), True),
+    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes", *_BY_TIMER), True),
     _Held(
         "recoveries",
         ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
-        tuple(info.name for info in recovery.SPEC.values),
+        _RECOVERY,
         False,
     ),
     _Held(
         "recovery_timeouts",
         ("TcpExt.TCPSackRecoveryFail", "TcpExt.TCPRenoRecoveryFail"),
-        ("recovery_timeouts",),
+        tuple(name for name in _RECOVERY if name != "recoveries"),
         False,
     ),
 )
@@ -119,3 +127,6 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
         by = "trace" if traced else "capture"
         why = f"{held.value}: {seen} by its {by}, {counted} by its kernel ({' + '.join(held.counters)})"
         yield Mismatch(host, flows, held.rests, why, traced)
+    if (early := snmp.get(_EARLY, 0)) and any(float(one["recoveries"]) > 0 for one in values):
+        why = f"recovery_time_mean_ms: {early} recoveries ended before their point by its kernel ({_EARLY})"
+        yield Mismatch(host, flows, tuple(name for name in _RECOVERY if name not in _COUNTS), why, traced=False)

@@ -83,7 +83,7 @@ def _packets(point: Point) -> dict[str, float]:
         back = flow.options.get("reverse") is True
         rates = path_rates(point, flow, back=back) or {f"{flow.source} alone": ALONE_BPS}
         slowest = min(rates, key=lambda name: rates[name])
-        most = rates[slowest] / 8 * seconds
+        most = max(rates[slowest] / 8 * seconds, mtu)
         limit = _bytes(flow.options)
         asked.setdefault((slowest, most), {})[flow.name] = min(most, limit or most)
     found: dict[str, float] = {}

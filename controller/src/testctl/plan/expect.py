@@ -69,7 +69,7 @@ class ExpectReader:
         info = self.metrics[metric] if self.metrics and not failing else None
         unit, null = (info.unit, info.null) if info else (None, "")
         paper = self._paper(fields, unit)
-        bounds = self._failure(fields) if failing else self._bounds(fields, unit, paper)
+        bounds = self._failure(fields) if failing else self._bounds(fields, unit, paper, info.text if info else None)
         when = {}
         if "when" in fields.found:
             when = dict(self.reader.condition(fields.found["when"], f"{fields.who}when") or {})
@@ -130,7 +130,8 @@ class ExpectReader:
             return None
         return Paper(inner.text("source"), published, within or 0, inner.text("why"))
 
-    def _bounds(self, fields: Fields, unit: str | None, paper: Paper | None) -> Bounds:
+    def _bounds(self, fields: Fields, unit: str | None, paper: Paper | None, text: bool | None) -> Bounds:
+        """text: whether the metric is; None: it is not known."""
         problems = self.reader.problems
         given = [name for name in _BOUNDS if name in fields.found]
         ratios = [name for name in given if name in _RATIOS]
@@ -148,11 +149,14 @@ class ExpectReader:
             problems.add(fields.node.place, f"{fields.who}want at_least or at_most together with than; got {got}")
         if "tolerance" in fields.found and "equals" not in given:
             problems.add(fields.found["tolerance"].place, f"{fields.who}want tolerance with equals only")
+        if text and (numeric := [name for name in given if name != "equals"]):
+            node = fields.found[numeric[0]]
+            problems.add(node.place, f"{fields.who}want equals of a metric that is text; got {numeric[0]}")
         tolerance, relative = self._tolerance(fields, unit)
         bounds = Bounds(
             least=self._number(fields, "min", unit),
             most=self._number(fields, "max", unit),
-            equals=self._equals(fields, "equals", unit),
+            equals=fields.text("equals") if text and "equals" in given else self._equals(fields, "equals", unit, text),
             tolerance=tolerance,
             relative=relative,
             at_least=self._number(fields, "at_least", ""),
@@ -179,10 +183,10 @@ class ExpectReader:
             self.reader.problems.add(node.place, f"{fields.who}{name}: {error}")
             return None
 
-    def _equals(self, fields: Fields, name: str, unit: str | None) -> Number | str | None:
-        """A number where it can be read as one, else text (some metrics are words)."""
+    def _equals(self, fields: Fields, name: str, unit: str | None, text: bool | None = None) -> Number | str | None:
+        """A number where it can be read as one, else text (some metrics are words) but where `text` says no."""
         node = fields.found.get(name)
-        if not isinstance(node, Scalar) or node.empty or _NUMBER.fullmatch(node.text):
+        if text is False or not isinstance(node, Scalar) or node.empty or _NUMBER.fullmatch(node.text):
             return self._number(fields, name, unit)
         try:
             return number_of(node, unit)

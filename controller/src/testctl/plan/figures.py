@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingOf
 
 from testctl_agent.spec.units import Duration
 
+from testctl.core.point import Point
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import Fields
@@ -61,6 +63,19 @@ def figures_of(plan_text: str, file: str) -> tuple[FigureSpec, ...]:
     found = read_figures(root.get("figures") if isinstance(root, MappingNode) else None, problems)
     problems.check()
     return found
+
+
+def nothing_to_draw(figure: FigureSpec, points: Iterable[Point]) -> str:
+    """Why a figure of these points, which meet its `when`, would be empty; "" when it is not."""
+    shown = [flow for point in points for flow in point.flows if figure.flow in ("", flow.name)]
+    if not shown:
+        return "no point of the plan meets its `when`"
+    if figure.kind in REQUEST_KINDS and not any(flow.asks for flow in shown):
+        return f"want a flow with `requests` for kind {figure.kind}; got {figure.flow or 'none'}"
+    most = max(flow.parallel for flow in shown if flow.name == shown[0].name)
+    if figure.connection >= most:
+        return f"connection: want one that the flow has, from 0 to {most - 1}; got {figure.connection}"
+    return ""
 
 
 def _figure(

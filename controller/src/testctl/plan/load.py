@@ -22,7 +22,7 @@ from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.expect import ExpectReader
 from testctl.plan.fields import Fields, integer
-from testctl.plan.figures import read_figures
+from testctl.plan.figures import nothing_to_draw, read_figures
 from testctl.plan.flows import read_flows
 from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.left_out import LeftOut
@@ -140,9 +140,9 @@ def load_plan(
     check_workloads(assignments, points, problems)
     plan = _expanded(written, points, not_judged)
     _check_expectations(plan, problems)
-    for number, figure in enumerate(plan.figures, start=1):
-        if not any(meets(point.levels, figure.condition) for point in points) and not overrides:
-            problems.add(figure.place, f"figure {number}: no point of the plan meets its `when`")
+    for number, figure in enumerate(plan.figures if not overrides else (), start=1):
+        if why := nothing_to_draw(figure, [point for point in points if meets(point.levels, figure.condition)]):
+            problems.add(figure.place, f"figure {number}: {why}")
     problems.check()
     return plan
 

@@ -24,6 +24,7 @@ from testctl.system.process_groups import end_on_sigterm
 LAST_S = 2.0
 """For workers to end what they run."""
 SEMAPHORES = Path("/dev/shm")
+_SAFE = "PYTHONSAFEPATH"
 _NAME = re.compile(r"sem\.testctl-([0-9]+)-([0-9]+)-([0-9]+)-.*")
 
 
@@ -57,8 +58,10 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     sweep_semaphores()
     _name_semaphores()
     # Started afresh: the threads of Arrow do not survive a fork.
-    pool = ProcessPoolExecutor(max(jobs, 1), mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
-    with pool:
+    with (
+        _without_working_directory(),
+        ProcessPoolExecutor(max(jobs, 1), mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),)) as pool,
+    ):
         try:
             yield pool
         except BaseException:
@@ -67,8 +70,22 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
             raise
 
 
+@contextmanager
+def _without_working_directory() -> Iterator[None]:
+    """Processes that multiprocessing starts take no module from the working directory, such as a re.py there."""
+    before = os.environ.get(_SAFE)
+    os.environ[_SAFE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_SAFE)
+        if before is not None:
+            os.environ[_SAFE] = before
+
+
 def _begin(parent: int) -> None:
     """What a worker does first."""
+    os.environ.pop(_SAFE)  # not of the programs that it starts
     garbage.look_seldom()
     end_on_sigterm(parent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.memo import once
@@ -39,17 +40,17 @@ def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:
 
 @once
 def lost_packets(flow: FlowView) -> Bools:
-    """Which entries of `wire(flow)` never arrived.
+    """Which entries of `wire(flow)` never arrived; none without a capture of the receiver.
 
     Packets that could still be under way when the receiver's capture ended are not counted: those
     that left within four times the longest latency before its last packet.
     """
     found = wire(flow)
     missing = found.arrival < 0
-    if not len(flow.arrived) or not missing.any():
-        return np.zeros(len(missing), np.bool_) if not len(flow.arrived) else missing
+    if "receiver" not in of_flow(flow.records, flow.name):
+        return np.zeros(len(missing), np.bool_)
     left, latency = latencies(flow)
-    last = max(int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows))
+    last = max((int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows)), default=0)
     sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
     delivered = int(left.max()) if len(left) else 0
     rows = np.flatnonzero(missing)

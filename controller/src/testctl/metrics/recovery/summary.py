@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.spec import NAN, Better, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import view
 from testctl.metrics.recovery.measure import Recovery
 from testctl.metrics.recovery.table import flow_recoveries
 from testctl.records import Records
@@ -95,8 +95,7 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    seen = view(records, flow)
-    if not len(seen.sent) or not len(seen.acks_in):
+    if "sender" not in of_flow(records, flow):
         return {info.name: NAN for info in SPEC.values}
     fast = [one for one in flow_recoveries(records, flow) if one.fast]
     known = [one for one in fast if one.measured]

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from testctl.metrics.core.accurate_ecn import accurate_ecn
+from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
-from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.rtts import handshake, round_trips
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
 from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.stalls.clock import own_waits
-from testctl.records.schema import CE, ECE, SYN, Array, Ints
+from testctl.records.schema import CE, ECE, RST, SYN, Array, Ints
 
 FLOOR_NS = 1_000_000
 ROUND_TRIPS = 4
@@ -167,6 +168,12 @@ class Connection:
         return {name: column[own] for name, column in info.items()}
 
     @cached_property
+    def _back(self) -> Rows:
+        """All that came back to the sender, without the flag ACK too."""
+        back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
+        return back.of_conn(self.conn) if len(back) else back
+
+    @cached_property
     def echoes(self) -> bool:
         """Whether the flag ECE of its ACKs tells of a mark."""
         return self.conn not in accurate_ecn(self.flow)
@@ -188,22 +195,26 @@ class Connection:
             yield self._evidence(int(last), int(end_ns), int(srtt_ns))
 
     def _end_of_records(self) -> int:
-        """Where the last silence ends: nowhere unless data is outstanding when records end."""
+        """Where the last silence ends: nowhere unless data is outstanding when records end, or at the connection's
+        reset."""
         last = int(self.out["time_ns"][-1])
         if not len(self.acks_in) or self.acks_in["ack"].max() >= self.next_byte[-1]:
             return last
+        resets = [rows["time_ns"][rows["flags"] & RST > 0] for rows in (self._back, self.flow.out.of_conn(self.conn))]
+        if len(at := np.concatenate(resets)) and at.max() >= last:
+            return int(at[at >= last].min())
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
-        """The median of the 64 round trips before each time; of the first one after if none; 0 without any."""
+        """The median of the 64 round trips before each time; if there is none the handshake's, or the first one after;
+        0 without any."""
         samples = round_trips(self.flow)
         time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
         if not (own := samples.conn == self.conn).all():
             time_ns, rtt_ns = time_ns[own], rtt_ns[own]
-        if not len(time_ns) or not len(at_ns):
-            return np.zeros(len(at_ns), np.int64)
+        first = [*handshake(self.flow, self.conn)[1:], *rtt_ns[:1], 0][0]
         position = np.searchsorted(time_ns, at_ns, side="right")
-        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else rtt_ns[0] for p in position]
+        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else first for p in position]
         return np.array(medians, np.int64)
 
     def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
@@ -256,9 +267,8 @@ class Connection:
 
     def _answered(self, at_ns: int) -> bool:
         """Whether a SYN of the other end had come by then: an ACK of it is none of acks_in."""
-        back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
-        syns = back.where((back["flags"] & SYN > 0) & (back["conn"] == self.conn)) if len(back) else back
-        return len(syns) > 0 and int(syns["time_ns"][0]) <= at_ns
+        syns = self._back["time_ns"][self._back["flags"] & SYN > 0]
+        return len(syns) > 0 and int(syns[0]) <= at_ns
 
     def _progress_ns(self, came: int, start_ns: int) -> int:
         """When the sender last sent, or last got an ACK that moved on."""
@@ -318,20 +328,38 @@ class Connection:
         after = int(np.searchsorted(self.acks_in.index, self.out.index[ender]))
         return after < len(self.acks_in) and int(self.acks_in.index[after]) < int(self.out.index[ender + 1])
 
+    def _kept(self, arrivals: int, in_order: int) -> int:
+        """Up to which byte of what had arrived in order the receiver took it, by its first ACK after these arrivals.
+
+        Where none follows it took all, unless it left a repeated packet unanswered, as none that has the bytes does.
+        """
+        answer = int(np.searchsorted(self.acks_out["time_ns"], self.arrived["time_ns"][arrivals - 1] + FLOOR_NS))
+        if answer < len(self.acks_out):
+            return min(int(self.acks_out["ack"][answer]), in_order)
+        last_ns, time_ns = int(self.acks_out["time_ns"][-1]) if answer else -1, self.arrived["time_ns"][1:]
+        repeated = (self.arrived_end[1:] <= self.received[:-1]) & (time_ns > last_ns)
+        return 0 if (repeated & (time_ns < self._end_of_records() - FLOOR_NS)).any() else in_order
+
     def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, Any]:
-        """What had arrived at the receiver before `until_ns`, and what it had acknowledged."""
+        """What had arrived at the receiver before `until_ns`, and what it had acknowledged.
+
+        What arrived and its next ACK does not cover it had dropped, as without memory or with a wrong checksum.
+        """
         missing, lost, owed = NEVER, NEVER, NEVER
         refused = False
         got, acknowledged = self.arrived, self.acks_out
         arrivals = int(np.searchsorted(got["time_ns"], until_ns))
         answers = int(np.searchsorted(acknowledged["time_ns"], until_ns))
         acked = int(self.acked[answers - 1]) if answers else 0
-        if len(self.flow.into):
+        if "receiver" in of_flow(self.flow.records, self.flow.name):
             missing, in_order = self._in_order(una, next_byte, arrivals)
             left, byte, length = self.lost
             lost = min(missing, int(length[(left <= start_ns) & (byte + length > una) & (byte < next_byte)].sum()))
             owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
             refused = owed > 0 and answers > 0 and acked + int(acknowledged["window"][answers - 1]) < in_order
+            if owed > 0 and not refused:
+                dropped = in_order - max(self._kept(arrivals, in_order), acked)
+                missing, lost, owed = missing + dropped, lost + dropped, owed - dropped
         row, previous = arrivals - 1, arrivals - 2
         return {
             "missing_bytes": missing,

@@ -16,9 +16,9 @@ from testctl.records import Records
 CAUSES = {
     "ack_owed": "all had arrived and the receiver owed an ACK that it did not send until the sender sent again",
     "delayed_ack": "all had arrived and the receiver sent its ACK late, by itself",
-    "rto": "packets (or their ACK) were lost, a SYN too, and the retransmission timer repaired it",
-    "tlp": "packets (or their ACK) were lost and a tail loss probe repaired it",
-    "loss": "packets (or their ACK) were lost and ACKs repaired it",
+    "rto": "packets (or their ACK, or a SYN) were lost, or dropped by the receiver, and the timeout repaired it",
+    "tlp": "packets (or their ACK) were lost, or dropped by the receiver, and a tail loss probe repaired it",
+    "loss": "packets (or their ACK) were lost, or dropped by the receiver, and ACKs repaired it",
     "tokens": "the packets waited in the sender's own queueing discipline",
     "window": "the receiver's window was closed, or it dropped what was beyond it",
     "application": "the application had nothing to send",
@@ -59,8 +59,9 @@ STALLS = pa.schema(
 start_ns, end_ns       the data packets around the silence (end_ns: the end of records when none followed)
 srtt_ns                median of the 64 round trips before it
 outstanding_bytes      sent and not acknowledged to the sender just before what ended it
-missing_bytes          of these, not at the receiver; -1 when the receiver was not captured
-lost_bytes             of those, in packets that never arrived (the rest was still under way); -1 likewise
+missing_bytes          of these, not at the receiver, or dropped there; -1 when the receiver was not captured
+lost_bytes             of those, in packets that never arrived, or that the receiver dropped, as its next ACK shows (the
+                       rest was still under way); -1 likewise
 owed_bytes             arrived in order and not acknowledged by the receiver; -1 likewise
 last_sent_*, una       the last data sent before it (end: the highest byte sent), and the highest ACK that came
 received_*             the last data that had arrived at the receiver; received_ce and received_ce_before:

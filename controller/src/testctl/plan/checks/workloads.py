@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -105,5 +106,5 @@ def _loads(point: Point) -> dict[str, tuple[float, list[PointFlow]]]:
         bits = float(flow.options["arrival_rate"]) * mean * 8
         for link, rate in path_rates(point, flow, back=flow.reversed).items():
             load, flows = found.get(link, (0.0, []))
-            found[link] = (load + bits / rate, [*flows, flow])
+            found[link] = (load + (bits / rate if rate else math.inf), [*flows, flow])
     return found
