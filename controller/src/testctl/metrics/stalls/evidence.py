@@ -206,15 +206,19 @@ class Connection:
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
-        """The median of the 64 round trips before each time; if there is none the handshake's, or the first one after;
-        0 without any."""
+        """The median of the 64 round trips before each time; if there is none the handshake's, or the first one after:
+        that first for the silence of a handshake; 0 without any."""
         samples = round_trips(self.flow)
         time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
         if not (own := samples.conn == self.conn).all():
             time_ns, rtt_ns = time_ns[own], rtt_ns[own]
-        first = [*handshake(self.flow, self.conn)[1:], *rtt_ns[:1], 0][0]
+        answered, *opening = handshake(self.flow, self.conn) or [0]
+        later, sooner = [*opening, *rtt_ns[:1], 0][0], [*rtt_ns[:1], *opening, 0][0]
         position = np.searchsorted(time_ns, at_ns, side="right")
-        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else first for p in position]
+        medians = [
+            np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else later if at >= answered else sooner
+            for p, at in zip(position, at_ns, strict=True)
+        ]
         return np.array(medians, np.int64)
 
     def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
@@ -336,8 +340,9 @@ class Connection:
         answer = int(np.searchsorted(self.acks_out["time_ns"], self.arrived["time_ns"][arrivals - 1] + FLOOR_NS))
         if answer < len(self.acks_out):
             return min(int(self.acks_out["ack"][answer]), in_order)
-        last_ns, time_ns = int(self.acks_out["time_ns"][-1]) if answer else -1, self.arrived["time_ns"][1:]
-        repeated = (self.arrived_end[1:] <= self.received[:-1]) & (time_ns > last_ns)
+        last_ns, time_ns = int(self.acks_out["time_ns"][-1]) if answer else -1, self.arrived["time_ns"]
+        repeated = time_ns > last_ns
+        repeated[np.unique(self.arrived["seq"], return_index=True)[1]] = False
         return 0 if (repeated & (time_ns < self._end_of_records() - FLOOR_NS)).any() else in_order
 
     def _at_receiver(self, una: int, next_byte: int, until_ns: int, start_ns: int) -> dict[str, Any]:
