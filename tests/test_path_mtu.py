@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from testctl.execution.point import measure
+from testctl.plan import load_plan
 from testctl.results import RunPoint
+from testctl.testbeds.lab import LabTestbed
 
 from tests.test_fates import run
 
@@ -41,3 +44,16 @@ def test_a_sender_has_smaller_packets_a_round_trip_after_the_message(tmp_path: P
         assert 0 < passed[0]["time_ns"] - lost[0]["time_ns"] <= RTT_NS
     code, again = run(tmp_path, "path_mtu.yaml", "again", "bulk.family=4")
     assert [point.digest for point in again.points] == [point.digest for point in one.points[:2]]
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_a_path_below_the_least_of_ipv6(kernel: str, tmp_path: Path) -> None:
+    """The kernel takes IPv6 from such a device; a host without IPv6 is as before afterwards."""
+    values = {"hosts.kernel": kernel, "all.mtu": 576, "bulk.bytes": "10kB"}
+    plan = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n"
+    plan += "".join(f"  - [{', '.join(name.split('.'))}, {json.dumps(value)}]\n" for name, value in values.items())
+    (point,) = load_plan(plan, metrics={}).points
+    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
+    assert result.records is not None, result.reason
+    assert result.records.outcome.drift == []
+    assert result.metrics["bulk"]["mss_wire_bytes"] == 576 - 20 - 20 - 12

@@ -61,13 +61,22 @@ def _lasting(entity: Entity, device: str, wanted: int) -> str:
     own = _number(entity.proc / f"sys/net/ipv6/conf/{device}/mtu")
     if own is None:
         return ""
-    if wanted < IPV6_MIN:
+    if wanted < IPV6_MIN and not _is_made_again(entity, device):
         return f"{device} has IPv6, which the kernel removes below {IPV6_MIN}, with its addresses, routes and settings"
-    if own != now:
+    if own != now and wanted >= IPV6_MIN:
         return f"net.ipv6.conf.{device}.mtu is {own}, not the device's {now}, and the kernel would replace it"
     if routes := _ipv6_routes_with_mtu(device):
         return f"{routes} IPv6 routes through {device} have an MTU of their own, which the kernel would replace"
     return ""
+
+
+def _is_made_again(entity: Entity, device: str) -> bool:
+    """Whether what the kernel removes is what it makes when IPv6 comes back: the defaults, off, and nothing else."""
+    conf = entity.proc / "sys/net/ipv6/conf"
+    off = [_number(conf / name / "disable_ipv6") for name in (device, "default")]
+    names = [path.name for path in (conf / device).iterdir() if path.name not in ("mtu", "stable_secret")]
+    same = all((conf / device / name).read_text() == (conf / "default" / name).read_text() for name in names)
+    return off == [1, 1] and same and not routes.through([device], socket.AF_INET6)
 
 
 def _number(path: Path) -> int | None:
