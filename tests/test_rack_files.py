@@ -133,7 +133,9 @@ def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
     paths = {"inventory": "no_inventory.ini", "roles_path": "roles", "home": "../build/ansible"}
     assert [line for line in playbooks if line not in root] == [f"{key} = {path}" for key, path in paths.items()]
     from_the_root = {key: os.path.normpath(Path("playbooks", path)) for key, path in paths.items()}
-    assert [line for line in root if line not in playbooks] == [f"{key} = {path}" for key, path in from_the_root.items()]
+    assert [line for line in root if line not in playbooks] == [
+        f"{key} = {path}" for key, path in from_the_root.items()
+    ]
     assert len(root) == len(playbooks)
 
 
