@@ -14,7 +14,7 @@ BIN := .venv/bin
 help: ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
+setup: ## Install what is missing: packages, .venv, the lab's kernel
 	@tools/setup 6.12
 
 run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and print where the report is
