@@ -16,7 +16,7 @@ from testctl_agent.system.toolchain import BPF_FLAGS
 REFUSED = """
 #include <linux/bpf.h>
 __attribute__((section("tc"), used)) int too_far(struct __sk_buff *skb) { return *(int *)(long)skb->data; }
-__attribute__((section("license"), used)) char gpl[] = "GPL";
+__attribute__((section("license"), used)) char _license[] = "GPL";
 """
 
 
