@@ -57,7 +57,7 @@ audit: ## A bill of materials of the pinned packages, and their known vulnerabil
 docs: ## The documentation as a site to be read from the disk: build/site/index.html
 	@tools/docs
 
-gen: ## Regenerate gRPC stubs, schema, docs, dashboards and the switch's BPF object
+gen: ## Regenerate gRPC stubs, schema, docs, dashboards and BPF objects
 	@tools/gen
 
 p4: ## Compile the switch's P4 program, where p4c is installed

@@ -51,7 +51,6 @@ struct {
 } queues SECTION(".maps");
 
 char _license[] SECTION("license") = "GPL";
-char _source[] SECTION("source") = SOURCE_SHA256;
 
 static void *(*lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*load)(const void *skb, __u32 at, void *to, __u32 bytes) = (void *)BPF_FUNC_skb_load_bytes;
