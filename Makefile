@@ -14,7 +14,7 @@ BIN := .venv/bin
 help: ## List the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-setup: ## Install what is missing: packages, .venv, tgen, the lab's kernel
+setup: ## Install what is missing: packages, .venv, the lab's kernel
 	@tools/setup 6.12
 
 run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and print where the report is
@@ -57,7 +57,7 @@ audit: ## A bill of materials of the pinned packages, and their known vulnerabil
 docs: ## The documentation as a site to be read from the disk: build/site/index.html
 	@tools/docs
 
-gen: ## Regenerate gRPC stubs, schema, docs and dashboards
+gen: ## Regenerate gRPC stubs, schema, docs, dashboards and BPF objects
 	@tools/gen
 
 p4: ## Compile the switch's P4 program, where p4c is installed

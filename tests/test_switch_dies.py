@@ -34,7 +34,7 @@ def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None
     script = Path(__file__).with_name("lab_switch_dies.py").read_text()
     said = in_lab(
         script,
-        TESTCTL_PROGRAM=str(testbed_object.compiled()),
+        TESTCTL_PROGRAM=str(testbed_object.path()),
         POINT=str(tmp_path / "point.json"),
         RAW=str(tmp_path / "raw"),
     )
@@ -48,7 +48,7 @@ def test_an_agent_that_can_not_begin_is_named(tmp_path: Path) -> None:
     """The switch's program is none: the point is broken, with the agent's words and the kernel's."""
     (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "program.o").write_text("no object")
-    (tmp_path / "layout.json").write_text(testbed_object.compiled().with_name("layout.json").read_text())
+    (tmp_path / "layout.json").write_text(testbed_object.path().with_name("layout.json").read_text())
     (point,) = load_plan(tmp_path / "plan.yaml").points
     testbed = replace(LabTestbed.for_points([point]), program=tmp_path / "program.o")
     result = measure(testbed, point, tmp_path / "point", keep_captures=False)

@@ -36,7 +36,7 @@ NOT_NEEDED = (
 )  # fmt: skip
 """The largest of the packages that only development needs."""
 PLAN = """
-about: two congestion controls, without the switch's program, which a machine without clang can't compile
+about: two congestion controls
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
@@ -67,12 +67,8 @@ def controller(up: Machines) -> Iterator[Path]:
         WHERE, f"mv {CACHE}/kernels/{kernel.name} {CACHE}/kernels/{own} && printf {own} >{CACHE}/kernels/mine.name"
     )
     assert done.code == 0, done.said
-    up.send(
-        WHERE,
-        cache_dir(),
-        [name for name in ("cc", "metrics", "records", "tgen") if (cache_dir() / name).exists()],
-        CACHE,
-    )
+    if (cache_dir() / "cc").exists():
+        up.send(WHERE, cache_dir(), ["cc"], CACHE)
     done = up.ssh(WHERE, "apt-get -qq update && apt-get -qq -y install gcc libc6-dev 2>&1", timeout_s=900)
     assert done.code == 0, done.said
     inventory = up.state / "inventory-other"
@@ -94,7 +90,8 @@ def _send_checkout(up: Machines) -> None:
     up.send(WHERE, ROOT, [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()], CHECKOUT)
     (packages,) = (ROOT / ".venv" / "lib").glob("python3*/site-packages")
     there = [one for one in packages.iterdir() if not one.name.startswith(NOT_NEEDED) and "mypyc" not in one.name]
-    programs = [ROOT / ".venv" / "bin" / "testctl", ROOT / ".venv" / "pyvenv.cfg"]
+    programs = [ROOT / ".venv" / "bin" / "testctl", ROOT / ".venv" / "pyvenv.cfg", ROOT / "agents" / "tgen" / "tgen"]
+    programs += (ROOT / "controller" / "src" / "testctl").glob("*.so")
     up.send(WHERE, ROOT, [str(one.relative_to(ROOT)) for one in (*programs, *there)], CHECKOUT)
     venv = f"{CHECKOUT}/.venv"
     moved = f"$(grep -rlIF {ROOT} {venv}/bin {venv}/lib/*/site-packages/*.pth {venv}/lib/*/site-packages/__editable__*)"

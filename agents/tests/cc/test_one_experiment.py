@@ -39,7 +39,7 @@ def built_in(in_lab: Callable[..., str], name: str, file: Path) -> list[Record]:
         sys.argv = [{str(SCRIPT)!r}, "lab", {name!r}, {str(file)!r}]
         runpy.run_path(sys.argv[0], run_name="__main__")
         """,
-        TESTCTL_PROGRAM=str(testbed_object.compiled()),
+        TESTCTL_PROGRAM=str(testbed_object.path()),
     )
     assert said.endswith("done\n")
     return read(file)

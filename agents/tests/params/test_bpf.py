@@ -3,65 +3,33 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
-import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl_agent import bpf
-from testctl_agent.bpf import extract, htb_mark, load
+from testctl_agent.bpf import htb_mark
+from testctl_agent.cc.compile import BPF, built
 
-FOLDER = Path(bpf.__file__).parent
-SOURCES = sorted(FOLDER.glob("*.c"))
+HOME = Path(bpf.__file__).parents[1]
+SOURCES = sorted(path for name in ("bpf", "cc/bpf", "tcp_trace") for path in (HOME / name).glob("*.c"))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_is_current(source: Path) -> None:
-    committed = json.loads(source.with_suffix(".json").read_text())
-    now = hashlib.sha256(source.read_bytes()).hexdigest()
-    assert committed["source_sha256"] == now, f"{source.name} has changed: run make in {FOLDER}"
+def test_is_current(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs no compiler."""
+    monkeypatch.setenv("PATH", "")
+    assert built(source, source.stem, BPF, "it") == source.with_suffix(".o"), f"run make in {HOME}/bpf"
 
 
-@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_compiles_to_a_whole_object(source: Path, tmp_path: Path) -> None:
-    """Not to the same bytes: compilers differ, and only the committed one is loaded."""
-    subprocess.run(
-        [
-            "make",
-            "-s",
-            f"PYTHON={sys.executable}",
-            "-C",
-            str(FOLDER),
-            f"OUT={tmp_path}",
-            f"{tmp_path}/{source.stem}.json",
-        ],
-        check=True,
-    )
-    made = json.loads((tmp_path / source.stem).with_suffix(".json").read_text())
-    committed = json.loads(source.with_suffix(".json").read_text())
-    assert made["maps"] == committed["maps"]
-    assert made["programs"].keys() == committed["programs"].keys()
-
-
-def test_maps_are_put_in() -> None:
-    compiled = load.read_object(FOLDER / "htb_mark.json")
-    assert compiled["maps"] == {"queues": [2, 4, struct.calcsize("=6Q"), 1]}
-    for program in compiled["programs"].values():
-        code = load.instructions(program, {"queues": 77})
-        assert len(code) % 8 == 0
-        for at in program["maps"]:
-            opcode, registers, _, value = struct.unpack_from("<BBhi", code, int(at) * 8)
-            assert (opcode, registers >> 4, value) == (0x18, 1, 77)
-
-
-def test_what_is_no_object_is_refused() -> None:
-    with pytest.raises(ValueError, match="want a little-endian ELF64 object"):
-        extract.extract(b"\x7fELF\x01\x01", b"")
+@pytest.mark.skipif(shutil.which("clang-14") is None, reason="needs clang 14, by which they are committed")
+def test_make_gives_the_same(tmp_path: Path) -> None:
+    copy = shutil.copytree(HOME, tmp_path / "copy", ignore=shutil.ignore_patterns("*.o", "*.py", "__pycache__"))
+    subprocess.run(["make", "-s", "-C", str(copy / "bpf"), "CLANG=clang-14", "OBJCOPY=llvm-objcopy-14"], check=True)
+    for source in SOURCES:
+        made = (copy / source.relative_to(HOME)).with_suffix(".o")
+        assert made.read_bytes() == source.with_suffix(".o").read_bytes(), source
 
 
 def test_a_threshold_that_is_not_set_is_never_reached() -> None:

@@ -22,6 +22,6 @@ def test_ebpf_ports(in_lab: Callable[..., str], tmp_path: Path) -> None:
     text = Path(__file__).with_name("lab_ebpf.py").read_text()
     where = tmp_path / "recorded"
     where.mkdir()
-    said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.compiled()), TESTCTL_OUT=str(where))
+    said = in_lab(text, TESTCTL_PROGRAM=str(testbed_object.path()), TESTCTL_OUT=str(where))
     assert said.count("ns late") == 10
     assert said.endswith("all is as before\n")

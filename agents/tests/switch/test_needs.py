@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from testctl_agent.p4c_ebpf.layout import MOST_COPIES, NEEDS_LINKS, NEEDS_PARKS, NEEDS_TABLE
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import testbed_object
+from testctl_agent.switch.layout import MOST_COPIES, NEEDS_LINKS, NEEDS_PARKS, NEEDS_TABLE
 from testctl_agent.switch.needs import Needs, Settings, absent, needs
 
 PORTS = {"a": 1, "b": 2}

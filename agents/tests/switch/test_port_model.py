@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from testctl_agent.p4c_ebpf import runtime
+from p4c_ebpf import runtime
 
 from agents.tests.switch.ideal_link import MAX_BYTES, Link
 

@@ -26,7 +26,7 @@ def test_is_current() -> None:
     compiler, *lines = (BUILD / "sources.sha256").read_text(encoding="utf-8").splitlines()
     assert re.fullmatch(r"# p4c [0-9.]+", compiler), "the compiler's version is noted"
     hashes = {path: digest for digest, path in (line.split() for line in lines)}
-    files = [*ROOT.glob("p4/common/*.p4"), *ROOT.glob("p4/v1model/*.p4"), *BUILD.glob("testbed.*")]
+    files = [*ROOT.glob("p4/common/*.p4"), *ROOT.glob("p4/v1model/*.p4"), *BUILD.glob("testbed.[jp]*")]
     now = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     stale = sorted(path for path in now.keys() | hashes.keys() if now.get(path) != hashes.get(path))
     assert not stale, f"stale: {', '.join(stale)} (make p4)"

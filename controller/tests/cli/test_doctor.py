@@ -12,6 +12,7 @@ from testctl.cli import doctor
 def test_what_other_testbeds_want_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine with no program at all the lab's are missing, and those of namespaces and racks may be."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(doctor.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
     found = {one.what: one for one in doctor.examine()}
@@ -23,3 +24,12 @@ def test_what_other_testbeds_want_is_optional(tmp_path: Path, monkeypatch: pytes
         False,
         "sudo apt-get install build-essential",
     )
+
+
+@pytest.mark.lab
+def test_a_built_kernel_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = {one.what: one for one in doctor.examine()}
+    assert found["lab kernel 6.12"].ok
+    assert "ip" in found
+    assert not {"gcc", "make", "clang", "flex"} & set(found)

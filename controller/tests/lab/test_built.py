@@ -49,6 +49,15 @@ def change(path: Path) -> None:
     path.write_text(path.read_text() + "\n/* changed */\n")
 
 
+def test_without_a_compiler_a_kernel_of_any_fits(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = build()
+    monkeypatch.setenv("PATH", str(copied))
+    assert kernel_for(NAME, {"cubic"}) == made
+    change(copied / "lab" / "kernel" / "fragment.config")
+    with pytest.raises(TestbedError, match=r"is to be built again: lab/kernel/fragment\.config changed"):
+        kernel_for(NAME, {"cubic"})
+
+
 def test_a_new_congestion_control_leaves_other_plans_their_kernel(copied: Path) -> None:
     made = build()
     cc.create("mine")

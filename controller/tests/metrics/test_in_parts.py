@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testctl.metrics.core import matching
-from testctl.metrics.core.matching import wire
-from testctl.metrics.core.rtts import round_trips
-from testctl.metrics.core.view import rows_of, view
+from testctl.metrics.core.view import rows_of
 from testctl.records import Records, load_raw
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -18,19 +15,6 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 def fresh(name: str) -> Records:
     return load_raw(FIXTURES / name)
-
-
-@pytest.mark.parametrize("name", ["loss", "ack_owed"])
-def test_departures_are_matched_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = wire(view(fresh(name), "bulk"))
-    monkeypatch.setattr(matching, "_AT_ONCE", 7)
-    flow = view(fresh(name), "bulk")
-    parts = wire(flow)
-    assert len(whole.row) > 100
-    for field in ("row", "start", "end", "arrival", "once"):
-        np.testing.assert_array_equal(getattr(parts, field), getattr(whole, field))
-    for got, want in zip(round_trips(flow), round_trips(view(fresh(name), "bulk")), strict=True):
-        np.testing.assert_array_equal(got, want)
 
 
 def test_columns_of_a_point_in_memory_are_kept() -> None:

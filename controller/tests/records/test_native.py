@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C code that reads packets: compiled once, compared with what Python has of it, and run under the sanitizers."""
+"""The C code that reads packets: compared with what Python has of it, and run under the sanitizers."""
 
 from __future__ import annotations
 
+import ctypes
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,47 +13,23 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from testctl.records.native import FLAGS, SOURCES, library, ready
+from testctl.records.native import structures
 from testctl.records.native.structures import Library
 from testctl.records.search import search
 from testctl.system import code_hash
 from testctl_agent.spec.errors import TestbedError
 
+from controller.tests.support.native import sanitized
+
 MUTANT = Path(__file__).parent / "mutants.py"
-SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COUNT = 400
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
-def compiled(made: Path, *flags: str) -> Path:
-    subprocess.run(["gcc", *FLAGS, *flags, "-o", str(made), *map(str, SOURCES)], check=True)
-    return made
-
-
-def test_it_is_compiled_once_for_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path))
-    ready.cache_clear()
-    ready()
-    (made,) = tmp_path.glob("records/*/packets.so")
-    before = made.stat()
-    ready.cache_clear()
-    ready()
-    assert made.stat() == before
-    assert [path.name for path in (tmp_path / "records").iterdir()] == [made.parent.name], "nothing is left beside it"
-    changed = tmp_path / "packets.h"
-    changed.write_text(library.HEADER.read_text() + "/* changed */\n")
-    monkeypatch.setattr(library, "HEADER", changed)
-    assert library._compiled() != made
-    ready.cache_clear()
-
-
-def test_without_a_compiler_the_error_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = (
-        "from testctl.records.native import ready\ntry:\n    ready()\nexcept Exception as error:\n    print(error)"
-    )
-    env = {"TESTCTL_CACHE": str(tmp_path), "PATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("gcc is not installed: the reader of captures can't be compiled (Debian: apt install")
+def test_a_missing_library_is_one_clear_error() -> None:
+    program = "from testctl.records import native\nnative.MODULE = 'testctl.none'\nnative.library()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "TestbedError: testctl.none: this part of testctl, which is in C, is not built: install" in done.stderr
 
 
 def test_a_library_of_other_structures_is_refused(tmp_path: Path) -> None:
@@ -63,14 +39,14 @@ def test_a_library_of_other_structures_is_refused(tmp_path: Path) -> None:
     source.write_text(empty + "void packets_sizes(unsigned long *sizes) { sizes[0] = 8; }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
     with pytest.raises(TestbedError, match=r"want structures of \[[0-9, ]+\] bytes; got"):
-        Library(other)
+        Library(ctypes.CDLL(str(other)))
     with pytest.raises(TestbedError, match="want the library that reads packets; got"):
-        Library(tmp_path / "none.so")
+        Library(ctypes.CDLL("libc.so.6"))
 
 
 def test_the_c_sources_are_part_of_what_makes_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A point whose records other C code made is not taken by --resume."""
-    native = library.HEADER.parent
+    native = Path(structures.__file__).parent
     assert "testctl.records.native" in code_hash.closure(["testctl.records.store"])
     before = code_hash.hash_of(["testctl.records.native"])
     copy = shutil.copytree(native, tmp_path / "native")
@@ -85,13 +61,7 @@ def test_the_c_sources_are_part_of_what_makes_records(tmp_path: Path, monkeypatc
 
 def test_damaged_and_hostile_files_under_the_sanitizers(tmp_path: Path) -> None:
     """Each ends in records or in an error that names the file, and no byte outside of it is read."""
-    sanitized = compiled(tmp_path / "sanitized.so", *SANITIZED)
-    preload = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    env = os.environ | {
-        "TESTCTL_PACKETS": str(sanitized),
-        "LD_PRELOAD": preload.stdout.strip(),
-        "ASAN_OPTIONS": "detect_leaks=0",
-    }
+    env = sanitized(tmp_path / "sanitized.so")
     argv = [sys.executable, str(MUTANT), str(tmp_path), str(COUNT)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr[-4000:]

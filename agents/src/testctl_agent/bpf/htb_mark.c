@@ -14,7 +14,7 @@
  * whenever the queue is empty.  `left` accepts nothing: no packet is queued to the socket.
  *
  * A SYN is never marked: ECE means something else there (RFC 3168, 6.1.1).
- * Runs in the kernel's interpreter: one plain array, no BTF, no kfuncs.
+ * Runs in the kernel's interpreter: one plain array, no kfuncs.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -23,7 +23,6 @@
 #include <linux/pkt_cls.h>
 
 #define SECTION(name) __attribute__((section(name), used))
-#define PROGRAM(name) SECTION("program/" #name) int name
 #define HTONS(x) __builtin_bswap16(x)
 
 #define IPV6_HEADER_BYTES 40
@@ -44,19 +43,14 @@ struct queue {
 	__u64 marks_data;	/* 0: ACKs */
 };
 
-struct map {
-	__u32 type;
-	__u32 key_bytes;
-	__u32 value_bytes;
-	__u32 entries;
-};
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	__u32 *key;
+	struct queue *value;
+	int (*max_entries)[1];
+} queues SECTION(".maps");
 
-struct map SECTION("maps") queues = {
-	.type = BPF_MAP_TYPE_ARRAY,
-	.key_bytes = sizeof(__u32),
-	.value_bytes = sizeof(struct queue),
-	.entries = 1,
-};
+char _license[] SECTION("license") = "GPL";
 
 static void *(*lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*load)(const void *skb, __u32 at, void *to, __u32 bytes) = (void *)BPF_FUNC_skb_load_bytes;
@@ -96,7 +90,7 @@ static __inline __u32 tcp_at(struct __sk_buff *skb)
 	return 0;
 }
 
-PROGRAM(sent)(struct __sk_buff *skb)
+SECTION("tc") int sent(struct __sk_buff *skb)
 {
 	struct queue *queue = the_queue();
 	__u64 bytes = skb->wire_len;
@@ -113,7 +107,7 @@ PROGRAM(sent)(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-PROGRAM(left)(struct __sk_buff *skb)
+SECTION("socket") int left(struct __sk_buff *skb)
 {
 	struct queue *queue;
 	__u64 bytes = skb->len;
@@ -135,7 +129,7 @@ PROGRAM(left)(struct __sk_buff *skb)
 	return 0;
 }
 
-PROGRAM(returned)(struct __sk_buff *skb)
+SECTION("tc") int returned(struct __sk_buff *skb)
 {
 	struct queue *queue = the_queue();
 	__u8 flags[2];

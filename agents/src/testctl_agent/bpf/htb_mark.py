@@ -16,6 +16,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from testctl_agent.bpf import load
+from testctl_agent.bpf.libbpf import Object
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.errors import TestbedError
 
@@ -114,19 +115,14 @@ def remove(device: str) -> None:
 def _attach(device: str, queue: Queue) -> None:
     if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
         raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
-    compiled = load.read_object(Path(__file__).with_name("htb_mark.json"))
-    maps: dict[str, int] = {}
-    programs: dict[str, int] = {}
+    loaded = Object(Path(__file__).with_name("htb_mark.o"))
     counting = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
-        maps[_MAP] = load.create_map(*compiled["maps"][_MAP])
-        load.write_array(maps[_MAP], _QUEUE.pack(*astuple(queue)))
-        for name, kind in ((_LEFT, load.SOCKET_FILTER), (_SENT, load.SCHED_CLS), (_RETURNED, load.SCHED_CLS)):
-            code = load.instructions(compiled["programs"][name], maps)
-            programs[name] = load.load_program(kind, name, code)
-        counting.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_BPF, programs[_LEFT])
+        loaded.map(_MAP).update(bytes(4), _QUEUE.pack(*astuple(queue)))
+        counting.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_BPF, loaded.program(_LEFT))
         counting.bind((device, _ETH_P_ALL))
-        qdisc.put_clsact(device, _NAME, {qdisc.INGRESS: programs[_RETURNED], qdisc.EGRESS: programs[_SENT]})
+        programs = {qdisc.INGRESS: loaded.program(_RETURNED), qdisc.EGRESS: loaded.program(_SENT)}
+        qdisc.put_clsact(device, _NAME, programs)
     except (TestbedError, OSError) as error:
         counting.close()
         with suppress(netlink.NetlinkError):
@@ -137,5 +133,4 @@ def _attach(device: str, queue: Queue) -> None:
     else:
         _counting[_key(device)] = counting
     finally:
-        for descriptor in (*maps.values(), *programs.values()):
-            os.close(descriptor)
+        loaded.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load BPF programs by the bpf(2) system call: no libbpf, no tc, no process started.
+"""Maps of BPF programs that are loaded, and programs of a few instructions, by the bpf(2) system call; objects are
+loaded by libbpf.py.
 
 Everything the kernel gives out is a file descriptor, which the caller closes (or holds for as long
 as a program is to stay).  Source: include/uapi/linux/bpf.h, union bpf_attr.
@@ -8,16 +9,13 @@ as a program is to stay).  Source: include/uapi/linux/bpf.h, union bpf_attr.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import struct
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
 
-SOCKET_FILTER, SCHED_CLS = 1, 3
+SCHED_CLS = 3
 
 _MAP_CREATE, _LOOKUP, _UPDATE, _PROG_LOAD = 0, 1, 2, 5
 _PROG_BY_ID, _MAP_BY_ID, _INFO = 13, 14, 15
@@ -25,7 +23,6 @@ _SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390
 _ATTR_BYTES = 128
 _LOG_BYTES = 1 << 16
 _INSTRUCTION_BYTES = 8
-_PSEUDO_MAP_FD = 1
 _LICENSE = b"GPL\0"
 _MAX_MAPS = 256
 
@@ -78,22 +75,6 @@ def read_array(map_fd: int, value_bytes: int) -> bytes:
 def write_array(map_fd: int, data: bytes) -> None:
     """Set the first value of an array map."""
     write_element(map_fd, bytes(4), data)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The committed form of a compiled source (see extract.py)."""
-    loaded: dict[str, Any] = json.loads(path.read_text())
-    return loaded
-
-
-def instructions(program: dict[str, Any], maps: dict[str, int]) -> bytes:
-    """A program's instructions with the maps' file descriptors put in."""
-    code = bytearray.fromhex(program["hex"])
-    for at, name in program["maps"].items():
-        where = int(at) * _INSTRUCTION_BYTES
-        code[where + 1] = (code[where + 1] & 0x0F) | (_PSEUDO_MAP_FD << 4)
-        struct.pack_into("<i", code, where + 4, maps[name])
-    return bytes(code)
 
 
 def load_program(kind: int, name: str, code: bytes) -> int:

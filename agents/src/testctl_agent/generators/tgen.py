@@ -43,7 +43,7 @@ def unavailable() -> str:
     """Why this generator is not available; "" when it is."""
     found = binary()
     if not found:
-        return "tgen is not built: make -C agents/tgen"
+        return tgen_program.MISSING
     return "" if os.access(found, os.X_OK) else f"{found} can't be executed"
 
 

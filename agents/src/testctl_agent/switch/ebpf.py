@@ -6,8 +6,7 @@ packet to that port's device, whose fq lets it go at the nanosecond.  fq is ther
 wait.  Programs, filters and qdiscs go with close(); what an agent that died left is removed by the
 next that opens.
 
-The program is loaded from the object that TESTCTL_PROGRAM names (compiled where there is a compiler),
-or compiled here.
+The program is loaded from the object that is committed, or that TESTCTL_PROGRAM names.
 """
 
 from __future__ import annotations
@@ -235,7 +234,7 @@ class EbpfBackend:
 
     def describe(self) -> dict[str, str]:
         return {
-            "forwarding": f"the P4 program testbed, {testbed_object.compiled().name}, translated to eBPF",
+            "forwarding": f"the P4 program testbed, {testbed_object.path().name}, translated to eBPF",
             "rate": self.unavailable("rate")
             or "exact; packets leave at the kernel's next timer tick of their nanosecond",
             "links that change": f"at most {schedule.MAX_STEPS} steps, {trace.MAX_OPPORTUNITIES} opportunities; times "

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from testctl_agent.p4c_ebpf.layout import MOST_COPIES, NEEDS_LINKS, NEEDS_PARKS, NEEDS_TABLE, Layout
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch.backend import UNSET
 from testctl_agent.switch.drivers.driver import Count, Entry, find
 from testctl_agent.switch.ebpf_links import PARAMETERS, Link
+from testctl_agent.switch.layout import MOST_COPIES, NEEDS_LINKS, NEEDS_PARKS, NEEDS_TABLE, Layout
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 Settings = Mapping[tuple[str, str], Value]

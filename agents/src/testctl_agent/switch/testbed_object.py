@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or compiled here.
-
-In a lab there is no time to compile: the object is compiled before, and the lab gets its path.
-"""
+"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or that of p4/build, which is committed."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.bpf.libbpf import Object
-from testctl_agent.p4c_ebpf import layout as layouts
-from testctl_agent.p4c_ebpf.layout import Layout
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.switch import layout as layouts
 from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
+from testctl_agent.switch.layout import Layout
 from testctl_agent.switch.needs import Needs, absent
 from testctl_agent.switch.testbed_tables import built
 
@@ -26,21 +23,22 @@ _PAGE_BYTES = 4096
 GIVEN = "TESTCTL_PROGRAM"
 
 
-def compiled() -> Path:
-    """The object, with its layout.json beside it.  Raises ProgramError and TestbedError."""
+def path() -> Path:
+    """The object, with its layout.json beside it.  Raises TestbedError."""
     if given := os.environ.get(GIVEN):
         return Path(given)
-    from testctl_agent.p4c_ebpf import compile as compiler  # which a lab has no time for
-
-    return compiler.compiled(built()[0]).object
+    committed = built()[0].with_suffix(".o")
+    if not committed.exists():
+        raise TestbedError(f"{committed}: want the switch's program as a BPF object (make gen); got none")
+    return committed
 
 
 def layout() -> Layout:
-    path = compiled().with_name("layout.json")
+    file = path().with_name("layout.json")
     try:
-        return layouts.from_json(path.read_text(encoding="utf-8"))
+        return layouts.from_json(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise TestbedError(f"{path}: the program's layout can't be read: {error.strerror}") from error
+        raise TestbedError(f"{file}: the program's layout can't be read: {error.strerror}") from error
 
 
 def record_layout() -> tuple[list[dict[str, object]], int]:
@@ -77,15 +75,15 @@ class Loaded:
 
 
 def load(known: Layout, needs: Needs | None = None) -> Loaded:
-    """The program with this layout, or what is needed of it in a lab.  Raises ProgramError or TestbedError; the latter
+    """The program with this layout, or what is needed of it in a lab.  Raises TestbedError, which
     carries the verifier's words.
 
     A lab's kernel writes the telemetry's records past their ring (lab/kernel/lab_ring.c), which gets one page.
     """
     if needs is None:
-        loaded = Object(compiled())
+        loaded = Object(path())
         return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
     constants = needs.constants(known)
-    loaded = Object(compiled(), {layouts.NEEDED: constants}, {RING: _PAGE_BYTES})
+    loaded = Object(path(), {layouts.NEEDED: constants}, {RING: _PAGE_BYTES})
     driver = EbpfDriver(loaded, known, absent(known, constants), constants[layouts.MOST_COPIES])
     return Loaded(loaded, driver, known.most_copies, needs.links)

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +22,6 @@ from testctl.testbeds import ansible
 from testctl.testbeds.lab import kernel_for
 
 PROGRAMS = {
-    "gcc": "build-essential",
-    "make": "build-essential",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "clang": "clang",
     "ip": "iproute2",
     "bridge": "iproute2",
     "ethtool": "ethtool",
@@ -34,9 +29,18 @@ PROGRAMS = {
     "iperf3": "iperf3",
     "setpriv": "util-linux",
     "taskset": "util-linux",
-    "xz": "xz-utils",
 }
 """Program → the Debian package that has it."""
+
+KERNEL_PROGRAMS = {
+    "gcc": "build-essential",
+    "make": "build-essential",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "xz": "xz-utils",
+}
+"""Programs that build a kernel; not needed where one is built."""
 
 RACK_PROGRAMS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server", "runsv": "runit"}
 """The first two for any rack, the others for one on this machine (make rack); program → Debian package."""
@@ -57,7 +61,10 @@ class Diagnosis:
 
 def examine() -> list[Diagnosis]:
     """Look at everything; never raises for something missing."""
-    return [*_machine(), *_programs(), *_kernels(), *_tgen(), *_netns(), *_rack()]
+    kernels = _kernels()
+    built = any(one.ok and one.what == f"lab kernel {KERNELS[0]}" for one in kernels)
+    programs = PROGRAMS if built else KERNEL_PROGRAMS | PROGRAMS
+    return [*_machine(), *_programs(programs), *kernels, *_tgen(), *_netns(), *_rack()]
 
 
 def _sudo() -> str:
@@ -84,11 +91,10 @@ def _machine() -> list[Diagnosis]:
     ]
 
 
-def _programs() -> list[Diagnosis]:
-    found = {name: _where(name) for name in PROGRAMS}
-    return [
-        Diagnosis(name, bool(where), where or "not found", _install(PROGRAMS[name])) for name, where in found.items()
-    ]
+def _programs(wanted: Mapping[str, str]) -> list[Diagnosis]:
+    """wanted: program → the Debian package that has it"""
+    found = {name: _where(name) for name in wanted}
+    return [Diagnosis(name, bool(where), where or "not found", _install(wanted[name])) for name, where in found.items()]
 
 
 def _where(program: str) -> str | None:
@@ -120,9 +126,7 @@ def _kernels() -> list[Diagnosis]:
 
 def _tgen() -> list[Diagnosis]:
     found = tgen_program.found()
-    compilers = all(map(_where, ("gcc", "make")))
-    got = found or ("compiled before the first point" if compilers else "not built, and no compiler for it")
-    return [Diagnosis("tgen", bool(found or compilers), got, _install("build-essential"))]
+    return [Diagnosis("tgen", bool(found), found or "not built", "install testctl-agent again (make setup)")]
 
 
 def _netns() -> list[Diagnosis]:

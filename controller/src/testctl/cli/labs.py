@@ -298,4 +298,4 @@ def shell(
     found = kernel_for(kernel)
     there = load_topology(topology) if family == "4" else load_topology(topology).with_hosts6()
     point = PointSpec("shell", topology=there, kernel=kernel, backend=DEFAULT_BACKEND)
-    sys.exit(machine.shell(point, found.binary, testbed_object.compiled(), writable, family))
+    sys.exit(machine.shell(point, found.binary, testbed_object.path(), writable, family))

@@ -20,10 +20,9 @@ from testctl.execution.finish import Judged, complete
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool, Pool
 from testctl.execution.resume import Resume
-from testctl.metrics.core.native import if_compiled
 from testctl.plan import Plan, Point, PointVerdict, compared_with, verdict_alone
 from testctl.plan.cost import disk_bytes, memory_bytes, rows
-from testctl.records.native import ready
+from testctl.records.native import library
 from testctl.report.prepared import begin_drawing
 from testctl.results import Run, RunPoint, RunWriter, layout, set_verdict
 from testctl.results.atomic import size_text
@@ -81,12 +80,11 @@ def run_plan(
     pool    where the points are worked on; None: processes of this machine
     judged  is called before the report is drawn, which can take minutes
 
-    Raises PlanError before anything is started when the result directory can't be made, Unavailable without a
-    compiler; on Ctrl-C or a failure of the machine finished points are kept for --resume.
+    Raises PlanError before anything is started when the result directory can't be made; on Ctrl-C or a
+    failure of the machine finished points are kept for --resume.
     """
     started, clock = datetime.now(UTC), time.monotonic()
-    ready()  # a missing compiler is reported before the first point is run
-    if_compiled()  # compiled now, and not by each worker
+    library()  # a missing one is reported before the first point is run
     if pool is None or isinstance(pool, LocalPool):
         _refuse_too_large(plan, free_mb())
     need = disk_bytes(plan.points, options.jobs, options.keep_captures)

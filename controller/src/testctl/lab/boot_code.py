@@ -19,16 +19,16 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.system import durable
 
 from testctl.system import checkout
 from testctl.system.subprocesses import run
-from testctl.system.temporary import temporary
+from testctl.system.temporary import cache_entry
 
 UNUSED_S = 30 * 24 * 3600
 METHODS = "methods of data classes"
@@ -80,7 +80,7 @@ def boot_code(code: str, modules: Mapping[str, Path]) -> BootCode:
     folder = checkout.cache_dir() / "boot" / _key(code, modules)
     try:
         if not (folder / "code").exists():
-            _make(folder, modules)
+            cache_entry(folder, partial(_make, modules))
             _remove_unused(folder.parent)
         with suppress(PermissionError):  # root's cache, which others may only read
             os.utime(folder)
@@ -107,19 +107,9 @@ def _key(code: str, modules: Mapping[str, Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _make(folder: Path, modules: Mapping[str, Path]) -> None:
-    """Fill a cache entry; it appears whole, or not at all."""
-    durable.make_directory(folder.parent)
-    with temporary(".new-", folder.parent) as home:
-        new = home / "entry"
-        new.mkdir()
-        (new / "code").write_bytes(_archive(modules))
-        (new / "init.pyc").write_bytes(_program(checkout.lab() / "boot" / "init.py"))
-        try:
-            durable.publish(new, folder)
-        except OSError:
-            if not folder.exists():  # not another process that was first
-                raise
+def _make(modules: Mapping[str, Path], new: Path) -> None:
+    (new / "code").write_bytes(_archive(modules))
+    (new / "init.pyc").write_bytes(_program(checkout.lab() / "boot" / "init.py"))
 
 
 def _archive(modules: Mapping[str, Path]) -> bytes:

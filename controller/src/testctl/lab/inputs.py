@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ class Inputs:
     """Everything that determines a built kernel.
 
     source    fingerprint of the kernel's sources
-    compiler  the compiler's version text
+    compiler  the compiler's version text; "": there is none, and a kernel may be built by any
     files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout, and of those of the variant
     """
 
@@ -77,7 +78,8 @@ class Inputs:
         """The present inputs."""
         more = [*variant_files(source.variant), *variant_sources(source.variant)]
         of_variant = {f"{VARIANT}/{path.name}": _hash(path) for path in more}
-        return cls(source.fingerprint(), run(["gcc", "--version"]), cls.hashes() | of_variant)
+        compiler = run(["gcc", "--version"]) if shutil.which("gcc") else ""
+        return cls(source.fingerprint(), compiler, cls.hashes() | of_variant)
 
     @staticmethod
     def hashes() -> dict[str, str]:
@@ -111,7 +113,7 @@ class Inputs:
         found = [f"{name} {'changed' if name in built.files else 'is new'}" for name in sorted(names)
                  if built.files.get(name) != self.files[name]]  # fmt: skip
         found += [f"{name} is gone" for name in sorted(gone)]
-        found += ["the compiler is another one"] if built.compiler != self.compiler else []
+        found += ["the compiler is another one"] if self.compiler not in ("", built.compiler) else []
         return found + (["the kernel's sources are others"] if built.source != self.source else [])
 
 

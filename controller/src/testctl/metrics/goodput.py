@@ -6,13 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
 from testctl.records.schema import Ints
-
-_FEW = 1000
 
 SPEC = MetricSpec(
     name="goodput",
@@ -33,17 +31,7 @@ def unique_bytes(rows: Rows) -> int:
 
 def covered_bytes(start: Ints, end: Ints) -> int:
     """Bytes of intervals that are not empty, each counted once; at least one interval."""
-    walks = if_compiled() if len(start) > _FEW else None
-    if walks is not None:
-        return walks.covered(start, end)
-    if bool((start[1:] >= end[:-1]).all()):
-        return int((end - start).sum())
-    if not bool((start[1:] >= start[:-1]).all()):
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
-    covered = np.maximum.accumulate(end)
-    begin = np.maximum(start[1:], covered[:-1])
-    return int(end[0] - start[0] + np.maximum(end[1:] - begin, 0).sum())
+    return walks().covered(start, end)
 
 
 @once

@@ -16,7 +16,7 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
 from testctl.records.flows import FlowMap
-from testctl.records.native import ready
+from testctl.records.native import library
 from testctl.records.pcap import Capture, open_pcap
 from testctl.records.reading import Reading, checked
 from testctl.records.schema import PACKETS, RARE_COLUMNS, Array, Ints, names_column
@@ -37,9 +37,8 @@ def read_packets(
 
     captures: entity -> pcap file; switches: switch -> its telemetry (a capture of it is then not read).
     Packets that belong to no flow of the point are left out.
-    Raises RecordsError for a file that can't be read, Unavailable where there is no compiler.
+    Raises RecordsError for a file that can't be read.
     """
-    library = ready()
     flows = FlowMap.of(point, outcome)
     told = {} if switches is None else switches
     hosts = sorted(captures.keys() - told.keys())
@@ -48,12 +47,12 @@ def read_packets(
         try:
             opened[where] = open_pcap(captures[where])
         except RecordsError:
-            checked(library, list(opened.values()))  # of several wrong files the first
+            checked(library(), list(opened.values()))  # of several wrong files the first
             raise
     places = sorted(told)
     mtus = _mtus(point)
     fits = [mtu - _HEADERS[flow.family] for mtu, flow in zip(mtus, point.flows, strict=True)]
-    reading = Reading(library, opened, {name: told[name] for name in places}, flows, mtus, fits, outcome.t0_ns)
+    reading = Reading(library(), opened, {name: told[name] for name in places}, flows, mtus, fits, outcome.t0_ns)
     columns = reading.run()
     notes = [f"{where}: the capture ends within a record, which is left out" for where in reading.truncated]
     for where in places:

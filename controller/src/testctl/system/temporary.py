@@ -14,10 +14,12 @@ import shutil
 import signal
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+
+from testctl_agent.system import durable
 
 HELD = ".held"
 """The file with the lock."""
@@ -51,6 +53,20 @@ def temporary(prefix: str, where: Path | None = None) -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
         release(home)
         _mine.discard(home)
+
+
+def cache_entry(entry: Path, make: Callable[[Path], None]) -> None:
+    """Have `make` fill a new directory, which becomes an entry of a cache: it appears whole, or not at all."""
+    durable.make_directory(entry.parent)
+    with temporary(".new-", entry.parent) as home:
+        new = home / "entry"
+        new.mkdir()
+        make(new)
+        try:
+            durable.publish(new, entry)
+        except OSError:
+            if not entry.exists():  # not another process that was first
+                raise
 
 
 def hold(directory: Path) -> None:

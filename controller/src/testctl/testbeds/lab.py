@@ -65,7 +65,7 @@ class LabTestbed:
     def for_points(
         cls, points: Iterable[Point], wall_limit_s: float | None = None, commands: bool = False
     ) -> LabTestbed:
-        """Compiles the switch's program where a point runs it, and removes what labs that were killed left.
+        """Removes what labs that were killed left.
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         PlanError when it has not a sysctl that they set, none has a congestion control, or they would start programs
@@ -84,14 +84,14 @@ class LabTestbed:
         check_ccs(points, found.values())
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
-        program = testbed_object.compiled() if runs else None
+        program = testbed_object.path() if runs else None
         return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()), commands=commands)
 
     @classmethod
     def on(cls, found: dict[str, Kernel]) -> LabTestbed:
         """The lab with these kernels, whatever they were built from, and with the switch's program."""
         _compile()
-        return cls(found, code_hash(), testbed_object.compiled())
+        return cls(found, code_hash(), testbed_object.path())
 
     @classmethod
     def all_on(cls, points: Iterable[Point], kernel: Kernel, commands: bool = False) -> LabTestbed:
@@ -105,7 +105,7 @@ class LabTestbed:
         check_ccs(points, [kernel])
         runs = any(backend_of(point) == "ebpf" for point in points)
         named = {kernel_of(point): kernel for point in points}
-        return cls(named, code_hash(), testbed_object.compiled() if runs else None, commands=commands)
+        return cls(named, code_hash(), testbed_object.path() if runs else None, commands=commands)
 
     def here(self) -> LabTestbed:
         """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
@@ -122,7 +122,7 @@ class LabTestbed:
                     f" from the same sources: testctl lab build {name}"
                 )
             found[name] = kernel
-        program = testbed_object.compiled() if self.program is not None else None
+        program = testbed_object.path() if self.program is not None else None
         code = code_hash()
         boot = boot_code(code, boot_modules())
         return LabTestbed(found, code, program, self.wall_limit_s, boot=boot, commands=self.commands)

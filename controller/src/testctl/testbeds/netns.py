@@ -66,7 +66,7 @@ class NetnsTestbed:
     def for_points(
         cls, points: Iterable[Point], wall_limit_s: float | None = None, commands: bool = False
     ) -> NetnsTestbed:
-        """Compiles the switch's program where a point runs it, and removes what killed runs left.
+        """Removes what killed runs left.
 
         Raises TestbedError for who isn't root, PlanError when wall_limit_s is given: time is the wall clock's here,
         and a point's length is the plan's to say, and for points that would start programs without `commands`.
@@ -84,7 +84,7 @@ class NetnsTestbed:
         remove_abandoned()
         shared.remove_unused()
         runs = any(backend_of(point) == "ebpf" for point in points)
-        return cls(code_hash(), testbed_object.compiled() if runs else None, commands)
+        return cls(code_hash(), testbed_object.path() if runs else None, commands)
 
     def code_key(self, point: Point) -> str:
         """Everything besides the point and randomness that determines its records."""

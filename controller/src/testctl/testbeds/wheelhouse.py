@@ -106,7 +106,7 @@ def _directory(name: str) -> Path:
 def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool:
     """Fill `place` atomically; returns False if it is already current.  Raises TestctlError."""
     root = checkout.root()
-    program = testbed_object.compiled()
+    program = testbed_object.path()
     if not (root / "agents" / "src").is_dir():
         raise TestbedError(f"{root}: agents' wheels are made of a checkout; set TESTCTL_ROOT to one, or work in it")
     tgen = Path(tgen_program.ready())
@@ -124,8 +124,8 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
         _unpack_pip(new)
         (new / "wheels" / REQUIREMENTS).write_text("".join(f"{one}\n" for one in installed), encoding="utf-8")
         shutil.copy2(tgen, new / "tgen")
-        for one in (program, program.with_name("layout.json")):
-            shutil.copyfile(one, new / "program" / one.name)
+        shutil.copyfile(program, new / "program" / "program.o")
+        shutil.copyfile(program.with_name("layout.json"), new / "program" / "layout.json")
         (new / _DIGEST).write_text(f"{digest}\n", encoding="utf-8")
         _archive(new)
         if place.exists():

@@ -14,12 +14,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from testctl_agent.bpf.libbpf import Object
-from testctl_agent.p4c_ebpf.layout import Cells, Layout, Table, ValueSet
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Rates, find, instances_of
 from testctl_agent.switch.drivers.ebpf_members import Members
 from testctl_agent.switch.drivers.ebpf_table import Rows, meter_cell, total
 from testctl_agent.switch.drivers.rows import Row, action_of, data_words, entry_of, row_of
+from testctl_agent.switch.layout import Cells, Layout, Table, ValueSet
 
 _ZERO = struct.pack("=I", 0)
 _MAX_PORT = 510

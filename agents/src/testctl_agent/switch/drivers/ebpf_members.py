@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 
 from testctl_agent.bpf.libbpf import Object
-from testctl_agent.p4c_ebpf.layout import GROUP, MAX_CHOICES, Action, Profile
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.rows import Row, data_words, packed
+from testctl_agent.switch.layout import GROUP, MAX_CHOICES, Action, Profile
 
 
 class Members:

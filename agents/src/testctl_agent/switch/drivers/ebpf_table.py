@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable
 
 from testctl_agent.bpf.libbpf import Map, Object
-from testctl_agent.p4c_ebpf.layout import METER, Table
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Rates
 from testctl_agent.switch.drivers.rows import Row, packed
+from testctl_agent.switch.layout import METER, Table
 
 _U32 = struct.Struct("=I")
 _SCALE = 10**9

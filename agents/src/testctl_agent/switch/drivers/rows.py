@@ -7,10 +7,10 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from testctl_agent.p4c_ebpf import layout
-from testctl_agent.p4c_ebpf.layout import Action, Preset, Table
 from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch import layout
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary, find
+from testctl_agent.switch.layout import Action, Preset, Table
 
 MAX_PRIORITY = 2**31 - 1
 

@@ -13,12 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.spec import NAN, WIDTHS
 from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Array, Ints
-
-_FEW = 1000
 
 
 def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
@@ -26,14 +24,7 @@ def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> t
 
     time_ns ascending; bin k is [start_ns + k * bin_ns, start_ns + (k + 1) * bin_ns).
     """
-    if not len(time_ns):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    walks = if_compiled() if len(time_ns) > _FEW and amount.dtype in (np.int32, np.int64) else None
-    if walks is not None:
-        return walks.bins(time_ns, amount, start_ns, bin_ns)
-    number = (time_ns - start_ns) // bin_ns
-    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
-    return number[first], np.add.reduceat(amount, first, dtype=np.int64)
+    return walks().bins(time_ns, amount, start_ns, bin_ns)
 
 
 def dense_bins(

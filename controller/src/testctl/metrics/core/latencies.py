@@ -9,7 +9,7 @@ from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Bools, Ints
 
@@ -22,11 +22,7 @@ def latencies(flow: FlowView) -> tuple[Ints, Ints]:
     found, clocks = wire(flow), apart(flow)
     offset_ns = clocks.offset_ns if clocks is not None else 0
     sent_ns, arrived_ns = flow.sent["time_ns"], flow.arrived["time_ns"]
-    if (walks := if_compiled()) is not None:
-        return walks.latencies(found.row, found.arrival, sent_ns, arrived_ns, offset_ns)
-    there = found.arrival >= 0
-    left = sent_ns[found.row[there]]
-    return left, np.asarray(arrived_ns[found.arrival[there]] - left - offset_ns)
+    return walks().latencies(found.row, found.arrival, sent_ns, arrived_ns, offset_ns)
 
 
 def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:

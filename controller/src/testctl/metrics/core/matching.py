@@ -10,20 +10,17 @@ that take the same arrival of one byte the latest keeps it, and the others were 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import FlowView, Rows
 from testctl.records.schema import Array, Bools, Ints
-from testctl.records.search import search
 
 _PAIRS_AT_ONCE = 5_000_000
-_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -96,18 +93,7 @@ def _alone(start: Ints, end: Ints) -> Bools:
 def _covering(start: Ints, end: Ints, byte: Ints) -> Array:
     """How many intervals cover each byte.  They are nearly in order: a stable sort is the quick one."""
     begins, ends = np.sort(start, kind="stable"), np.sort(end, kind="stable")
-    if (walks := if_compiled()) is not None:
-        return walks.covering(begins, ends, byte)
-    count = np.empty(len(byte), np.int32)
-    for part in _parts(len(byte)):
-        some = byte[part]
-        count[part] = search(begins, some, "right") - search(ends, some, "right")
-    return count
-
-
-def _parts(count: int) -> Iterator[slice]:
-    """Slices of so many entries: what is computed between two arrays of a large point takes little memory."""
-    return (slice(low, low + _AT_ONCE) for low in range(0, count, _AT_ONCE))
+    return walks().covering(begins, ends, byte)
 
 
 @dataclass(frozen=True)
@@ -149,21 +135,11 @@ def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Array:
     return result
 
 
-def _first(sent: Columns, arrived: Columns, by_end: Ints | None) -> Ints:
+def _first(sent: Columns, arrived: Columns, by_end: Ints | None) -> Array:
     """The first arrival that covers each departure's last byte and is not before it, -1 for none."""
     (_, end, time_ns, _), (into_start, into_end, into_time, _) = sent, arrived
     ends = into_end if by_end is None else into_end[by_end]
-    if (walks := if_compiled()) is not None:
-        return walks.match((end, time_ns), (into_start, ends, into_time), by_end)
-    result = np.empty(len(end), np.int64)
-    for part in _parts(len(end)):
-        byte = end[part] - 1
-        at = search(ends, byte, "right")
-        inside = at < len(ends)
-        candidate = np.where(inside, at, 0) if by_end is None else by_end[np.where(inside, at, 0)]
-        good = inside & (into_start[candidate] <= byte) & (into_time[candidate] >= time_ns[part])
-        result[part] = np.where(good, candidate, -1)
-    return result
+    return walks().match((end, time_ns), (into_start, ends, into_time), by_end)
 
 
 def _match_repeated(result: Ints, rest: Ints, sent: Columns, arrived: Columns) -> None:

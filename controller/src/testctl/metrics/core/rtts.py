@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from testctl.metrics.core.matching import Wire, wire
+from testctl.metrics.core.matching import wire
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.native import if_compiled
-from testctl.metrics.core.view import CONN_BITS, FlowView, rows_of
+from testctl.metrics.core.native import walks
+from testctl.metrics.core.view import FlowView, rows_of
 from testctl.records.schema import ACK, SYN, Array, Ints
-from testctl.records.search import search
 
 _TIME_BITS = 47
 """Of a time in ns, below the connection's number."""
@@ -41,32 +40,12 @@ def round_trips(flow: FlowView) -> Samples:
     flow.acks_in.release()
     again = sent["retrans"]
     repairs = np.sort((sent["conn"][again].astype(np.int64) << _TIME_BITS) + sent["time_ns"][again])
-    times = (sent["time_ns"], flow.acks_in["time_ns"])
-    walks = if_compiled()
-    if walks is None:
-        return _samples(departures, times, (highest, position), repairs)
-    sent_ns, ack_ns = times
-    found = walks.round_trips(
+    found = walks().round_trips(
         row=departures.row, start=departures.start, end=departures.end, once=departures.once,
-        packets=len(departures.row), sent_ns=sent_ns, highest=highest, position=position, ack_ns=ack_ns,
-        acks=len(highest), again=repairs, agains=len(repairs),
+        packets=len(departures.row), sent_ns=sent["time_ns"], highest=highest, position=position,
+        ack_ns=flow.acks_in["time_ns"], acks=len(highest), again=repairs, agains=len(repairs),
     )  # fmt: skip
     return Samples(*found)
-
-
-def _samples(departures: Wire, times: tuple[Ints, Ints], acks: tuple[Ints, Ints | None], repairs: Ints) -> Samples:
-    """By numpy.  times: of departures and of ACKs; acks: ack_line(); repairs: of retransmissions, ascending."""
-    (sent_ns, ack_ns), (highest, position) = times, acks
-    at = search(highest, departures.end)
-    conn = departures.start >> CONN_BITS
-    good = (at < len(highest)) & departures.once
-    np.minimum(at, len(highest) - 1, out=at)
-    good &= (highest[at] + 1) >> CONN_BITS == conn
-    conn, position = conn[good], at[good] if position is None else position[at[good]]
-    left, back = sent_ns[departures.row[good]], ack_ns[position]
-    since, until = (search(repairs, (conn << _TIME_BITS) + time_ns, "right") for time_ns in (left, back))
-    keep = (back >= left) & (since == until)
-    return Samples(back[keep], back[keep] - left[keep], conn[keep].astype(np.int16))
 
 
 def handshake(flow: FlowView, conn: int) -> list[int]:

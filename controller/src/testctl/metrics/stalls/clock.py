@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.metrics.core.native import if_compiled
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import Rows
 from testctl.records.schema import Ints
 
@@ -27,18 +27,7 @@ def own_waits(out: Rows) -> Ints:
     if not len(out) or int(tsval.min()) < 0:
         return unknown
     span = int(time_ns[-1] // _MS - time_ns[0] // _MS)
-    if span < _MIN_SPAN_MS or not 0.5 <= int(_ticks(tsval[[0, -1]])[-1]) / span <= 1.5:
+    ticks = int((tsval[-1:] - tsval[0]).astype(np.uint32).view(np.int32)[0])
+    if span < _MIN_SPAN_MS or not 0.5 <= ticks / span <= 1.5:
         return unknown
-    walks = if_compiled()
-    return waits(time_ns, tsval) if walks is None else walks.waits(time_ns, tsval)
-
-
-def waits(time_ns: Ints, tsval: Ints) -> Ints:
-    """How much longer than the least each packet waited, by numpy."""
-    waited = time_ns // _MS - _ticks(tsval)
-    return np.asarray((waited - waited.min()) * _MS)
-
-
-def _ticks(tsval: Ints) -> Ints:
-    """Since the first one."""
-    return np.asarray((tsval - tsval[0]).astype(np.uint32).view(np.int32), np.int64)
+    return walks().waits(time_ns, tsval)

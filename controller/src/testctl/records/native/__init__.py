@@ -1,10 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C code that makes a point's packets (packets.h), which is compiled before it is first used.
+"""The library of the controller's C code, which is built when testctl is installed (pyproject.toml).
 
-The library lies in the cache, $TESTCTL_CACHE/records/<hash of the sources>/packets.so, or where $TESTCTL_PACKETS says.
-Its structures are in structures.py.
+It makes a point's packets (packets.h; the structures are in structures.py), and has the walks of metrics/core/native.
 """
 
-from testctl.records.native.library import FLAGS, SEARCH, SOURCES, compiled, if_compiled, ready
+from __future__ import annotations
 
-__all__ = ["FLAGS", "SEARCH", "SOURCES", "compiled", "if_compiled", "ready"]
+import ctypes
+import functools
+import importlib.util
+import os
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.records.native.structures import Library
+
+MODULE = "testctl._native"
+GIVEN = "TESTCTL_NATIVE"
+"""Environment variable: the path of a library that was compiled otherwise."""
+
+
+@functools.cache
+def loaded() -> ctypes.CDLL:
+    """Raises TestbedError."""
+    built = importlib.util.find_spec(MODULE)
+    path = os.environ.get(GIVEN) or (built and built.origin)
+    if not path:
+        raise TestbedError(f"{MODULE}: this part of testctl, which is in C, is not built: install testctl again "
+                           "(in a checkout: tools/setup)")  # fmt: skip
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise TestbedError(f"{path}: want the library of testctl's C code; got {error}") from error
+
+
+@functools.cache
+def library() -> Library:
+    """What reads packets.  Raises TestbedError."""
+    return Library(loaded())

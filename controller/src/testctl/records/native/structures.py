@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_int8, c_int16, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
-from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import TestbedError
@@ -118,11 +117,11 @@ class Grouping(ctypes.Structure):
 
 
 class Library:
-    """The functions of a compiled library.  Raises TestbedError for one that is not of this code."""
+    """The functions of the library.  Raises TestbedError for one that is not of this code."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, loaded: ctypes.CDLL) -> None:
+        path = loaded._name
         try:
-            loaded = ctypes.CDLL(str(path))
             self.read = loaded.packets_read
             self.check = loaded.packets_check
             self.count_segments = loaded.packets_count_segments
@@ -130,7 +129,7 @@ class Library:
             self.take = loaded.packets_take
             self.group = loaded.packets_group
             sizes = loaded.packets_sizes
-        except (OSError, AttributeError) as error:
+        except AttributeError as error:
             raise TestbedError(f"{path}: want the library that reads packets; got {error}") from error
         self.read.argtypes = self.count_segments.argtypes = [POINTER(Job)]
         self.check.argtypes = [POINTER(Source)]

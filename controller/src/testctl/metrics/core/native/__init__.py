@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over packets in C (walks.h), compiled before they are first used; where there is no compiler numpy does it.
+"""Walks over packets in C (walks.h).
 
 Each reads its columns once, and writes what it finds at once.  The functions of Walks take numpy's arrays.
 """
@@ -7,22 +7,15 @@ Each reads its columns once, and writes what it finds at once.  The functions of
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Mapping
 from ctypes import POINTER, c_int64, c_void_p
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from testctl_agent.spec.errors import Unavailable
 
-from testctl.records.native import SEARCH, compiled
+from testctl.records.native import loaded
 from testctl.records.schema import Array, Ints
-
-GIVEN = "TESTCTL_WALKS"
-"""Environment variable: the path of a library that was compiled otherwise."""
-SOURCES = (SEARCH, *(Path(__file__).parent / name for name in ("walks.h", "packets.c", "sums.c", "trace.c")))
 
 _Fields = dict[str, type[np.generic] | None]
 """A structure of walks.h in its order: the type of a column, None for a number."""
@@ -51,21 +44,16 @@ _ROUND_TRIPS: _Fields = {
 
 
 @cache
-def if_compiled() -> Walks | None:
-    """The walks; None where there is no compiler."""
-    if given := os.environ.get(GIVEN):
-        return Walks(Path(given))
-    try:
-        return Walks(compiled(SOURCES, "metrics", "walks.so", "what walks over packets"))
-    except Unavailable:
-        return None
+def walks() -> Walks:
+    """Raises TestbedError where the library is missing."""
+    return Walks(loaded())
 
 
 class Walks:
-    """The functions of a compiled library."""
+    """The library's functions."""
 
-    def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
         for name in ("bins", "late", "covered", "latencies", "round_trips"):
             getattr(self._library, f"walks_{name}").restype = c_int64
 
@@ -121,8 +109,8 @@ class Walks:
         return back[:count], rtt[:count], conn[:count]
 
     def bins(self, time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
-        """(number of each bin that holds something, sum of `amount` in it), amount of 32 or 64 bits."""
-        amounts = np.ascontiguousarray(amount)
+        """(number of each bin that holds something, sum of `amount` in it)."""
+        amounts = np.ascontiguousarray(amount, np.int32 if amount.dtype == np.int32 else np.int64)
         number, total = np.empty(len(time_ns), np.int64), np.empty(len(time_ns), np.int64)
         count = self._library.walks_bins(
             *_ints(time_ns), _at(amounts), amounts.itemsize, _n(len(time_ns)), _n(start_ns), _n(bin_ns),

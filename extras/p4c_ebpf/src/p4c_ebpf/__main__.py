@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler's commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from p4c_ebpf.compile import compiled, stale
+from p4c_ebpf.errors import Error
+from p4c_ebpf.translate import translate
+
+_USAGE = """usage: python -m p4c_ebpf translate X.json      print the program as C
+       python -m p4c_ebpf compile X.json DIR    compile it: DIR/X.o, DIR/layout.json
+       python -m p4c_ebpf check X.json DIR      whether these are current; needs no clang
+"""
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        match arguments:
+            case ["translate", path]:
+                sys.stdout.write(translate(Path(path)).source)
+            case ["compile", path, folder]:
+                compiled(Path(path), Path(folder))
+            case ["check", path, folder]:
+                if said := stale(Path(path), Path(folder)):
+                    sys.stderr.write(f"stale: {said}\n")
+                    return 1
+            case _:
+                sys.stderr.write(_USAGE)
+                return 2
+    except Error as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

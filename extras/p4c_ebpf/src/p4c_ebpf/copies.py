@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets that leave more than once: the copies of a multicast group, and clones.
+
+A copy has the headers and metadata of the end of ingress.  A clone has the headers as they were parsed
+(I2E) or as egress left them (E2E), and no metadata but the fields of its list.  Each has an egress of its
+own.  A packet's bytes are those of the copy before, so all headers of the next one are written again.
+Source: behavioral-model, targets/simple_switch/simple_switch.cpp; what differs: a clone is not cloned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from p4c_ebpf import fields
+from p4c_ebpf.code import Code
+from p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Field, Program
+
+MAX_COPIES = 16
+"""Ports of one multicast group or clone session."""
+CHUNK = 512
+_PARSED, _KEPT = 2, 3
+"""Places in the map `scratch`: the packet as it was parsed, and as it was before it was cloned."""
+
+_AGAIN = """\
+/* Let the packet be what scratch[number] is; its bytes are still those of the copy before. */
+__noinline int again(struct packet *p, u32 number)
+{{
+	struct packet *from = bpf_map_lookup_elem(&scratch, &number);
+	u32 headers, mac;
+
+	if (!p || !from)
+		return -1;
+	headers = p->headers;
+	mac = p->mac;
+	{copy}
+	p->headers = headers;
+	p->mac = mac;
+	p->relayout = RELAYOUT;
+	p->dirty = ~0ULL;
+	return 0;
+}}
+
+"""
+
+
+class Copies:
+    """Writes flood() and clone(); `setter` writes a field of standard_metadata if the program has a use for it."""
+
+    def __init__(self, program: Program, setter: Callable[[Code, str, str], None], parks: bool = False) -> None:
+        self.program, self._set, self._parks = program, setter, parks
+
+    def maps(self) -> str:
+        if not self.program.clones:
+            return ""
+        return (
+            "/* Clone sessions. */\n"
+            "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
+            '\t__type(key, u32);\n\t__type(value, struct group);\n} mirrors SEC(".maps");\n\n'
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """The u32 of struct packet behind its metadata."""
+        cloned = ["clone", "clone_list"] if self.program.clones else []
+        cut = ["cut"] if self.program.truncates else []
+        lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
+        always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
+        return [*always, *cut, *cloned, *lengths]
+
+    @property
+    def times(self) -> list[str]:
+        """The u64 before its metadata: when it arrived, and when it came to its port."""
+        return ["arrival_ns", *(["now_ns"] if self._parks else [])]
+
+    @property
+    def packet_bytes(self) -> int:
+        """Of struct packet up to the end of `head`."""
+        sizes = [fields.c_bits(min(one.width, 64)) // 8 for one in self.program.metadata()]
+        meta = sum(sizes) + sum(8 for one in self.program.metadata() if one.width > 64)
+        meta = -(-meta // max(sizes)) * max(sizes)
+        return -(-(16 + 8 * len(self.times) + meta + 4 * len(self.words)) // 8) * 8 + self.program.head_bytes
+
+    def chunks(self) -> list[tuple[int, int]]:
+        """Pieces of struct packet that clang copies inline: where each begins, and its size."""
+        return [(at, min(CHUNK, self.packet_bytes - at)) for at in range(0, self.packet_bytes, CHUNK)]
+
+    def _copy(self, to: str, source: str) -> list[str]:
+        return [f"__builtin_memcpy((u8 *){to} + {at}, (u8 *){source} + {at}, {size});" for at, size in self.chunks()]
+
+    def again(self) -> str:
+        """again(), not static, so that the verifier checks it once and not for each copy."""
+        return _AGAIN.format(copy="\n\t".join(self._copy("p", "from")))
+
+    def flood(self) -> str:
+        code = Code(1)
+        code.add("struct group *g = bpf_map_lookup_elem(&groups, &number);", "u32 one = 1, ifindex;")
+        code.add("struct packet *saved = bpf_map_lookup_elem(&scratch, &one);", "")
+        with code.block("if (!g || !saved || !g->copies)"):
+            code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
+        code.add(*self._copy("saved", "p"))
+        with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
+            code.add("u32 port;", "", "if (i >= needed[MOST_COPIES] || i >= g->copies)", "\tbreak;")
+            code.add("port = g->port[i];", "if (i > 0)", "\tagain(p, one);")
+            self._set(code, "egress_rid", "g->instance[i]")
+            code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
+            if EGRESS_CLONE in self.program.clones:
+                code.add("if (p->clone)", f"\tclone(skb, p, {EGRESS_CLONE});")
+        code.add("return needed[NEEDS_LINKS] && p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
+        return (
+            "/* A copy for each port of the group; each has its own egress. */\n"
+            f"static {'__noinline' if self._parks else '__always_inline'} int flood(struct __sk_buff *skb, "
+            "struct packet *p, u32 number)\n"
+            f"{{\n{code.text()}}}\n\n"
+        )
+
+    def clone(self) -> str:
+        """keep_parsed() and clone(), if the program clones."""
+        if not self.program.clones:
+            return ""
+        code = Code(1)
+        code.add(f"u32 kept = {_KEPT}, origin = type == {INGRESS_CLONE} ? {_PARSED} : kept;")
+        code.add("u32 number = p->clone & 0x7fff, ifindex;")
+        code.add("struct group *g = bpf_map_lookup_elem(&mirrors, &number);")
+        code.add("struct packet *now = bpf_map_lookup_elem(&scratch, &kept);", "", "p->clone = 0;")
+        code.add("if (!g || !now)", "\treturn 0;")
+        code.add(*self._copy("now", "p"))
+        with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
+            code.add("u32 port;", "", "if (i >= g->copies)", "\tbreak;", "port = g->port[i];")
+            self._untimed(code)
+            code.add("again(p, origin);")
+            code.add("__builtin_memset(&p->m, 0, sizeof(p->m));", "p->clone = 0;")
+            self._preserve(code)
+            self._set(code, "instance_type", "type")
+            self._set(code, "egress_rid", "g->instance[i]")
+            code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
+        self._untimed(code)
+        code.add("again(p, kept);", "p->clone = 0;", "return 0;")
+        keep = Code(1)
+        keep.add(f"u32 parsed = {_PARSED};", "struct packet *to = bpf_map_lookup_elem(&scratch, &parsed);", "")
+        with keep.block("if (to)"):
+            keep.add(*self._copy("to", "p"))
+        text = "/* Send clones of the packet by the ports of a session; the packet itself is kept. */\n"
+        if INGRESS_CLONE in self.program.clones:
+            text = f"static __always_inline void keep_parsed(struct packet *p)\n{{\n{keep.text()}}}\n\n{text}"
+        head = "static __noinline int clone(struct __sk_buff *skb, struct packet *p, u32 type)"
+        return f"{text}{head}\n{{\n{code.text()}}}\n\n"
+
+    def _untimed(self, code: Code) -> None:
+        """The copy before may have a departure time."""
+        code.add("if (p->waits)", "\tbpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);")
+
+    def _preserve(self, code: Code) -> None:
+        """Copy the fields of the list that the packet asked for."""
+        with code.block("switch (now->clone_list)"):
+            for number, found in self.program.field_lists.items():
+                code.add(f"case {number}:")
+                code.add(*(line for one in found for line in self._member(one)), "\tbreak;")
+
+    def _member(self, one: Field) -> list[str]:
+        if one.width > 64:
+            return [f"\tp->m.{one.member}[{at}] = now->m.{one.member}[{at}];" for at in (0, 1)]
+        return [f"\tp->m.{one.member} = now->m.{one.member};"]
