@@ -11,7 +11,6 @@ built so that a packet's mark is its ingress port and that what is sent lands in
 
 from __future__ import annotations
 
-import functools
 import struct
 import tempfile
 from collections.abc import Iterable
@@ -35,7 +34,6 @@ _IP = 54
 CACHE = Path(__file__).parents[3] / "build" / "p4"
 
 
-@functools.cache
 def compiled(json: Path, harness: bool = True, first_port: int = 1) -> Compiled:
     """Compiled once for its sources, for all tests."""
     made = CACHE / compiler.translated(json, harness, first_port).layout.sources
