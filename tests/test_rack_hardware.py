@@ -27,7 +27,7 @@ def test_only_what_the_machines_name_is_installed() -> None:
     assert [one.requirement for one in wheelhouse.projects(WANTED)] == ["testctl-agent", "testctl-hardware[trex]"]
     assert [one.requirement for one in wheelhouse.projects(WANTED[:1])] == ["testctl-agent", "testctl-hardware"]
     agent, hardware = wheelhouse.projects(WANTED)
-    assert hardware.directory == ROOT / "extras" / "hardware"
+    assert hardware.directory == ROOT / "plugins" / "hardware"
     assert {"pyproject.toml", "src/testctl_hardware/tofino.py"} <= hardware.files().keys()
     assert not [name for one in (agent, hardware) for name in one.files() if "cache" in name or "egg-info" in name]
     assert "pyzmq" in wheelhouse.needs("testctl-hardware", ("trex",))

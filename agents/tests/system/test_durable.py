@@ -42,7 +42,7 @@ def renames(path: Path) -> Iterator[int]:
 def test_files_are_renamed_in_one_place() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
-        for home in (ROOT / "agents", ROOT / "controller", *(ROOT / "extras").iterdir())
+        for home in (ROOT / "agents", ROOT / "controller", *(ROOT / "plugins").iterdir())
         for path in sorted((home / "src").rglob("*.py"))
         if str(path.relative_to(ROOT)) not in OWN
         for line in renames(path)

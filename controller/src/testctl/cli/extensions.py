@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "testctl.commands"
-KNOWN = {"upload": ("testctl-influx", "extras/influx")}
+KNOWN = {"upload": ("testctl-influx", "plugins/influx")}
 """The commands of this repository's other distributions: word → (distribution, its directory)."""
 
 

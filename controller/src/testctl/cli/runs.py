@@ -290,7 +290,7 @@ def _cluster(address: str, insecure: bool) -> Pool:
 
     if "cluster" not in POOLS.names():
         raise PlanError(
-            f"--cluster: want the pool 'cluster'{POOLS.hint('cluster')} (make setup installs extras/cluster)"
+            f"--cluster: want the pool 'cluster'{POOLS.hint('cluster')} (make setup installs plugins/cluster)"
         )
     pool: Pool = POOLS.module("cluster").open_pool(address, insecure=insecure)
     return pool

@@ -23,8 +23,8 @@ from testctl_influx.send import NotAllowed, Patience
 from testctl_influx.target import Destination, parse_target
 from testctl_influx.upload import Done, UploadOptions, upload
 
-from extras.influx.tests.compared import differences, lines_of
-from extras.influx.tests.influxd import Influxd, running
+from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.influxd import Influxd, running
 
 
 def options(where: Path, most_lines: int = 5000) -> UploadOptions:

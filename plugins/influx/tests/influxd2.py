@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from extras.influx.tests.influxd import Server
+from plugins.influx.tests.influxd import Server
 
 VARIABLE = "TESTCTL_INFLUXD2"
 PROGRAM = os.environ.get(VARIABLE)

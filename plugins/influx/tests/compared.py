@@ -11,7 +11,7 @@ from testctl_influx.measurements import MEASUREMENTS
 from testctl_influx.rows import summary_lines
 from testctl_influx.series import series_lines
 
-from extras.influx.tests.influxd import Server
+from plugins.influx.tests.influxd import Server
 
 
 def lines_of(run: Run, width: str = "10ms") -> list[str]:

@@ -23,7 +23,7 @@ from testctl_hardware.trex_rpc import RpcError, decode, encode
 
 pytest.importorskip("zmq", reason="pyzmq is not installed: pip install testctl-hardware[trex]")
 
-from extras.hardware.tests.trex_peer import Peer, Refusal, peer, states
+from plugins.hardware.tests.trex_peer import Peer, Refusal, peer, states
 
 LOAD = Load(10**9, 1.0, "16.0.0.1", "48.0.0.1", 1024, 80)
 COUNTED = {"flow_stats": {"1": {"tp": {"0": 1000}, "tb": {"0": 1_514_000}, "rp": {"1": 990}, "rb": {"1": 1_498_860}}}}

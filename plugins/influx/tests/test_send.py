@@ -19,7 +19,7 @@ from testctl_influx.send import MAX_PAUSE_S, Away, NotAllowed, Patience, Refused
 from testctl_influx.target import Destination, parse_target, write_request
 from testctl_influx.upload import UploadOptions, batches, packed, upload
 
-from extras.influx.tests.scripted import Answer, scripted
+from plugins.influx.tests.scripted import Answer, scripted
 
 TOKEN = Credentials(token="s3cret")
 LINES = ["m,a=1 x=1.0 1", "m,a=2 x=2.0 2"]

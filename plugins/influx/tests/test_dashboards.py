@@ -23,8 +23,8 @@ from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS
 from testctl_influx.measurements import MEASUREMENTS
 
-from extras.influx.tests.grafana import board, panels, queries, variables
-from extras.influx.tests.influxd import PROGRAM, REASON, Influxd, running
+from plugins.influx.tests.grafana import board, panels, queries, variables
+from plugins.influx.tests.influxd import PROGRAM, REASON, Influxd, running
 
 ROOT = Path(__file__).parents[3]
 BOARDS = sorted((ROOT / "dashboards").glob("*.json"))

@@ -18,8 +18,8 @@ from testctl.metrics import metric_names
 from testctl.results import Run, load_run
 from testctl_influx.rows import started_ns
 
-from extras.influx.tests.grafana import EVERY, Choices, Window, board, filled, queries, variables
-from extras.influx.tests.influxd import Server
+from plugins.influx.tests.grafana import EVERY, Choices, Window, board, filled, queries, variables
+from plugins.influx.tests.influxd import Server
 
 BOARDS = sorted((Path(__file__).parents[3] / "dashboards").glob("*.json"))
 DAY_S = 86_400

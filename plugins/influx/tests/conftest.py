@@ -13,7 +13,7 @@ from testctl.records import REQUESTS
 from testctl.results import Run, layout
 
 from controller.tests.report.conftest import make_run
-from extras.influx.tests.influxd import Influxd, running
+from plugins.influx.tests.influxd import Influxd, running
 
 
 @pytest.fixture(scope="module")

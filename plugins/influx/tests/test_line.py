@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from testctl_influx.line import head, line, writable
 
-from extras.influx.tests.influxd import Influxd
+from plugins.influx.tests.influxd import Influxd
 
 # Half of the characters are those that the protocol gives a meaning.
 CHARACTERS = st.one_of(st.sampled_from(" ,=\"\\#'./*_µ"), st.characters(exclude_categories=["Cs", "Cc"]))

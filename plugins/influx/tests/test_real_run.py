@@ -18,10 +18,10 @@ from testctl_influx.send import Patience
 from testctl_influx.target import parse_target
 from testctl_influx.upload import UploadOptions, upload
 
-from extras.influx.tests.compared import differences, lines_of
-from extras.influx.tests.grafana import board, variables
-from extras.influx.tests.influxd import Influxd
-from extras.influx.tests.nights import BOARDS, Nights, call, night, real_run
+from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.grafana import board, variables
+from plugins.influx.tests.influxd import Influxd
+from plugins.influx.tests.nights import BOARDS, Nights, call, night, real_run
 
 pytestmark = pytest.mark.lab
 

@@ -17,8 +17,8 @@ from testctl_cluster import ClusterPool
 from testctl_cluster.inert import NotUnpickled, loads
 from testctl_cluster.worker import OddAnswer, Parcel, from_bytes, pack, to_bytes, unpack
 
-from extras.cluster.tests.dask import dask
-from extras.cluster.tests.test_cluster import bed, files, go
+from plugins.cluster.tests.dask import dask
+from plugins.cluster.tests.test_cluster import bed, files, go
 
 
 @pytest.mark.parametrize("how", ["fitness", "fitness raises", "work", "work raises", "work exits", "other point"])
@@ -26,7 +26,7 @@ def test_what_a_worker_answers_is_not_run(tmp_path: Path, how: str) -> None:
     mark = tmp_path / "unpickled"
     mark.mkdir()
     with dask(tmp_path, workers=0) as cluster:
-        preload = ("--preload", "extras.cluster.tests.hostile")
+        preload = ("--preload", "plugins.cluster.tests.hostile")
         cluster.worker(*preload, TESTCTL_HOSTILE=how, TESTCTL_MARK=str(mark))
         try:
             run = go(1, bed(tmp_path), tmp_path, "run", ClusterPool(cluster.address))

@@ -22,7 +22,7 @@ from testctl_cluster import ClusterPool, pool
 from testctl_cluster.worker import Parcel
 
 from controller.tests.execution.testbeds import Hashing
-from extras.cluster.tests.dask import ROOT, Dask, dask
+from plugins.cluster.tests.dask import ROOT, Dask, dask
 
 PLAN = """
 topology: pair

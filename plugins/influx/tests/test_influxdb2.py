@@ -18,10 +18,10 @@ from testctl_influx.send import Patience
 from testctl_influx.target import Destination, parse_target
 from testctl_influx.upload import Done, UploadOptions, upload
 
-from extras.influx.tests.compared import differences, lines_of
-from extras.influx.tests.influxd import Influxd
-from extras.influx.tests.influxd2 import ORG, PROGRAM, REASON, TOKEN, Influxd2, running2
-from extras.influx.tests.nights import BOARDS, Nights, call, night, real_run
+from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.influxd import Influxd
+from plugins.influx.tests.influxd2 import ORG, PROGRAM, REASON, TOKEN, Influxd2, running2
+from plugins.influx.tests.nights import BOARDS, Nights, call, night, real_run
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason=REASON)
 

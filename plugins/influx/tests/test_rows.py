@@ -15,7 +15,7 @@ from testctl.results import Run, load_run
 from testctl_agent.spec.errors import PlanError
 from testctl_influx.rows import MAX_TAG, machine_tags, parameter_tags, summary_lines, tag
 
-from extras.influx.tests.compared import lines_of
+from plugins.influx.tests.compared import lines_of
 
 _SPACE = re.compile(r"(?<!\\) ")
 
