@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents of a point by their gRPC addresses, all at once where several are asked."""
+"""The agents of a point by their gRPC channels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,8 +15,9 @@ from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 
-from testctl.testbeds.agents import CALL_S, Agents
+from testctl.testbeds.agents import CALL_S
 from testctl.testbeds.answers import checked
+from testctl.testbeds.at_once import AtOnce
 
 MESSAGE_BYTES = 64 << 20
 
@@ -38,28 +38,20 @@ def _words_of(name: str) -> Iterator[None]:
         raise TestbedError(f"agent {name}: {said_by(error)}") from error
 
 
-class GrpcAgents(Agents):
-    """channels  by the plan's name of the entity; an address (unix:/…) is opened without TLS"""
+class GrpcAgents(AtOnce):
+    """channels: by the plan's name of the entity."""
 
-    def __init__(self, channels: Mapping[str, str | grpc.Channel]) -> None:
+    def __init__(self, channels: Mapping[str, grpc.Channel]) -> None:
         super().__init__(channels)
-        self._channels = {name: _opened(one) if isinstance(one, str) else one for name, one in channels.items()}
-        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
-        self._pool = ThreadPoolExecutor(max(len(self.stubs), 1))
+        self._channels = channels
+        self.stubs = {name: new_stub(channel) for name, channel in channels.items()}
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
         with _words_of(name):
             return from_protobuf(getattr(self.stubs[name], method)(to_protobuf(request), timeout=timeout_s))
 
-    def each(self, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        futures = {name: self._pool.submit(job) for name, job in jobs.items()}
-        errors = [error for future in futures.values() if (error := future.exception())]
-        if errors:
-            raise errors[0]
-        return {name: future.result() for name, future in futures.items()}
-
     def close(self) -> None:
-        self._pool.shutdown()
+        super().close()
         for channel in self._channels.values():
             channel.close()
 
@@ -100,7 +92,3 @@ class Stub:
 
 def new_stub(channel: grpc.Channel) -> Any:
     return Stub(channel)
-
-
-def _opened(address: str) -> grpc.Channel:
-    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", MESSAGE_BYTES)])
