@@ -33,16 +33,19 @@ from testctl_agent.wire.pipe import Pipe
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
+from testctl.plan import Plan
 from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network
 from testctl.testbeds.agents import CALL_S, words_of
 from testctl.testbeds.at_once import AtOnce
+from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, code_with_others, refuse_commands, spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.testbed import Request, Testbed
 from testctl.testbeds.traffic_time import WallTime
 
 READY_S = 30.0
@@ -127,14 +130,31 @@ class NetnsTestbed:
         }
 
 
-def clean() -> None:
-    """Remove what this process's own workers left when they were killed; what they started ends a moment later."""
-    for _ in range(CLEAN_TRIES):
-        remove_abandoned()
-        shared.remove_unused()
-        if not shared.there():
-            return
-        time.sleep(0.1)
+def testbed(word: str) -> Testbed:
+    return Netns()
+
+
+class Netns:
+    """The testbed `netns`, as the command line asks it."""
+
+    def check(self, plan: Plan) -> None:
+        """Points on other kernels than the running one are skipped."""
+
+    def places(self, plan: Plan) -> dict[str, str]:
+        return {}
+
+    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+        request.refuse_wait("netns")
+        return NetnsTestbed.for_points(points, request.wall_limit_s, request.commands)
+
+    def interrupted(self) -> None:
+        """What this process's own workers started ends a moment after they were killed."""
+        for _ in range(CLEAN_TRIES):
+            remove_abandoned()
+            shared.remove_unused()
+            if not shared.there():
+                return
+            time.sleep(0.1)
 
 
 def other_kernel(point: Point) -> str:
