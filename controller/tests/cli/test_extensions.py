@@ -169,7 +169,7 @@ def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
         (sentence,) = done.stderr.splitlines()
         assert f"the distribution {name} has this command, and it is not installed" in sentence
     assert nonsense.returncode == 2
-    assert word not in listed.stdout.split()
+    assert f"│ {word} " not in listed.stdout
 
 
 def test_a_cluster_that_is_not_installed(path: Path) -> None:

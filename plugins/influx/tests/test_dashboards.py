@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,6 @@ import yaml
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.style import VERDICT_LOOKS
-from testctl.testbeds import ansible
 from testctl_influx.generate import files
 from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS
@@ -28,7 +28,7 @@ from plugins.influx.tests.influxd import PROGRAM, REASON, Influxd, running
 
 ROOT = Path(__file__).parents[3]
 BOARDS = sorted((ROOT / "dashboards").glob("*.json"))
-PLAYBOOK = ansible.program("ansible-playbook")
+PLAYBOOK = shutil.which("ansible-playbook", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 needs_ansible = pytest.mark.skipif(PLAYBOOK is None, reason="ansible-playbook is not installed")
 
 

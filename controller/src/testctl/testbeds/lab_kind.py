@@ -10,6 +10,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.plan import Assignment, Plan, Point
 from testctl.testbeds.bed import Bed
+from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
 
 
@@ -42,6 +43,9 @@ class Lab:
             return LabTestbed.for_points(points, request.wall_limit_s, request.commands)
         lab = LabTestbed.all_on(points, request.kernel, request.commands)
         return replace(lab, wall_limit_s=request.wall_limit_s)
+
+    def requirements(self) -> list[Diagnosis]:
+        return []
 
     def interrupted(self) -> None:
         """Nothing is left of a lab."""

@@ -27,6 +27,7 @@ from typing import Any
 from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import testbed_object
+from testctl_agent.system.toolchain import KERNEL_TYPES
 from testctl_agent.wire import messages
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.pipe import Pipe
@@ -45,6 +46,7 @@ from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, code_with_others, refuse_commands, spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
 from testctl.testbeds.traffic_time import WallTime
 
@@ -146,6 +148,19 @@ class Netns:
     def ready(self, points: Sequence[Point], request: Request) -> Bed:
         request.refuse_wait("netns")
         return NetnsTestbed.for_points(points, request.wall_limit_s, request.commands)
+
+    def requirements(self) -> list[Diagnosis]:
+        root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
+        return [
+            Diagnosis("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
+            Diagnosis(
+                "netns: types of the running kernel",
+                types.exists(),
+                str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
+                "boot a kernel with CONFIG_DEBUG_INFO_BTF",
+                optional=True,
+            ),
+        ]
 
     def interrupted(self) -> None:
         """What this process's own workers started ends a moment after they were killed."""

@@ -11,6 +11,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Plan, Point
 from testctl.testbeds.bed import Bed
+from testctl.testbeds.requirements import Diagnosis
 
 if TYPE_CHECKING:
     from testctl.lab.kernel import Kernel
@@ -58,6 +59,10 @@ class Testbed(Protocol):
 
     def ready(self, points: Sequence[Point], request: Request) -> Bed:
         """The testbed, ready for these points.  Raises PlanError, TestbedError."""
+        ...
+
+    def requirements(self) -> list[Diagnosis]:
+        """What this machine must have for it, beside what the lab needs; never raises for something missing."""
         ...
 
     def interrupted(self) -> None:
