@@ -31,7 +31,7 @@ rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove e
 
 machines: ## Deploy to a rack of QEMU machines, boot its kernels, meet it with faults, and print what was shown (root)
 	@tools/setup --rack --machines
-	@TESTCTL_MACHINES=all $(BIN)/python -m pytest -p no:cacheprovider -s tests/machines
+	@TESTCTL_MACHINES=all $(BIN)/python -m pytest -p no:cacheprovider -s plugins/rack/tests/machines
 
 test: ## All tests: unit, lab and, as root, namespace tests; DURATIONS=1 lists the slowest
 	@tools/setup --test 6.12 6.1

@@ -26,7 +26,7 @@ pytest_plugins = ["tests.leftovers"]
 ROOT = Path(__file__).parent
 MACHINE, LAB, NOTHING = range(3)
 LONGEST = [
-    "tests/machines/test_rack_of_machines.py",
+    "plugins/rack/tests/machines/test_rack_of_machines.py",
     "agents/tests/switch/test_aqm.py",
     "tests/test_one_line.py",
     "tests/serve/test_browser.py",

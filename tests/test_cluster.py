@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from extras.cluster.tests.dask import dask
+from plugins.cluster.tests.dask import dask
 
 PLAN = """
 about: short points for workers

@@ -15,7 +15,7 @@ from testctl.lab.kernel_lists import FIXED, SYSCTLS, has
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import load_plan
 from testctl.results import RunPoint, load_run
-from testctl.testbeds.choose import check_kernels
+from testctl.testbeds.choose import find
 from testctl.testbeds.lab import kernel_for
 from testctl_agent.params import registry
 from testctl_agent.params.sysctls import type_of
@@ -71,7 +71,7 @@ def test_plan_and_run_refuse_a_sysctl_that_a_host_can_t_set(release: str, why: s
         check_sysctls(plan.points, kernel_for(release))
     assert f"{refused.value}".startswith(f"host sender, net.core.rmem_max: {why}")
     with pytest.raises(PlanError) as refused:
-        check_kernels(plan)
+        find("lab").check(plan)
     assert f"{refused.value}".startswith(f"<plan>:5:32: {why}")
 
 

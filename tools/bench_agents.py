@@ -20,12 +20,12 @@ from pathlib import Path
 from simulated_rack import inventory, network
 from simulated_rack.plan import Node, SimulatedRack, plan
 from testctl.system.subprocesses import run
-from testctl.testbeds.inventory_file import read_rack
-from testctl.testbeds.leased_agents import CALLS, RemoteAgents
-from testctl.testbeds.placement import Placement
 from testctl_agent.spec.types import Value
 from testctl_agent.system import namespace
 from testctl_agent.wire import messages
+from testctl_rack.inventory_file import read_rack
+from testctl_rack.leased_agents import CALLS, RemoteAgents
+from testctl_rack.placement import Placement
 
 HOSTS, ROUNDS, POINTS, SHARE = 8, 20, 6, 0.1
 TUPLES: dict[str, Value] = {

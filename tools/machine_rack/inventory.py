@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simulated_rack.inventory import control_path, write_yaml
-from testctl.testbeds import pki
+from testctl_rack import pki
 
 from machine_rack.plan import PORT, Machine, MachineRack
 

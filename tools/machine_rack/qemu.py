@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from testctl.system.subprocesses import run, start
-from testctl.testbeds.power import CURSOR
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.untrusted import words
+from testctl_rack.power import CURSOR
 
 from machine_rack import disk, qmp
 from machine_rack.plan import Machine, MachineRack, Nic

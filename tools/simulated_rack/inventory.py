@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
-from testctl.testbeds import pki
+from testctl_rack import pki
 
 from simulated_rack.plan import PORT, Node, SimulatedRack
 

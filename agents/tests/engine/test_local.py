@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,6 +102,21 @@ def test_an_agent_that_can_not_start_has_ended(tmp_path: Path, capfd: pytest.Cap
     pipe.close()
     assert os.waitstatus_to_exitcode(status) == 1
     assert "no such namespace" in capfd.readouterr().err
+
+
+def test_an_answer_that_comes_too_late_answers_no_other_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def attest(self: Service, request: messages.AttestRequest) -> messages.Attestation:
+        time.sleep(0.5)
+        return messages.Attestation()
+
+    monkeypatch.setattr(Service, "Attest", attest)
+    pid, pipe = forked_local_agent(a_switch(tmp_path), lambda: None)
+    assert pipe.call("Restore", messages.RestoreRequest(), 60).restored == ()
+    with pytest.raises(TestbedError, match=r"^Attest: no answer within 0\.01 s$"):
+        pipe.call("Attest", messages.AttestRequest(), 0.01)
+    with pytest.raises(TestbedError, match=r"^ended before it answered"):
+        pipe.call("Restore", messages.RestoreRequest(), 60)
+    os.waitpid(pid, 0)
 
 
 def test_an_agent_whose_caller_is_gone_ends(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ SIX_FORWARD, SIX_BACKWARD = 3, 4
 def open_target(name: str) -> AbstractContextManager[Any]:
     """A target with the committed build of the program; skips the test where it can't be had."""
     if name == "bmv2":
-        from extras.p4c_ebpf.tests import bmv2_target
+        from plugins.p4c_ebpf.tests import bmv2_target
 
         if reason := bmv2_target.unavailable():
             pytest.skip(reason)

@@ -7,7 +7,7 @@ import struct
 import time
 from pathlib import Path
 
-from extras.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget
 
 _PORT = struct.Struct("=2I11Q")
 _NANOBITS = 8 * 10**9

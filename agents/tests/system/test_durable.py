@@ -18,8 +18,8 @@ OWN = {
     "agents/src/testctl_agent/system/durable.py",
     "agents/src/testctl_agent/engine/journal.py",  # syncs what it appends by itself
     "controller/src/testctl/system/temporary.py",  # a lock, which ends with its process
-    "controller/src/testctl/testbeds/boot_once.py",  # runs alone on a host, and syncs by itself
-    "controller/src/testctl/testbeds/mtls.py",  # raw files, which are read once, by the process that wrote them
+    "plugins/rack/src/testctl_rack/boot_once.py",  # runs alone on a host, and syncs by itself
+    "plugins/rack/src/testctl_rack/mtls.py",  # raw files, which are read once, by the process that wrote them
     "controller/src/testctl/testbeds/point_runner.py",  # likewise
 }
 
@@ -42,7 +42,7 @@ def renames(path: Path) -> Iterator[int]:
 def test_files_are_renamed_in_one_place() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
-        for home in (ROOT / "agents", ROOT / "controller", *(ROOT / "extras").iterdir())
+        for home in (ROOT / "agents", ROOT / "controller", *(ROOT / "plugins").iterdir())
         for path in sorted((home / "src").rglob("*.py"))
         if str(path.relative_to(ROOT)) not in OWN
         for line in renames(path)

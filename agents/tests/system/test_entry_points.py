@@ -193,7 +193,7 @@ def test_what_is_known_to_come_with_a_distribution_does() -> None:
     """The words for which errors name a distribution of this repository are those that it declares."""
     import tomllib
 
-    root = Path(__file__).parents[3] / "extras" / "hardware" / "pyproject.toml"
+    root = Path(__file__).parents[3] / "plugins" / "hardware" / "pyproject.toml"
     declared = tomllib.loads(root.read_text(encoding="utf-8"))["project"]
     for group in (entry_points.GENERATORS, entry_points.BACKENDS):
         assert dict(group.known) == dict.fromkeys(declared["entry-points"][group.name], declared["name"])

@@ -169,7 +169,7 @@ def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
         (sentence,) = done.stderr.splitlines()
         assert f"the distribution {name} has this command, and it is not installed" in sentence
     assert nonsense.returncode == 2
-    assert word not in listed.stdout.split()
+    assert f"│ {word} " not in listed.stdout
 
 
 def test_a_cluster_that_is_not_installed(path: Path) -> None:
@@ -177,5 +177,5 @@ def test_a_cluster_that_is_not_installed(path: Path) -> None:
     done = call(path, "run", plan, "--cluster", "127.0.0.1:8786", "--out", str(path / "run"))
     assert (done.returncode, done.stdout) == (2, "")
     what = "want the pool 'cluster', which comes with the distribution testctl-cluster: it is not installed"
-    assert done.stderr == f"--cluster: {what} (make setup installs extras/cluster)\n"
+    assert done.stderr == f"--cluster: {what} (make setup installs plugins/cluster)\n"
     assert not (path / "run").exists()

@@ -33,7 +33,7 @@ main()
 HOST = """
 import sys
 from pathlib import Path
-from testctl.lab import host_kernel
+from testctl_rack import host_kernel
 
 config = "CONFIG_A=y\\n" * 9
 wanted = host_kernel.Wanted("mine", Path(sys.argv[1]), "6.12", config, frozenset({"ext4"}))
@@ -83,6 +83,8 @@ def begin(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
         (tmp_path / f"{name}.py").write_text(text)
 
     def begin(kind: str, slow: str, long_s: float, stubborn: str = "") -> subprocess.Popen[bytes]:
+        if kind == "host":
+            pytest.importorskip("testctl_rack")
         env = os.environ | {
             "TESTCTL_CACHE": str(tmp_path / "cache"), "LOG": str(tmp_path / "log"), "SLOW": slow,
             "LONG_S": str(long_s), "STUBBORN": stubborn,

@@ -13,10 +13,10 @@ from testctl.lab.inputs import Inputs
 from testctl.lab.kernel import INPUTS, Kernel
 from testctl.lab.kernel_ccs import unknown
 from testctl.lab.kernel_lists import CCS, SYSCTLS
-from testctl.lab.source import find
+from testctl.lab.source import find as find_source
 from testctl.plan import Plan, load_plan
 from testctl.plan.hints import unit_meant
-from testctl.testbeds import choose
+from testctl.testbeds.choose import find
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.spec.types import Amount, Choice
@@ -90,7 +90,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_sysctl_that_the_kernel_has_not(known: Path) -> None:
     plan = load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}, registry=registry)
     with pytest.raises(PlanError) as error:
-        choose.check_kernels(plan)
+        find("lab").check(plan)
     assert str(error.value) == (
         "<plan>:4:31: net.ipv4.tcp_enc: kernel 6.12 has no such sysctl in a host, or only in its first network "
         "namespace; did you mean net.ipv4.tcp_ecn?"
@@ -99,15 +99,15 @@ def test_a_sysctl_that_the_kernel_has_not(known: Path) -> None:
 
 @pytest.mark.parametrize("name", [b"tcp_ecn", b"net.ipv4.tcp_ecn", b"net.ipv4.conf.eth0.rp_filter", b"initcwnd"])
 def test_what_the_kernel_has(known: Path, name: bytes) -> None:
-    choose.check_kernels(load_plan(PLAN % name, metrics={}))
+    find("lab").check(load_plan(PLAN % name, metrics={}))
 
 
 def test_a_kernel_that_never_ran(known: Path) -> None:
     """Nothing is booted for a dry run."""
     for file in (SYSCTLS, CCS):
         (known / file).unlink()
-    choose.check_kernels(load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}))
-    choose.check_kernels(load_plan(OF_CCS % b"cubicc", metrics={}))
+    find("lab").check(load_plan(PLAN % b"net.ipv4.tcp_enc", metrics={}))
+    find("lab").check(load_plan(OF_CCS % b"cubicc", metrics={}))
     assert not list(known.iterdir())
 
 
@@ -121,13 +121,13 @@ tuples:
 
 def test_a_congestion_control_that_the_kernel_has_not(known: Path) -> None:
     with pytest.raises(PlanError) as error:
-        choose.check_kernels(load_plan(OF_CCS % b"cubicc", metrics={}))
+        find("lab").check(load_plan(OF_CCS % b"cubicc", metrics={}))
     assert str(error.value) == (
         "<plan>:4:25: cc: kernel 6.12 has no congestion control cubicc; did you mean cubic?; there are bbr, cubic, reno"
     )
-    choose.check_kernels(load_plan(OF_CCS % b"bbr", metrics={}))
+    find("lab").check(load_plan(OF_CCS % b"bbr", metrics={}))
     with pytest.raises(PlanError, match=r"<plan>:5:13: cc: kernel 6\.12 has no congestion control vegas; there are"):
-        choose.check_kernels(load_plan(OF_CCS.replace(b"bytes, 1kB", b"cc, vegas") % b"bbr", metrics={}))
+        find("lab").check(load_plan(OF_CCS.replace(b"bytes, 1kB", b"cc, vegas") % b"bbr", metrics={}))
 
 
 def test_plan_and_run_name_the_build_that_a_congestion_control_needs(
@@ -138,7 +138,7 @@ def test_plan_and_run_name_the_build_that_a_congestion_control_needs(
     source = tmp_path / "sources" / "linux-source-9.9.tar.xz"
     source.parent.mkdir()
     source.write_bytes(b"a kernel")
-    now = Inputs.of(find("9.9"))
+    now = Inputs.of(find_source("9.9"))
     before = replace(now, files={name: code for name, code in now.files.items() if name != "lab/cc/tcp_areno.c"})
     directory = tmp_path / "kernels" / f"9.9-{before.key}"
     directory.mkdir(parents=True)
@@ -148,7 +148,7 @@ def test_plan_and_run_name_the_build_that_a_congestion_control_needs(
     text = OF_CCS % b"areno" + b"  - [hosts, kernel, '9.9']\n"
     why = "kernel 9.9 is to be built again: lab/cc/tcp_areno.c is new; build it with: testctl lab build 9.9"
     with pytest.raises(PlanError) as refused:
-        choose.check_kernels(load_plan(text, metrics={}))
+        find("lab").check(load_plan(text, metrics={}))
     assert str(refused.value) == f"<plan>:4:25: cc: {why}"
     with pytest.raises(TestbedError) as stopped:
         kernel_for("9.9", {"cubic", "areno"})
@@ -161,7 +161,7 @@ def test_plan_and_run_name_the_build_that_a_congestion_control_needs(
 def test_a_congestion_control_that_another_kernel_may_have(known: Path) -> None:
     """6.1 is not built: what it has is not known."""
     text = OF_CCS % b"mine" + b'  - [hosts, kernel, ["6.12", "6.1"]]\n'
-    choose.check_kernels(load_plan(text, metrics={}))
+    find("lab").check(load_plan(text, metrics={}))
 
 
 def test_a_kernel_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_kernel_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "kernels" / f"mine-{'0' * 16}" / "linux").touch()
     text = b"topology: pair\nflows: {f: sender -> receiver}\ntuples:\n  - [hosts, kernel, [mine, 9.9]]\n"
     with pytest.raises(PlanError) as error:
-        choose.check_kernels(load_plan(text, metrics={}))
+        find("lab").check(load_plan(text, metrics={}))
     lines = str(error.value).splitlines()
     assert lines[-1].startswith("<plan>:4:28: kernel 9.9: no source at ")
     assert lines[-1].endswith("; built are: mine")

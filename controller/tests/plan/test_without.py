@@ -10,7 +10,6 @@ from testctl.plan import load_plan
 from testctl.report.provenance import lines
 from testctl.results.provenance import command_of
 from testctl.system import checkout
-from testctl.testbeds.choose import choose
 from testctl_agent.spec.errors import PlanError
 
 PLAN = """
@@ -87,11 +86,6 @@ def test_the_command_names_the_file_that_was_given(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(PLAN, encoding="utf-8")
     assert command_of(load_plan(file, testbed="netns")) == f"testctl run {file} --testbed netns"
-
-
-def test_a_rack_runs_one_at_once(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="a rack runs one point at once; want --jobs 1, got 2"):
-        choose(str(tmp_path), load_plan(PLAN).points, jobs=2)
 
 
 def test_the_command_that_does_it_again_is_given_where_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

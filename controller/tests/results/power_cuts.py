@@ -19,7 +19,6 @@ from testctl.lab import kernel
 from testctl.results import layout, load_run
 from testctl.results.atomic import write_json
 from testctl.results.manifest import difference
-from testctl.testbeds import pki
 from testctl_agent.system import durable
 
 from controller.tests.results.beds import go, plan
@@ -101,7 +100,7 @@ def cut_runs(power: Disk, where: Path, cuts: int, chance: random.Random) -> None
 
 
 def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> None:
-    """Keys, a kernel's name and directory, noise.json: what a writer reported as kept is there, complete."""
+    """A kernel's name and directory, noise.json: what a writer reported as kept is there, complete."""
     claims = where / "claims"
 
     def write(home: Path) -> None:
@@ -109,8 +108,6 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
             with claims.open("a", encoding="ascii") as file:
                 file.write(f"{what}\n")
 
-        pki.make(home / "keys", ["alpha"])
-        claim("keys")
         os.environ["TESTCTL_CACHE"] = str(home / "cache")
         fresh = home / "cache" / "kernels" / "own-0123456789abcdef.new"
         durable.make_directory(fresh.parent)
@@ -130,8 +127,6 @@ def cut_writers(power: Disk, where: Path, cuts: int, chance: random.Random) -> N
         at, pause_s = chance.randint(1, steps + steps // 10), chance.random() * LATER_S
         cut_at(power, at, pause_s, lambda home=home: write(home), where / "log")
         said = claims.read_text(encoding="ascii").splitlines()
-        if "keys" in said:
-            assert pki.make(home / "keys", ["alpha"]) == [], "what was made is good"
         named = home / "cache" / "kernels"
         for found in named.glob("own-*[!w]"):
             assert (found / "linux").read_bytes() == b"k" * 100_000

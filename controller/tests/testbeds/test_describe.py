@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,15 +14,16 @@ from typing import Any
 import pytest
 from testctl.core.point import PointSpec
 from testctl.core.topology import Topology
-from testctl.testbeds.agents import Agents
-from testctl.testbeds.grpc_agents import GrpcAgents
+from testctl.testbeds.agents import Agents, LocalAgents
 from testctl.testbeds.point_runner import PointRun, Skip
 from testctl.testbeds.traffic_time import LEAD_NS, VirtualTime, WallTime
 from testctl_agent.engine.factory import AgentConfig, assemble
-from testctl_agent.engine.server import serve
+from testctl_agent.engine.local import serve
+from testctl_agent.engine.service import Service
 from testctl_agent.params.host import tcp_events
 from testctl_agent.spec.errors import Unavailable
 from testctl_agent.wire import messages
+from testctl_agent.wire.pipe import Pipe
 
 
 @pytest.fixture
@@ -29,11 +32,15 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     config = AgentConfig("sender", "host", {}, tmp_path, tmp_path / "journal")
     state = assemble(config)
     state.parameters = lambda kind: []
-    server, service = serve(state, f"unix:{tmp_path}/sender.sock")
-    made = GrpcAgents({"sender": f"unix:{tmp_path}/sender.sock"})
-    yield made
-    made.close()
-    server.stop(0)
+    service = Service(state)
+    (requests, sends), (receives, replies) = os.pipe(), os.pipe()
+    with os.fdopen(requests, "rb") as taken, os.fdopen(replies, "wb") as given:
+        thread = threading.Thread(target=serve, args=(service, taken, given))
+        thread.start()
+        pipe = Pipe(os.fdopen(sends, "wb"), os.fdopen(receives, "rb"))
+        yield LocalAgents({"sender": pipe})
+        pipe.close()
+        thread.join()
     service.close()
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m testctl_agent.engine.launcher SPEC: agents in several network namespaces; all end together.
+"""python -m testctl_agent.engine.launcher SPEC SOCKET: agents in several network namespaces; all end together.
 
-SPEC is JSON: {"ready": a file made once all agents listen, "agents": [{"config": an AgentConfig, "namespace":
-a name, "address": where it listens}]}.  The agents and all they start are in a process namespace of
-their own, whose init process dies with this one, and this one dies with its parent process: a kill of any
-of them leaves no process.
+SPEC is a file of JSON: [{"config": an AgentConfig, "namespace": a name}].  The pipe of each (local.py) goes through
+SOCKET, a descriptor: a byte with two files, those of requests and of replies.  The agents and all they start are in a
+process namespace of their own, whose init process dies with this one, and this one dies with its parent process: a
+kill of any of them leaves no process.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import functools
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 from testctl_agent.engine.factory import AgentConfig
-from testctl_agent.engine.forked import forked_agent
+from testctl_agent.engine.local import forked_local_agent
 from testctl_agent.system.namespace import CLONE_NEWPID, enter, mount, private_mounts, unshare
 
 _PR_SET_PDEATHSIG = 1
@@ -35,25 +36,22 @@ def _enter(namespace: str) -> None:
     mount("proc", "/proc")
 
 
-def _serve(spec: dict[str, Any]) -> int:
-    """Start the agents; returns when one of them has ended."""
+def _serve(spec: list[dict[str, Any]], caller: socket.socket) -> None:
+    """Start the agents; returns when all of them have ended."""
     private_mounts()
     mount("proc", "/proc")
-    waiting = {}
-    for one in spec["agents"]:
+    agents = {}
+    for one in spec:
         config = AgentConfig.from_json(one["config"])
         place = functools.partial(_enter, one["namespace"])
-        waiting[config.name] = forked_agent(config, one["address"], place)
-    for name, (_, ready) in waiting.items():
-        if not os.read(ready, 1):
-            sys.stderr.write(f"agent {name} ended before it listened\n")
-            return 1
-    Path(spec["ready"]).touch()
-    agents = {pid: name for name, (pid, _) in waiting.items()}
-    while True:  # as the first process it also gets the orphans of the others
+        pid, pipe = forked_local_agent(config, place)
+        agents[pid] = config.name
+        socket.send_fds(caller, [b"."], pipe.files())
+        pipe.close()
+    while agents:  # as the first process it also gets the orphans of the others
         pid, status = os.wait()
         if pid in agents:
-            sys.stderr.write(f"agent {agents[pid]} ended ({os.waitstatus_to_exitcode(status)})\n")
+            sys.stderr.write(f"agent {agents.pop(pid)} ended ({os.waitstatus_to_exitcode(status)})\n")
 
 
 def main(arguments: list[str]) -> int:
@@ -65,7 +63,8 @@ def main(arguments: list[str]) -> int:
         _die_with_parent()
         code = 1
         try:
-            code = _serve(spec)
+            _serve(spec, socket.socket(fileno=int(arguments[1])))
+            code = 0
         finally:
             sys.stderr.flush()
             os._exit(code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents without gRPC, for the lab, where importing it takes longer than all calls of a point.
+"""Agents without gRPC, for the lab, where importing it takes longer than all calls of a point, and for netns.
 
 Either they all are in this process, which goes to the namespaces of an agent for a call of it; or there is a process
 for each, forked from one that has loaded everything, and a pipe each way.  The calls are those of wire/agent.proto, one

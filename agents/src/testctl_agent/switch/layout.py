@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Generated of extras/p4c_ebpf: make gen.
+# Generated of plugins/p4c_ebpf: make gen.
 """How a translated program's state lies in its maps: what the driver packs and the C reads.
 
 All of it is 64-bit words in the host's order, so that C and Python need no padding rules.  A key is

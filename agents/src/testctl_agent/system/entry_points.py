@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 HARDWARE = "testctl-hardware"
-"""The distribution of this repository with what has never met hardware (extras/hardware)."""
+"""The distribution of this repository with what has never met hardware (plugins/hardware)."""
 
 
 class Group:

@@ -47,16 +47,18 @@ def aa(
 
     from testctl.noise.aa_test import check_of, run_check
     from testctl.report import Progress
-    from testctl.testbeds.choose import choose, interrupted
+    from testctl.testbeds.choose import find
+    from testctl.testbeds.testbed import Request
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed, fit)
     with interruptible():
-        bed = choose(testbed, [check.point], jobs=check.jobs[-1], commands=True)
+        where = find(testbed)
+        bed = where.ready([check.point], Request(jobs=check.jobs[-1], commands=True))
         progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
         try:
             measured, place = run_check(plan, bed, check, results, progress)
         except KeyboardInterrupt:
-            interrupted(bed)
+            where.interrupted()
             print("interrupted; nothing is kept", file=sys.stderr)
             sys.exit(INTERRUPTED)
         if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,13 +14,19 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.runs import load
 from testctl.cli.shows import AsJson
-from testctl.cli.source import METAVAR
+from testctl.cli.source import METAVAR, built
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
 
 if TYPE_CHECKING:
     from testctl.compare import Comparison, Statistical
+    from testctl.lab.kernel import Kernel
+    from testctl.plan import Plan
     from testctl.results import Run
+
+MAX_POINTS = 10_000
 
 
 def compare(
@@ -69,13 +76,12 @@ def compare(
 
     Exit 0: nothing got worse; 1: a verdict or metric did, or a point of A is not in B.
     """
-    from testctl.cli.source import run_both
     from testctl.compare import check_alike, open_run, uri_of, verdicts_of, write_verdicts
 
     if source:
         if second or more_a or more_b:
             raise PlanError("--source: want one PLAN, and no runs")
-        first, second = run_both(first, source, results)
+        first, second = _run_both(first, source, results)
     elif second is None:
         raise PlanError("want two runs A and B, or a PLAN with --source twice")
     a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
@@ -86,6 +92,40 @@ def compare(
     write_verdicts(verdicts, {"junit": junit, "sarif": sarif, "markdown": markdown})
     _print(found, everything, as_json)
     sys.exit(1 if found.worse or (strict and found.differs) else 0)
+
+
+def _run_both(file: Path, sources: Sequence[str], results: Path) -> tuple[Path, Path]:
+    """Run a plan on the kernels of two trees, or revisions; the directories of the runs.
+
+    Both kernels are built before anything is run.  Raises PlanError, TestbedError.
+    """
+    if len(sources) != 2:
+        raise PlanError(f"--source: want it twice, for the two kernels to compare; got {len(sources)}")
+    kernels = [built(source) for source in sources]
+    if kernels[0] == kernels[1]:
+        raise PlanError(f"--source: want two kernels; {sources[0]} and {sources[1]} are the same")
+    plan = load(file, "lab", None, kernels[0].name, MAX_POINTS)
+    with interruptible():
+        try:
+            first, second = (_run_on(plan, kernel, results) for kernel in kernels)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+    return first.path, second.path
+
+
+def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
+    """A run of a plan whose every point is on this kernel."""
+    from testctl.execution.options import Options
+    from testctl.execution.pool import LocalPool
+    from testctl.execution.run import run_plan
+    from testctl.report import Progress
+    from testctl.testbeds.choose import find
+    from testctl.testbeds.testbed import Request
+
+    progress = Progress(len(plan.points), Console(stderr=True))
+    bed = find(plan.testbed).ready(plan.points, Request(kernel=kernel, commands=True))
+    return run_plan(plan, bed, Options(results), progress, pool=LocalPool(1))
 
 
 def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed: int) -> Comparison | Statistical:

@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system import tgen_program
-from testctl_agent.system.toolchain import KERNEL_TYPES
 
 from testctl.lab.self_test import kept
 from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
-from testctl.testbeds import ansible
+from testctl.testbeds.choose import TESTBEDS
 from testctl.testbeds.lab import kernel_for
+from testctl.testbeds.requirements import Diagnosis, install, where
 
 PROGRAMS = {
     "ip": "iproute2",
@@ -42,21 +39,7 @@ KERNEL_PROGRAMS = {
 }
 """Programs that build a kernel; not needed where one is built."""
 
-RACK_PROGRAMS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server", "runsv": "runit"}
-"""The first two for any rack, the others for one on this machine (make rack); program → Debian package."""
-
 KERNELS = ("6.12", "6.1")
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One requirement and its state.  `fix` is a command; an optional one does not make the doctor fail."""
-
-    what: str
-    ok: bool
-    got: str
-    fix: str = ""
-    optional: bool = False
 
 
 def examine() -> list[Diagnosis]:
@@ -64,15 +47,7 @@ def examine() -> list[Diagnosis]:
     kernels = _kernels()
     built = any(one.ok and one.what == f"lab kernel {KERNELS[0]}" for one in kernels)
     programs = PROGRAMS if built else KERNEL_PROGRAMS | PROGRAMS
-    return [*_machine(), *_programs(programs), *kernels, *_tgen(), *_netns(), *_rack()]
-
-
-def _sudo() -> str:
-    return "" if os.geteuid() == 0 else "sudo "
-
-
-def _install(package: str) -> str:
-    return f"{_sudo()}apt-get install {package}"
+    return [*_machine(), *_programs(programs), *kernels, *_tgen(), *_testbeds()]
 
 
 def _machine() -> list[Diagnosis]:
@@ -81,7 +56,7 @@ def _machine() -> list[Diagnosis]:
     free_gib = shutil.disk_usage(place).free / 2**30
     return [
         Diagnosis("processor", platform.machine() == "x86_64", platform.machine(), "use an x86-64 machine"),
-        Diagnosis("python", sys.version_info >= (3, 11), platform.python_version(), _install("python3 python3-venv")),
+        Diagnosis("python", sys.version_info >= (3, 11), platform.python_version(), install("python3 python3-venv")),
         Diagnosis(
             "space for kernels",
             free_gib > 4,
@@ -93,13 +68,8 @@ def _machine() -> list[Diagnosis]:
 
 def _programs(wanted: Mapping[str, str]) -> list[Diagnosis]:
     """wanted: program → the Debian package that has it"""
-    found = {name: _where(name) for name in wanted}
-    return [Diagnosis(name, bool(where), where or "not found", _install(wanted[name])) for name, where in found.items()]
-
-
-def _where(program: str) -> str | None:
-    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    return shutil.which(program, path=search)
+    found = {name: where(name) for name in wanted}
+    return [Diagnosis(name, bool(path), path or "not found", install(wanted[name])) for name, path in found.items()]
 
 
 def _kernels() -> list[Diagnosis]:
@@ -112,7 +82,7 @@ def _kernels() -> list[Diagnosis]:
         except TestctlError as error:
             kernel, got = None, str(error).partition("; build it with")[0]
         if kernel is None and tarball_of(name) is None:
-            fix = _install(f"linux-source-{name}")
+            fix = install(f"linux-source-{name}")
             findings.append(Diagnosis(f"source of kernel {name}", False, f"no {tarball}", fix, optional))
         got = str(kernel.binary) if kernel else got
         findings.append(Diagnosis(f"lab kernel {name}", kernel is not None, got, f"testctl lab build {name}", optional))
@@ -129,26 +99,12 @@ def _tgen() -> list[Diagnosis]:
     return [Diagnosis("tgen", bool(found), found or "not built", "install testctl-agent again (make setup)")]
 
 
-def _netns() -> list[Diagnosis]:
-    """For --testbed netns, beside the programs that the lab wants too."""
-    root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
-    return [
-        Diagnosis("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
-        Diagnosis(
-            "netns: types of the running kernel",
-            types.exists(),
-            str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
-            "boot a kernel with CONFIG_DEBUG_INFO_BTF",
-            optional=True,
-        ),
-    ]
-
-
-def _rack() -> list[Diagnosis]:
-    """For --testbed INVENTORY and its deployment."""
-    found = {name: (ansible.program(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
-    found |= {name: (_where(name), _install(package)) for name, package in RACK_PROGRAMS.items()}
-    return [
-        Diagnosis(f"rack: {name}", bool(where), where or "not found", fix, optional=True)
-        for name, (where, fix) in found.items()
-    ]
+def _testbeds() -> list[Diagnosis]:
+    """What each testbed wants beside what the lab does."""
+    found: list[Diagnosis] = []
+    for name in TESTBEDS.names():
+        try:
+            found += TESTBEDS.module(name).testbed(name).requirements()
+        except TestctlError as error:
+            found.append(Diagnosis(f"testbed {name}", False, str(error), "make setup", optional=True))
+    return found

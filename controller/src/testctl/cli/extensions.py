@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "testctl.commands"
-KNOWN = {"upload": ("testctl-influx", "extras/influx")}
+KNOWN = {
+    "upload": ("testctl-influx", "plugins/influx"),
+    **dict.fromkeys(("kernel", "keys", "restore", "status"), ("testctl-rack", "plugins/rack")),
+}
 """The commands of this repository's other distributions: word → (distribution, its directory)."""
 
 

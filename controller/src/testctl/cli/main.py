@@ -25,15 +25,12 @@ from testctl.cli import (
     compare,
     history,
     info,
-    kernels,
-    keys,
     labs,
     new,
     nightly,
     packetdrill,
     panels,
     papers,
-    racks,
     replay,
     runs,
     serve,
@@ -71,10 +68,9 @@ def _options(
 
 for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, serve):
     module.add_to(app)
-for module in (compare, history, bisect, shrink, replay, racks, keys, info):
+for module in (compare, history, bisect, shrink, replay, info):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
-app.add_typer(kernels.app, name="kernel", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 
 

@@ -20,15 +20,15 @@ from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load,
 from testctl.cli.source import HELP, METAVAR
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
-from testctl.testbeds.choose import check_kernels, choose, on_kernel
-from testctl.testbeds.choose import interrupted as stopped_bed
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from testctl.execution.options import Options
     from testctl.nightly import LastRun, Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
-    from testctl.testbeds.bed import Bed as Testbed
+    from testctl.testbeds import bed as beds
 
 PLAN = "plans/nightly.yaml"
 MAX_POINTS = 10_000
@@ -70,8 +70,9 @@ def nightly(
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
     plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
+    where = find(testbed)
     if not own:
-        check_kernels(plan)
+        where.check(plan)
 
     from testctl.cli.exit_code import exit_code
     from testctl.execution.options import Options
@@ -85,12 +86,14 @@ def nightly(
             results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
             report_jobs=report_jobs(testbed),
         )  # fmt: skip
-        bed = (
-            on_kernel(chosen.points, own, commands=True)
-            if own
-            else choose(testbed, chosen.points, None, at_once, wait_s, commands=True)
-        )
-        before, now = last.run if last else None, _run(replace(plan, points=chosen.points), bed, options, limit)
+        bed = where.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
+        before = last.run if last else None
+        try:
+            now = _run(replace(plan, points=chosen.points), bed, options, limit)
+        except KeyboardInterrupt:
+            where.interrupted()
+            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+            sys.exit(INTERRUPTED)
         if as_json:
             _print_json(before, now)
         else:
@@ -98,17 +101,12 @@ def nightly(
         sys.exit(exit_code(now))
 
 
-def _run(plan: Plan, bed: Testbed, options: Options, limit: TimeBudget) -> Run:
+def _run(plan: Plan, bed: beds.Bed, options: Options, limit: TimeBudget) -> Run:
     from testctl.execution.run import run_plan
     from testctl.report import Progress
 
     progress = Progress(len(plan.points), Console(stderr=True))
-    try:
-        return run_plan(plan, bed, options, progress, policy=limit)
-    except KeyboardInterrupt:
-        stopped_bed(bed)
-        print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+    return run_plan(plan, bed, options, progress, policy=limit)
 
 
 def _budgeted(

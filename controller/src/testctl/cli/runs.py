@@ -20,7 +20,8 @@ from testctl.cli.source import HELP, METAVAR, built
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
 from testctl.plan import Plan, load_plan
-from testctl.testbeds.choose import check_kernels, check_name, choose, interrupted, on_kernel, places
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def load(
 ) -> Plan:
     from testctl.metrics import metric_names
 
-    check_name(testbed)
+    find(testbed)
     overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
     return load_plan(
         file,
@@ -105,9 +106,10 @@ def plan(
     from testctl.cli.dry_run import print_dry_run
 
     chosen = load(file, testbed, sets, kernel, max_points, without)
-    check_kernels(chosen)
+    where = find(testbed)
+    where.check(chosen)
     _warn(chosen)
-    print_dry_run(chosen, as_json, places(testbed, chosen))
+    print_dry_run(chosen, as_json, where.places(chosen))
 
 
 def run(
@@ -165,8 +167,9 @@ def run(
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
+    where = find(testbed)
     if not own:
-        check_kernels(chosen)
+        where.check(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     _warn(chosen)
@@ -180,11 +183,7 @@ def run(
     with interruptible():
         if not cluster and (why := _no_room(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
-        bed = (
-            on_kernel(chosen.points, own, wall_limit, commands=True)
-            if own
-            else choose(testbed, chosen.points, wall_limit, jobs, wait_s, commands=True)
-        )
+        bed = where.ready(chosen.points, Request(wall_limit, jobs, wait_s, own, commands=True))
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:
             options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs(testbed))
@@ -192,7 +191,7 @@ def run(
             policy = FirstFailure(chosen) if fail_fast else None
             done = run_plan(chosen, bed, options, progress, pool=pool, policy=policy, judged=judged)
         except KeyboardInterrupt:
-            interrupted(bed)
+            where.interrupted()
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
         if as_json:
@@ -290,7 +289,7 @@ def _cluster(address: str, insecure: bool) -> Pool:
 
     if "cluster" not in POOLS.names():
         raise PlanError(
-            f"--cluster: want the pool 'cluster'{POOLS.hint('cluster')} (make setup installs extras/cluster)"
+            f"--cluster: want the pool 'cluster'{POOLS.hint('cluster')} (make setup installs plugins/cluster)"
         )
     pool: Pool = POOLS.module("cluster").open_pool(address, insecure=insecure)
     return pool

@@ -15,7 +15,6 @@ class KindOfTestbed:
     boots_kernels  a point runs on the kernel that it names, built here before
     local          its points run on this machine
     everywhere     every machine has it, so that a cluster's workers can run its points
-    max_jobs       points at once; None: any number
     """
 
     name: str
@@ -23,12 +22,11 @@ class KindOfTestbed:
     boots_kernels: bool = False
     local: bool = True
     everywhere: bool = False
-    max_jobs: int | None = None
 
 
 LAB = KindOfTestbed("lab", deterministic=True, boots_kernels=True, everywhere=True)
 NETNS = KindOfTestbed("netns")
-RACK = KindOfTestbed("inventory", local=False, max_jobs=1)
+RACK = KindOfTestbed("inventory", local=False)
 NAMED = {kind.name: kind for kind in (LAB, NETNS)}
 """Those with a name of their own; any other word after --testbed is the path of an inventory."""
 DEFAULT = LAB.name

@@ -28,7 +28,8 @@ from testctl.pytest_plugin.lazy_run import SharedRun
 from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
 from testctl.results.reader import load_points
 from testctl.results.work import WORK, begin_work, clear_work
-from testctl.testbeds.choose import check_name, choose
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 RESULTS = Path("results")
 RUNS = "testctl_runs"
@@ -46,7 +47,7 @@ class PlanSession:
         self._said: list[str] = []
         self._writers: dict[Path, RunWriter] = {}
         try:
-            check_name(self._testbed)
+            find(self._testbed)
             self.plans = {path: self._load(path) for path in self._files()}
             self._runs = self._open()
         except TestctlError as error:
@@ -79,7 +80,7 @@ class PlanSession:
                 place = self._writers[path].path
 
             def make_testbed(plan: Plan = plan) -> Any:
-                return choose(self._testbed, plan.points, jobs=jobs, commands=True)
+                return find(self._testbed).ready(plan.points, Request(jobs=jobs, commands=True))
 
             found[path] = SharedRun(plan, place, make_testbed)
         return found

@@ -20,7 +20,8 @@ from testctl.shrink.trials import CANDIDATES, SpentError, Trial, Trials
 from testctl.shrink.write import REPORT, write
 from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.bed import Bed
-from testctl.testbeds.choose import choose
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 MIN_WALL_S = 45.0
 TIMES_WALL = 5.0
@@ -83,4 +84,4 @@ def prepare(case: Case, directory: Path) -> None:
 def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
     """Testbeds that give up sooner than a run does: a point without any rate would go on for as long as it may."""
     limit_s = max(MIN_WALL_S, TIMES_WALL * case.found.wall_s)
-    return lambda points: choose(case.plan.testbed, points, limit_s, commands=case.commands)
+    return lambda points: find(case.plan.testbed).ready(points, Request(limit_s, commands=case.commands))

@@ -85,8 +85,10 @@ def ended(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: 
         process.wait()
 
 
-def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> Process:
-    """Start a program in a session of its own; all it prints goes to a file."""
+def start(
+    argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path | None = None, files: Sequence[int] = ()
+) -> Process:
+    """Start a program in a session of its own, with these descriptors; all it prints goes to a file."""
     with log.open("wb") as out:
         try:
             return subprocess.Popen(
@@ -97,7 +99,7 @@ def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path |
                 env=dict(env),
                 cwd=cwd,
                 start_new_session=True,
-                pass_fds=_held,
+                pass_fds=[*_held, *files],
             )
         except OSError as error:
             raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error

@@ -8,15 +8,17 @@ kept by the agents (testctl_agent/cc/shared.py).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 import os
 import platform
 import signal
+import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,23 +27,31 @@ from typing import Any
 from testctl_agent.cc import shared
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import testbed_object
+from testctl_agent.system.toolchain import KERNEL_TYPES
+from testctl_agent.wire import messages
+from testctl_agent.wire.messages import Message
+from testctl_agent.wire.pipe import Pipe
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
+from testctl.plan import Plan
 from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network
-from testctl.testbeds.grpc_agents import GrpcAgents
+from testctl.testbeds.agents import CALL_S, words_of
+from testctl.testbeds.at_once import AtOnce
+from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, code_with_others, refuse_commands, spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.requirements import Diagnosis
+from testctl.testbeds.testbed import Request, Testbed
 from testctl.testbeds.traffic_time import WallTime
 
 READY_S = 30.0
 END_S = 10.0
-POLL_S = 0.02
 WORDS = 15  # lines
 CLEAN_TRIES = 10
 IPV6 = Path("/proc/sys/net/ipv6")
@@ -108,15 +118,8 @@ class NetnsTestbed:
             return Outcome(skip=missing)
         network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix,
                       network.sums_matter(asked))  # fmt: skip
-        told = _agents(asked, workdir, home, prefix)
-        addresses = {one["config"]["name"]: one["address"] for one in told}
-        spec = {"ready": str(home / "ready"), "agents": told}
-        with _launched(spec, home, self._environment(home)):
-            agents = GrpcAgents(addresses)
-            try:
-                return outcome_of(PointRun(asked, agents, WallTime(), Hooks(before=Paths(asked, agents).probe)))
-            finally:
-                agents.close()
+        with _launched(_agents(asked, workdir, home, prefix), home, self._environment(home)) as agents:
+            return outcome_of(PointRun(asked, agents, WallTime(), Hooks(before=Paths(asked, agents).probe)))
 
     def _environment(self, home: Path) -> dict[str, str]:
         kept = ("HOME", "TESTCTL_CACHE", "XDG_CACHE_HOME", "TESTCTL_TGEN")
@@ -129,14 +132,44 @@ class NetnsTestbed:
         }
 
 
-def clean() -> None:
-    """Remove what this process's own workers left when they were killed; what they started ends a moment later."""
-    for _ in range(CLEAN_TRIES):
-        remove_abandoned()
-        shared.remove_unused()
-        if not shared.there():
-            return
-        time.sleep(0.1)
+def testbed(word: str) -> Testbed:
+    return Netns()
+
+
+class Netns:
+    """The testbed `netns`, as the command line asks it."""
+
+    def check(self, plan: Plan) -> None:
+        """Points on other kernels than the running one are skipped."""
+
+    def places(self, plan: Plan) -> dict[str, str]:
+        return {}
+
+    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+        request.refuse_wait("netns")
+        return NetnsTestbed.for_points(points, request.wall_limit_s, request.commands)
+
+    def requirements(self) -> list[Diagnosis]:
+        root, types = os.geteuid() == 0, (Path("/") / KERNEL_TYPES)
+        return [
+            Diagnosis("netns: root", root, "yes" if root else "another user", "run it with sudo", optional=True),
+            Diagnosis(
+                "netns: types of the running kernel",
+                types.exists(),
+                str(types) if types.exists() else f"no {types}: no congestion controls as BPF, no tcp_events",
+                "boot a kernel with CONFIG_DEBUG_INFO_BTF",
+                optional=True,
+            ),
+        ]
+
+    def interrupted(self) -> None:
+        """What this process's own workers started ends a moment after they were killed."""
+        for _ in range(CLEAN_TRIES):
+            remove_abandoned()
+            shared.remove_unused()
+            if not shared.there():
+                return
+            time.sleep(0.1)
 
 
 def other_kernel(point: Point) -> str:
@@ -156,7 +189,7 @@ def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[di
     for name in asked.topology.entities:
         kernel = str(asked.settings.get(name, {}).get("kernel") or "")
         config = network.agent_config(asked, name, workdir, home, kernel)
-        found.append({"config": config, "namespace": prefix + name, "address": f"unix:{home}/{name}.sock"})
+        found.append({"config": config, "namespace": prefix + name})
     return found
 
 
@@ -177,7 +210,7 @@ def _no_network(asked: PointSpec, prefix: str) -> str:
 
 @contextmanager
 def _home() -> Iterator[tuple[Path, str]]:
-    """A directory for sockets and journals, and the prefix of the namespaces; all of it is gone afterwards."""
+    """A directory for journals and logs, and the prefix of the namespaces; all of it is gone afterwards."""
     pid = os.getpid()
     owner = Owner(pid, start_time(pid) or 0)
     remove_abandoned()
@@ -192,18 +225,43 @@ def _home() -> Iterator[tuple[Path, str]]:
         remove(home)
 
 
+class PipedAgents(AtOnce):
+    """Agents behind `pipes`, by the plan's names of their entities."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.pipes: dict[str, Pipe] = {}
+
+    def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
+        with words_of(name):
+            return self.pipes[name].call(method, request, timeout_s)
+
+    def close(self) -> None:
+        super().close()
+        for pipe in self.pipes.values():
+            pipe.close()
+
+
 @contextmanager
-def _launched(spec: dict[str, Any], home: Path, environment: Mapping[str, str]) -> Iterator[None]:
-    """The agents, listening; killed with all they started afterwards.  TestbedError with their words."""
+def _launched(spec: Sequence[dict[str, Any]], home: Path, environment: Mapping[str, str]) -> Iterator[PipedAgents]:
+    """The agents, which have answered; killed with all they started afterwards.  TestbedError with their words."""
     file, log = home / "agents.json", home / "agents.log"
     file.write_text(json.dumps(spec), encoding="utf-8")
-    process = start([sys.executable, "-m", "testctl_agent.engine.launcher", str(file)], log=log, env=environment)
-    try:
-        _await_ready(process, Path(spec["ready"]), log)
-        yield
-    finally:
-        _end(process)
-        shared.remove_unused()
+    ours, theirs = socket.socketpair()
+    argv = [sys.executable, "-m", "testctl_agent.engine.launcher", str(file), str(theirs.fileno())]
+    with ours:
+        with theirs:
+            process = start(argv, log=log, env=environment, files=[theirs.fileno()])
+        agents = PipedAgents([one["config"]["name"] for one in spec])
+        try:
+            for name in agents.names:
+                agents.pipes[name] = _pipe_from(ours, log)
+            agents.all("Restore", dict.fromkeys(agents.names, messages.RestoreRequest()))  # nothing yet: all are there
+            yield agents
+        finally:
+            _end(process)
+            agents.close()
+            shared.remove_unused()
 
 
 def _end(process: Process) -> None:
@@ -215,12 +273,18 @@ def _end(process: Process) -> None:
         process.wait()
 
 
-def _await_ready(process: Process, ready: Path, log: Path) -> None:
-    deadline = time.monotonic() + READY_S
-    while not ready.exists():
-        ended = process.poll() is not None
-        if ended or time.monotonic() > deadline:
-            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
-            what = "the agents ended" if ended else f"the agents did not listen within {READY_S:g} s"
-            raise TestbedError(f"{what}: " + ("\n  ".join(lines) or "no output"))
-        time.sleep(POLL_S)
+def _pipe_from(launcher: socket.socket, log: Path) -> Pipe:
+    """The pipe to the next agent.  Raises TestbedError when there is none."""
+    launcher.settimeout(READY_S)
+    try:
+        _, files, _, _ = socket.recv_fds(launcher, 1, 2, socket.MSG_CMSG_CLOEXEC)
+    except TimeoutError as error:
+        raise TestbedError(f"the agents did not start within {READY_S:g} s: {_words(log)}") from error
+    if not files:
+        raise TestbedError(f"the agents ended: {_words(log)}")
+    return Pipe(os.fdopen(files[0], "wb"), os.fdopen(files[1], "rb"), functools.partial(_words, log))
+
+
+def _words(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
+    return "\n  ".join(lines) or "no output"

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a testbed is asked; a distribution adds one by an entry point of the group `testctl.testbeds` (choose.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan import Plan, Point
+from testctl.testbeds.bed import Bed
+from testctl.testbeds.requirements import Diagnosis
+
+if TYPE_CHECKING:
+    from testctl.lab.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Request:
+    """How the points are to be run.
+
+    wall_limit_s  seconds of wall time that a point may take
+    jobs          points at once
+    wait_s        how long to wait for a testbed that others use
+    kernel        in the lab: the one for all points, whichever they name
+    commands      whether points may start programs of their plan: yes for a plan that the user names, for that of a
+                  run, which may be another person's, only if the user says so
+    """
+
+    wall_limit_s: float | None = None
+    jobs: int = 1
+    wait_s: float = 0.0
+    kernel: Kernel | None = None
+    commands: bool = False
+
+    def refuse_wait(self, testbed: str) -> None:
+        """Of a testbed that nobody shares."""
+        if self.wait_s:
+            raise PlanError(
+                f"--wait: want an inventory, whose machines may be leased to others; got --testbed {testbed}"
+            )
+
+
+class Testbed(Protocol):
+    """What stands after --testbed."""
+
+    def check(self, plan: Plan) -> None:
+        """Raises PlanError for a kernel that can't be had, or lacks what the plan sets.  Changes nothing."""
+        ...
+
+    def places(self, plan: Plan) -> dict[str, str]:
+        """The machine for each entity of a plan, without calling any agent; {} where there is no choice.
+
+        Raises PlanError as a run would.
+        """
+        ...
+
+    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+        """The testbed, ready for these points.  Raises PlanError, TestbedError."""
+        ...
+
+    def requirements(self) -> list[Diagnosis]:
+        """What this machine must have for it, beside what the lab needs; never raises for something missing."""
+        ...
+
+    def interrupted(self) -> None:
+        """Remove what killed workers left behind, where that is necessary."""
+        ...

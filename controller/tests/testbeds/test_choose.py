@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The word after --testbed: a testbed's name, a path, or neither."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from testctl.testbeds.choose import find
+from testctl_agent.spec.errors import PlanError, TestbedError
+from testctl_agent.system import entry_points
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
+    """The entry points that are installed."""
+    installed: list[EntryPoint] = []
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [e for e in installed if e.group == group])
+    entry_points.forget()
+    yield installed
+    entry_points.forget()
+
+
+def test_a_word_that_is_no_testbed() -> None:
+    with pytest.raises(
+        PlanError, match=r"^--testbed: want lab, netns or an Ansible inventory; got 'labb', which is no"
+    ):
+        find("labb")
+
+
+def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its module gets the word."""
+    module = ModuleType("my_testbed")
+    module.testbed = lambda word: f"the testbed of {word}"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "my_testbed", module)
+    only.append(EntryPoint("mine", "my_testbed", "testctl.testbeds"))
+    assert find("mine") == "the testbed of mine"
+
+
+def test_a_rack_without_the_distribution_that_has_racks(only: list[EntryPoint], tmp_path: Path) -> None:
+    with pytest.raises(
+        TestbedError, match=r"'inventory', which comes with the distribution testctl-rack: it is not in"
+    ):
+        find(str(tmp_path))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents as older compilers write them, made of those that p4c writes today, and what both are translated to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from p4c_ebpf.defaults import CORE_ERRORS, VALUE_SET_SIZE
+from p4c_ebpf.translate import Translation, translate_text
+
+from plugins.p4c_ebpf.tests.conftest import PROGRAMS
+from plugins.p4c_ebpf.tests.documents import Document, Make, assign, field, number
+from plugins.p4c_ebpf.tests.documents import document as written
+from plugins.p4c_ebpf.tests.packets import ethernet
+
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
+REST = bytes(range(64))
+
+
+def document(name: str) -> Document:
+    found: Document = json.loads((PROGRAMS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def translated(one: Document) -> Translation:
+    return translate_text(json.dumps(one), Path("x.json"))
+
+
+def everywhere(value: object) -> Iterator[dict[str, Any]]:
+    """All objects of a document."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from everywhere(inner)
+
+
+def of_2018(one: Document) -> None:
+    """Transitions have no type, value sets no size, the errors of core.p4 are not listed."""
+    for state in one["parsers"][0]["parse_states"]:
+        for case in state["transitions"]:
+            kind = case["type"]
+            case.pop("type") if kind in ("hexstr", "default") else None
+            case["value"] = "default" if kind == "default" else case["value"]
+    for values in one["parse_vsets"]:
+        values.pop("max_size")
+    if all(name in CORE_ERRORS for name, _ in one["errors"]):
+        one.pop("errors")
+
+
+def of_nothing_that_need_not_be(one: Document) -> None:
+    """Without a version, empty arrays, and what is false or null; `update` and `verify` of a checksum are true then."""
+    one.pop("__meta__")
+    needed = {"update", "verify", "true_next"}
+    for each in everywhere(one):
+        for name in [name for name, value in each.items() if value == [] or value is None or value is False]:
+            if name not in needed:
+                each.pop(name)
+
+
+def of_p4c_bm(one: Document) -> None:
+    """Tables name their actions and profiles, and have their selectors."""
+    names = {each["id"]: each["name"] for each in one["actions"]}
+    for pipeline in one["pipelines"]:
+        profiles = {each["name"]: each for each in pipeline.pop("action_profiles")}
+        for table in pipeline["tables"]:
+            table["actions"] = [names[number] for number in table.pop("action_ids")]
+            if "action_profile" in table:
+                table["act_prof_name"] = table.pop("action_profile")
+                table |= {"selector": profiles[table["act_prof_name"]].get("selector")}
+    for each in everywhere(one["actions"]):
+        each |= {"op": "modify_field"} if each.get("op") == "assign" else {}
+
+
+@pytest.mark.parametrize("older", [of_2018, of_nothing_that_need_not_be], ids=lambda older: older.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_program(name: str, older: Callable[[Document], None]) -> None:
+    one = document(name)
+    if older is of_2018:
+        for values in one["parse_vsets"]:
+            values["max_size"] = VALUE_SET_SIZE
+    want = translated(one)
+    older(one)
+    assert translated(one) == want
+
+
+@pytest.mark.parametrize("name", ["l2", "router", "counters", "meters"])
+def test_names_in_place_of_numbers(name: str) -> None:
+    """p4c gives an action a number for each table; a name means the first."""
+    one = document(name)
+    first = {each["name"]: each["id"] for each in reversed(one["actions"])}
+    names = {each["id"]: each["name"] for each in one["actions"]}
+    for pipeline in one["pipelines"]:
+        for table in pipeline["tables"]:
+            table["action_ids"] = [first[names[number]] for number in table["action_ids"]]
+            table["default_entry"]["action_id"] = first[names[table["default_entry"]["action_id"]]]
+    want = translated(one)
+    of_p4c_bm(one)
+    assert translated(one) == want
+
+
+def test_a_selector_of_a_table() -> None:
+    """Its profile has the size of the table."""
+    one = document("selector")
+    of_p4c_bm(one)
+    assert [each.selector for each in translated(one).layout.profiles].count(True) >= 1
+
+
+@pytest.mark.root(beside=True)
+@pytest.mark.parametrize("keys", [["a"], []], ids=["keys", "no keys"])
+def test_a_table_without_a_default_action(made: Make, keys: list[str]) -> None:
+    """A packet that it misses goes on without any."""
+    one = written({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t"}, egress=[assign(field("x", "b"), number(7))])
+    pipeline = one["pipelines"][0]
+    pipeline["init_table"] = "table"
+    pipeline["tables"] = [{
+        "name": "table", "id": 0, "type": "simple", "match_type": "exact", "actions": ["second"], "max_size": 4,
+        "key": [{"match_type": "exact", "target": ["x", name]} for name in keys],
+        "next_tables": {"second": "all"}, "base_default_next": "all",
+    }]  # fmt: skip
+    assert made(one).inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 7]) + REST)]
+
+
+@pytest.mark.root(beside=True)
+@pytest.mark.parametrize("owner", ["intrinsic_metadata", ""])
+def test_the_group_of_p4_14(made: Make, owner: str) -> None:
+    """mcast_grp in a header of its own, or nowhere."""
+    one = document("multicast")
+    (kind,) = [each for each in one["header_types"] if each["name"] == "standard_metadata"]
+    kind["fields"] = [each for each in kind["fields"] if each[0] != "mcast_grp"]
+    one["header_types"].append({"name": "intrinsic_metadata_t", "id": 99, "fields": [["mcast_grp", 16]]})
+    if owner:
+        one["headers"].append({"name": owner, "id": 99, "header_type": "intrinsic_metadata_t", "metadata": True})
+    for each in everywhere(one["actions"]):
+        if each.get("value") == ["standard_metadata", "mcast_grp"]:
+            each["value"] = [owner or "standard_metadata", "mcast_grp" if owner else "egress_spec"]
+    target = made(one)
+    target.driver.multicast(4, [2, 3])
+    assert [port for port, _ in target.inject(1, ethernet(4) + REST)] == ([2, 3] if owner else [4])
+
+
+@pytest.mark.root(beside=True)
+def test_lengths_in_bits(made: Make) -> None:
+    """p4c before 2.19 writes `max_length` in bits, which BMv2 takes for bytes."""
+    one = document("options")
+    for kind in one["header_types"]:
+        kind["max_length"] = 8 * kind["max_length"] if kind.get("max_length") else None
+    sent = ethernet(0x88B5) + bytes(2) + (320).to_bytes(2, "big") + bytes(range(1, 41)) + REST
+    assert made(one).inject(1, sent) == [(1, sent)]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small sample of the comparison of eBPF with BMv2; differential.py at scale is run by hand."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from testctl_agent.switch.drivers import p4info, schema
+
+from plugins.p4c_ebpf.tests import bmv2_target
+from plugins.p4c_ebpf.tests.program_files import Program, programs
+from plugins.p4c_ebpf.tests.random_packets import MIN, Maker, checksum
+from plugins.p4c_ebpf.tests.random_rows import Values, rows
+
+PACKETS, SEED = 100, 7
+EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+needs_schema = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
+
+
+@pytest.mark.root(beside=True)
+@pytest.mark.skipif(bool(bmv2_target.unavailable()), reason=bmv2_target.unavailable())
+@EVERY
+def test_both_do_the_same(program: Program) -> None:
+    from plugins.p4c_ebpf.tests.differential import LEFT_OUT, compare
+
+    if program.name in LEFT_OUT:
+        pytest.skip(LEFT_OUT[program.name])
+    result = compare(program, PACKETS, SEED)
+    assert not result.difference, result.difference
+    assert result.packets == PACKETS
+    assert result.ipv6 or program.name not in ("testbed", "ipv6"), "some are of IPv6"
+
+
+@needs_schema
+@EVERY
+def test_the_seed_decides_rows_and_packets(program: Program) -> None:
+    def made() -> tuple[object, list[bytes]]:
+        values = Values(Random(SEED))
+        found = rows(p4info.read(program.info), values)
+        maker = Maker(json.loads(program.json.read_text()), values)
+        return found, [maker.packet() for _ in range(200)]
+
+    first, second = made(), made()
+    assert first == second
+    assert min(map(len, first[1])) >= MIN
+    assert len(set(first[1])) > 100
+
+
+def test_the_checksum_of_an_ipv4_header() -> None:
+    """A header whose sum was worked out by hand."""
+    header = bytes.fromhex("450000730000400040110000c0a80001c0a800c7")
+    assert checksum(header) == b"\xb8\x61"

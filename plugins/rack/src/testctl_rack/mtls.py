@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels to the agents of a rack: mutual TLS, messages for failed calls, files with their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from testctl.results.atomic import check_room, naming_path
+from testctl_agent.spec.errors import TestbedError
+from testctl_agent.wire import agent_pb2 as pb
+
+from testctl_rack.grpc_agents import MESSAGE_BYTES, said_by
+from testctl_rack.inventory_file import KEY_FILES, Machine
+
+CONNECT_S = 5.0
+"""How long an attempt to connect may take."""
+ANSWER_S = 20.0
+"""How long an agent has for a short call; its machine may be slow, or the network that leads to it."""
+HELD = grpc.StatusCode.ABORTED
+"""What an agent answers whose lease somebody else has."""
+DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
+"""Texts in gRPC's messages that show a failure of TLS, not of the network."""
+CHECK_BYTES = 64 << 20
+"""Bytes of a received file after which the free disk space is checked again."""
+NO_METHOD = "Method not found!"
+"""gRPC's message from an agent that does not have the method."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The controller's side of mutual TLS, as PEM."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+def read_keys(directory: Path) -> Keys:
+    """Read the files.  Raises TestbedError with the file's name, never with its content."""
+    found = []
+    for name in KEY_FILES:
+        path = directory / name
+        try:
+            if name.endswith(".key") and path.stat().st_mode & 0o077:
+                raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
+            found.append(path.read_bytes())
+        except OSError as error:
+            raise TestbedError(
+                f"{path}: {error.strerror}; deploy the rack first (playbooks/deploy.yml), or see: testctl keys"
+            ) from error
+    return Keys(*found)
+
+
+def open_channel(machine: Machine, keys: Keys) -> grpc.Channel:
+    """A channel that accepts only the agent with this machine's certificate."""
+    credentials = grpc.ssl_channel_credentials(keys.authority, keys.key, keys.certificate)
+    options = [
+        ("grpc.ssl_target_name_override", machine.name),
+        ("grpc.max_receive_message_length", MESSAGE_BYTES),
+        ("grpc.enable_retries", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1000)),
+        ("grpc.max_reconnect_backoff_ms", 1000),
+    ]
+    return grpc.secure_channel(machine.listen, credentials, options)
+
+
+def can_not(error: grpc.RpcError) -> bool:
+    """Whether an agent reports that its machine does not support the request, and not that the call is unknown."""
+    return error.code() is grpc.StatusCode.UNIMPLEMENTED and said_by(error) != NO_METHOD
+
+
+def explain(who: str, error: grpc.RpcError | ValueError) -> str:
+    """A failed call in words: what, where, and what to do about it (ValueError: the channel is closed)."""
+    if isinstance(error, ValueError):
+        return f"{who}: {error}"
+    text = said_by(error)
+    code = error.code()
+    if code is grpc.StatusCode.UNAVAILABLE:
+        if any(words in text.lower() for words in DISTRUST):
+            return (
+                f"{who}: no mutual trust: {text}; want certificates of one authority, in date, each with its own name"
+            )
+        return f"{who}: not reachable: {text}; is the host up, and its agent (systemctl status testctl-agent)?"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return f"{who}: did not answer in time"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return (
+            f"{who}: its agent is of another version ({text}); deploy it again: ansible-playbook playbooks/deploy.yml"
+        )
+    return f"{who}: {text}"
+
+
+def below(directory: Path, file: str, what: str) -> Path:
+    """Where a file goes that an agent named.  Raises TestbedError for a name that leads anywhere else."""
+    if file in ("", ".", "..") or "/" in file or not file.isprintable():
+        raise TestbedError(f"{what}: want the name of a file; got {file[:200]!r}")
+    return directory / file
+
+
+def write_checked(chunks: Iterable[pb.Chunk], to: Path, what: str) -> None:
+    """Write a stream of Chunk messages to a file, whole or not at all.
+
+    Raises TestbedError when its checksum is not theirs, the file can't be written, or it would fill the disk.
+    """
+    fresh = to.with_name(f".{to.name}.part")
+    digest, wanted = hashlib.sha256(), ""
+    with naming_path(to, f"{what} is not kept"):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with fresh.open("wb") as file:
+                checked = 0
+                for chunk in chunks:
+                    if (checked := checked - len(chunk.data)) <= 0:
+                        check_room(fresh, CHECK_BYTES)
+                        checked = CHECK_BYTES
+                    file.write(chunk.data)
+                    digest.update(chunk.data)
+                    wanted = chunk.sha256 or wanted
+            if wanted != digest.hexdigest():
+                raise TestbedError(f"{what}: want the SHA-256 {wanted or 'at its end'}; got {digest.hexdigest()}")
+            fresh.replace(to)
+        finally:
+            fresh.unlink(missing_ok=True)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every playbook keeps to, and what those say that are called without an inventory, or with a misspelt one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+ROLES = ROOT / "playbooks" / "roles"
+
+
+def tasks(found: Any) -> Iterator[dict[str, Any]]:
+    """Every task of a file, also those in blocks."""
+    for one in found if isinstance(found, list) else []:
+        if isinstance(one, dict):
+            yield one
+            for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+                yield from tasks(one.get(part))
+
+
+def test_root_follows_no_link_where_it_gives_files_away() -> None:
+    """A task with an owner other than root follows no link; directories are made by the role service_directories."""
+    wrong, seen = [], 0
+    for path in sorted((ROOT / "playbooks").rglob("*.yml")):
+        for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            for given in task.values():
+                if not isinstance(given, dict) or given.get("owner", "root") == "root":
+                    continue
+                seen += 1
+                if given.get("follow") is not False:
+                    wrong.append(f"{path.relative_to(ROOT)}: {task.get('name')}: want follow: false")
+                if given.get("state") == "directory" and path.parents[1].name != "service_directories":
+                    wrong.append(f"{path.relative_to(ROOT)}: {task.get('name')}: want the role service_directories")
+    assert wrong == []
+    assert seen >= 2
+
+
+def deploy(*words: str, config: str = "") -> tuple[int, str]:
+    env = os.environ | {"ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
+    argv = [str(Path(sys.executable).with_name("ansible-playbook")), *words]
+    done = subprocess.run(
+        argv, cwd=ROOT / config, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        timeout=300,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "name"), [("", "deploy.yml"), ("", "playbooks/deploy.yml"), ("playbooks", "deploy.yml")]
+)
+def test_without_an_inventory(where: str, name: str) -> None:
+    code, output = deploy(name, config=where)
+    assert code != 0
+    assert "want hosts in group testctl_hosts; got none: give an inventory, -i inventory/NAME" in output
+
+
+def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: Path) -> None:
+    inventory = tmp_path / "rack"
+    shutil.copytree(ROOT / "inventory" / "rack-example", inventory)
+    hosts = inventory / "hosts.yaml"
+    text = hosts.read_text(encoding="utf-8").replace("testctl_ports:", "testctl_port:")
+    hosts.write_text(text.replace("testctl_device: ens2f0 #", "testctl_devise: ens2f0 #"), encoding="utf-8")
+    code, output = deploy("deploy.yml", "-i", str(inventory))
+    assert code != 0
+    assert "alpha: testctl_devise: want a variable of testctl's; did you mean testctl_device?" in output
+    assert "s1: testctl_port: want a variable of testctl's; did you mean testctl_ports?" in output
+    assert "unreachable=0" in output
+    assert "alpha  " not in output, "no host has a line of the recap"
+
+
+@pytest.mark.parametrize(
+    ("package", "checksum"),
+    [
+        ("http://192.0.2.1/grafana.deb", f"sha256:{'0' * 64}"), ("https://192.0.2.1/grafana.deb", ""),
+        ("https://192.0.2.1/grafana", "md5:0"),
+    ],
+)  # fmt: skip
+def test_a_package_from_a_network_has_a_checksum(tmp_path: Path, package: str, checksum: str) -> None:
+    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [grafana]}\n", encoding="utf-8")
+    given = {"grafana_package": package, "grafana_checksum": checksum, "ansible_facts": {"service_mgr": "systemd"},
+             "ansible_python_interpreter": sys.executable}  # fmt: skip
+    code, output = deploy(
+        str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "--check", "-e", json.dumps(given)
+    )
+    assert code != 0
+    assert "want for grafana_package an https:// address and its grafana_checksum" in output
+
+
+OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one boot' {\n}\n# testctl: end\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(LEFT, None), (OWN + LEFT, OWN), (LEFT + OWN, OWN), (OWN, OWN)],
+    ids=["alone", "behind", "before", "somebody's"],
+)
+def test_teardown_removes_the_entry_for_one_boot(tmp_path: Path, before: str, after: str | None) -> None:
+    file = tmp_path / "custom.cfg"
+    file.write_text(before, encoding="utf-8")
+    task = "{ansible.builtin.include_role: {name: agent, tasks_from: one_boot}}"
+    (tmp_path / "play.yml").write_text(f"- {{hosts: all, gather_facts: false, tasks: [{task}]}}\n", encoding="utf-8")
+    given = {"agent_grub": str(tmp_path), "ansible_python_interpreter": sys.executable}
+    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+    assert code == 0, output
+    assert (file.read_text(encoding="utf-8") if file.exists() else None) == after
