@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from testctl_agent.spec.errors import ApplyError
 
 from agents.tests.daemon.daemons import Daemon, calling, running, written
 from agents.tests.engine.test_apply import NAMES, Parameter, World, start
-
-DATA = Path(__file__).parent / "data"
 
 
 def agent(world: World, journal: Path, boot: str = "boot-1") -> Engine:
@@ -124,34 +121,6 @@ def test_a_restore_that_failed_half_way_is_tried_again_as_it_is(tmp_path: Path) 
     del world.step
     mine._journal.keep, mine._journal.mark = keep, mark  # type: ignore[method-assign]
     mine.restore()
-    assert world.state == start()
-
-
-def older(tmp_path: Path) -> Path:
-    """The journal of the first version, as it left it when it was killed: x.a and x.b were 1, and it set 5."""
-    return Path(shutil.copy(DATA / "journal-of-the-first-version.jsonl", tmp_path / "j"))
-
-
-def test_a_journal_of_the_version_before_is_not_believed_blindly(tmp_path: Path) -> None:
-    world = World(start())
-    world.state |= {("x", "a"): 5, ("x", "b"): 1}
-    with pytest.raises(ApplyError) as failed:
-        agent(world, older(tmp_path)).restore()
-    assert str(failed.value) == (
-        "x, a: not restored: was 1, is 5; who changed it, an older version or somebody else, is not known: set it to "
-        f"1, or, to keep what it is, remove its lines from {tmp_path}/j"
-    )
-    assert world.state["x", "a"] == 5
-    assert Journal(tmp_path / "j").read() == [Entry("x", "a", 1, settled=True)]
-    world.state["x", "a"] = 1
-    agent(world, tmp_path / "j").restore()
-    assert not (tmp_path / "j").exists()
-
-
-def test_an_agent_whose_journal_does_not_outlive_it_restores_that_of_the_version_before(tmp_path: Path) -> None:
-    world = World(start())
-    world.state |= {("x", "a"): 5, ("x", "b"): 5}
-    agent(world, older(tmp_path), boot="").restore()
     assert world.state == start()
 
 
