@@ -23,11 +23,11 @@ from testctl.records.files import read_object
 from testctl.records.packets import read_packets
 from testctl.records.store import Records
 from testctl.results import load_run
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.values import from_wire, options_from_wire
 from testctl_agent.engine import limits, values
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import PlanError, TestctlError
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire.values import from_wire, options_from_wire
 
 ROOT = Path(__file__).parents[2]
 MAX_POINTS = 100

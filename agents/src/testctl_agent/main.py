@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testctl_agent import __version__
-from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.errors import TestbedError, TestctlError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,8 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(path: Path, check: bool) -> None:
-    from testctl_agent.engine import config, daemon
+    try:
+        from testctl_agent.daemon import config, run
+    except ImportError as error:
+        raise TestbedError(f"serve: want what testctl-agent[daemon] installs; {error}") from error
 
     found = config.load(path)
     if not check:
-        daemon.run(found)
+        run.run(found)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import grpc
 import pytest
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.engine.factory import AgentConfig, new_task
 from testctl_agent.generators import command, tgen
 from testctl_agent.params.flow.command import SPECS, argv
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.wire import agent_pb2 as pb
 
-from agents.tests.engine.daemons import calling, running, written
+from agents.tests.daemon.daemons import calling, running, written
 
 OPTIONS: dict[str, Value] = {"address": "127.0.0.1", "bind": "127.0.0.2", "client_port": 40000, "start_ns": 0}
 

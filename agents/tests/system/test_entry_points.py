@@ -13,16 +13,16 @@ from typing import Any
 
 import grpc
 import pytest
-from testctl_agent.engine import config
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon import config
 from testctl_agent.engine.factory import new_task
 from testctl_agent.params import others
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import backend
 from testctl_agent.system import entry_points, identity
 from testctl_agent.tasks.task import Task
-from testctl_agent.wire import agent_pb2 as pb
 
-from agents.tests.engine.daemons import calling, running, written
+from agents.tests.daemon.daemons import calling, running, written
 from agents.tests.system.made_up import BACKEND, BACKENDS, GENERATOR, GENERATORS, on_path, write
 
 Install = Callable[..., Path]

@@ -13,7 +13,7 @@ from testctl.lab.boot_code import BootCode, _key, as_files, boot_code
 from testctl.system import checkout
 from testctl.testbeds.lab import boot_modules
 
-SLOW = {"grpc", "google", "asyncio", "ssl", "importlib.metadata", "testctl_agent.wire.agent_pb2"}
+SLOW = {"grpc", "google", "asyncio", "ssl", "importlib.metadata", "testctl_agent.daemon.agent_pb2"}
 PROGRAM = """
 import sys
 sys.path[:0] = [{program!r}]

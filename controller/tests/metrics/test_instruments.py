@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -45,14 +44,11 @@ def test_agreeing_instruments_have_nothing_to_say(tmp_path: Path) -> None:
     assert instruments_agree(load_raw(FIXTURES / "loss")) == []
 
 
-@pytest.mark.parametrize("older", [False, True])
-def test_dropped_packets_of_a_capture(tmp_path: Path, older: bool) -> None:
-    """As the collector returns them; an older version kept that as text among the notes."""
+def test_dropped_packets_of_a_capture(tmp_path: Path) -> None:
     records = point(tmp_path)
     captures = {"receiver": {"dropped": 3}, "sender": {"dropped": 0}}
-    notes = {f"{host}: capture": json.dumps(said) for host, said in captures.items()}
     collected = {host: {"capture": said} for host, said in captures.items()}
-    told = Outcome.from_json({"notes": notes} if older else {"collected": collected})
+    told = Outcome.from_json({"collected": collected})
     records.outcome = replace(records.outcome, collected=told.collected)
     assert instruments_agree(records) == ["receiver: the capture dropped 3 packets"]
 

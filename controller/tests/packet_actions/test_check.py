@@ -273,7 +273,7 @@ def test_missing_telemetry_makes_a_point_invalid(tmp_path: Path) -> None:
     assert reasons == ["switch: 7 records of its telemetry were lost, because its ring was full"]
     (tmp_path / "raw" / "switch" / "telemetry" / "telemetry.bin").unlink()
     (tmp_path / "raw" / "outcome.json").write_text(
-        json.dumps({**json.loads((tmp_path / "raw" / "outcome.json").read_text()), "notes": {}})
+        json.dumps({**json.loads((tmp_path / "raw" / "outcome.json").read_text()), "collected": {}})
     )
     assert check_fates(load_raw(tmp_path))[1] == [
         "switch: wanted: drop data 1 of bulk; whether it happened is not known: there is no telemetry"

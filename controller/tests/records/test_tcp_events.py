@@ -67,7 +67,7 @@ def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any
     outcome = json.loads(document.read_text())
     at = {"layout": LAYOUT, "records": len(raw) // EVENT_BYTES, "lost": 0}
     at["clock_offset_ns"] = outcome["t0_ns"]
-    outcome.setdefault("notes", {})["sender: tcp_events"] = json.dumps(at | said)
+    outcome.setdefault("collected", {}).setdefault("sender", {})["tcp_events"] = at | said
     document.write_text(json.dumps(outcome))
     file = where / "raw" / "sender" / "tcp_events" / "tcp_events.bin"
     file.parent.mkdir(parents=True)

@@ -147,7 +147,7 @@ def test_damage_is_said(tmp_path: Path) -> None:
         (None, "outcome: collected of switch: want a list at layout; got None"),
         ([{"name": "flow", "offset": 0, "bytes": 2}], "want fields arrival_ns"),
     ):
-        said["notes"]["switch: telemetry"] = json.dumps({"layout": layout})
+        said["collected"]["switch"]["telemetry"] = {"layout": layout}
         outcome.write_text(json.dumps(said))
         with pytest.raises(RecordsError, match=message):
             load_raw(tmp_path)

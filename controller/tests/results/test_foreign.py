@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller.tests.testbeds.test_odd_answers import mutated
 from testctl.report import write_report
 from testctl.results import Run, load_run
 from testctl_agent.spec.errors import PlanError, TestctlError
 
 from controller.tests.serve.conftest import make_run
+from controller.tests.support.odd_json import mutated
 
 Change = Callable[[Path], Any]
 

@@ -15,10 +15,11 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from controller.tests.testbeds.test_odd_answers import mutated
 from testctl.serve.app import make_app
 from testctl.serve.auth import Guard
 from testctl.serve.cache import Cache
+
+from controller.tests.support.odd_json import mutated
 
 RUN = "20260101T120000Z-two"
 BAD = "20260102T120000Z-two"

@@ -135,5 +135,5 @@ def write_telemetry(pointdir: Path, columns: Mapping[str, Array], *, switch: str
     path.write_bytes(records.tobytes())
     said = {"layout": fields, "records": len(records), "lost": lost, "clock_offset_ns": OFFSET_NS}
     outcome = json.loads((pointdir / "raw" / "outcome.json").read_text())
-    outcome.setdefault("notes", {})[f"{switch}: telemetry"] = json.dumps(said)
+    outcome.setdefault("collected", {}).setdefault(switch, {})["telemetry"] = said
     (pointdir / "raw" / "outcome.json").write_text(json.dumps(outcome))

@@ -11,7 +11,7 @@ from pathlib import Path
 from testctl_rack import pki
 from testctl_rack.inventory_file import Machine, Rack
 
-from agents.tests.engine.daemons import Daemon, running, written
+from agents.tests.daemon.daemons import Daemon, running, written
 
 
 @contextmanager

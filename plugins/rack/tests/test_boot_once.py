@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from testctl_agent.engine import boots
+from testctl_agent.daemon import boots
 from testctl_rack import boot_once
 from testctl_rack.boot_leases import run_of
 

@@ -10,8 +10,8 @@ import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import PlanError, TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 from testctl_rack.inventory_file import Machine
 from testctl_rack.leased_agents import LEASE, LEASE_S, offset, seconds
 from testctl_rack.mtls import CONNECT_S, can_not, explain, read_keys, write_checked

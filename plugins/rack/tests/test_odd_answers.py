@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from collections.abc import Iterator
@@ -32,13 +31,11 @@ from testctl_agent.spec.untrusted import misfit
 from testctl_agent.wire.results import COMPARED, PROBED, FlowEnd
 from testctl_rack.clocks import clocks_of
 
+from controller.tests.support.odd_json import mutated
+
 FIXTURES = Path(__file__).parents[3] / "controller/tests/metrics/fixtures"
 MUTATIONS = 150
 DEEP = "[" * 100_000 + "]" * 100_000
-ODD: list[Any] = [
-    None, True, False, 0, -1, 2**63, -(2**70), 10**400, 1e308, "", "x", "\x1b]0;mine\x07", [], {}, [None], [5],
-    {"x": []},     {"connections": 5}, {"connections": [None]}, float("nan"), float("inf"),
-]  # fmt: skip
 CONNECTION = {"conn": 0, "bytes_sent": 5, "bytes_received": 0, "begin_ns": 10**18, "verified": True, "bad_offset": None,
               "error": None, "tcp_info": {"rtt_us": 3}}  # fmt: skip
 STATE = {"source": "ptp", "synchronised": True, "offset_ns": 5, "error_ns": 9}
@@ -65,25 +62,6 @@ COUNTERS = {
     "qdisc": [{"device": "eth0", "kind": "fq", "handle": "1:", "parent": "root", "bytes": 5, "extra": {"drops": 1}}],
     "errors": [],
 }
-
-
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in a document: what holds it, and its key there."""
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield value, key
-        yield from places(item)
-
-
-def mutated(value: Any, draw: random.Random) -> Any:
-    """The document with one to three places removed or replaced by something odd."""
-    found = {"": copy.deepcopy(value)}
-    for _ in range(draw.randint(1, 3)):
-        holder, key = draw.choice(list(places(found)))
-        if draw.random() < 0.2 and isinstance(holder, dict) and key:
-            del holder[key]
-        else:
-            holder[key] = copy.deepcopy(draw.choice(ODD))
-    return found[""]
 
 
 def checks(name: str, text: str, outcome: Outcome) -> None:

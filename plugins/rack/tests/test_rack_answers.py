@@ -13,10 +13,10 @@ import grpc
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from testctl.system.say import say
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.boot_notes import BOOT, WAS
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system.identity import version
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire.boot import BOOT, WAS
 from testctl_rack import kernels, menus, pki, rack_status, reservation
 from testctl_rack import rack as rack_module
 from testctl_rack.answers import FREE, PATTERNS, OddAnswer, checked

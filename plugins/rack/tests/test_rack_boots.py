@@ -21,7 +21,7 @@ from testctl_rack.leased_agents import RemoteAgents
 from testctl_rack.placement import Placement
 from testctl_rack.reservation import Reservation
 
-from agents.tests.engine.daemons import Daemon
+from agents.tests.daemon.daemons import Daemon
 from plugins.rack.tests.loopback_rack import loopback_rack
 
 NEW, OLD = "6.12.117+deb12-amd64", "6.1.0-56-amd64"

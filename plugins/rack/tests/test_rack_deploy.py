@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 import yaml
-from testctl_agent.wire import agent_pb2, agent_pb2_grpc
+from testctl_agent.daemon import agent_pb2, agent_pb2_grpc
 from testctl_rack import pki
 from testctl_rack.inventory_file import read_rack
 from testctl_rack.leased_agents import RemoteAgents

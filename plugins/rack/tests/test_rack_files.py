@@ -153,7 +153,7 @@ def test_only_a_racks_directory_is_removed(tmp_path: Path, made: list[str]) -> N
 
 
 def test_what_the_agent_needs_is_pinned() -> None:
-    needs = wheelhouse.needs(wheelhouse.AGENT)
+    needs = wheelhouse.needs(wheelhouse.AGENT, ("daemon",))
     assert {"grpcio", "protobuf"} <= needs
     assert "p4runtime" not in needs, "an extra"
     pinned = wheelhouse.pins((ROOT / "constraints.txt").read_text(encoding="utf-8"), needs)
@@ -214,7 +214,7 @@ def test_the_unit_is_exposed_less_than_most(tmp_path: Path) -> None:
 
 
 def test_the_documented_capabilities_are_those_deployed() -> None:
-    """agents/tests/engine/root_capabilities.py runs an agent with those of the document."""
+    """agents/tests/daemon/root_capabilities.py runs an agent with those of the document."""
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     documented = re.findall(r"^\| `(CAP_[A-Z_]+)` \|", text, re.MULTILINE)
     deployed = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["agent_capabilities"]

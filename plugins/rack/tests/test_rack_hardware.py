@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,12 @@ WANTED = [("tofino", ()), ("", ("trex", "tgen")), ("ebpf", ())]
 
 
 def test_only_what_the_machines_name_is_installed() -> None:
-    assert [one.requirement for one in wheelhouse.projects([("ebpf", ()), ("", ())])] == ["testctl-agent"]
-    assert [one.requirement for one in wheelhouse.projects(WANTED)] == ["testctl-agent", "testctl-hardware[trex]"]
-    assert [one.requirement for one in wheelhouse.projects(WANTED[:1])] == ["testctl-agent", "testctl-hardware"]
+    assert [one.requirement for one in wheelhouse.projects([("ebpf", ()), ("", ())])] == ["testctl-agent[daemon]"]
+    assert [one.requirement for one in wheelhouse.projects(WANTED)] == [
+        "testctl-agent[daemon]",
+        "testctl-hardware[trex]",
+    ]
+    assert [one.requirement for one in wheelhouse.projects(WANTED[:1])] == ["testctl-agent[daemon]", "testctl-hardware"]
     agent, hardware = wheelhouse.projects(WANTED)
     assert hardware.directory == ROOT / "plugins" / "hardware"
     assert {"pyproject.toml", "src/testctl_hardware/tofino.py"} <= hardware.files().keys()
@@ -33,6 +38,14 @@ def test_only_what_the_machines_name_is_installed() -> None:
     assert "pyzmq" in wheelhouse.needs("testctl-hardware", ("trex",))
     assert "cffi" not in wheelhouse.needs("testctl-hardware", ("trex",)), "PyPy's"
     assert "pyzmq" not in wheelhouse.needs("testctl-hardware")
+
+
+def test_what_racks_alone_need_comes_with_them() -> None:
+    core = {re.split("[^A-Za-z0-9-]", one)[0] for one in metadata.requires("testctl") or []}
+    assert "testctl-agent" in core
+    assert not {"cryptography", "grpcio", "protobuf"} & core
+    assert wheelhouse.needs("testctl-agent") == set()
+    assert wheelhouse.needs("testctl-agent", ("daemon",)) >= {"grpcio", "protobuf"}
 
 
 def test_what_was_not_installed_from_a_directory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +62,7 @@ def test_wheels_have_the_version_that_the_controller_wants(tmp_path: Path) -> No
     assert not wheelhouse.make(place, [], wanted)
     wheels = sorted((place / "wheels").glob("*.whl"))
     assert [one.name.partition("-")[0] for one in wheels] == ["testctl_agent", "testctl_hardware"]
-    assert (place / "wheels" / "requirements.txt").read_text() == "testctl-agent\ntestctl-hardware[trex]\n"
+    assert (place / "wheels" / "requirements.txt").read_text() == "testctl-agent[daemon]\ntestctl-hardware[trex]\n"
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--no-index", "--no-deps", f"--target={tmp_path / 'venv'}", *wheels], check=True)
     text = (

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import grpc
 import pytest
-from testctl_agent.engine.auth import requests
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.auth import requests
 from testctl_rack import pki
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine
 from testctl_rack.mtls import open_channel, read_keys
 
-from agents.tests.engine.daemons import Caller, calling, running, written
+from agents.tests.daemon.daemons import Caller, calling, running, written
 
 METHODS = sorted(requests())
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 from testctl_rack import leased_agents
 from testctl_rack.inventory_file import Rack
 from testctl_rack.placement import Placement
 
-from agents.tests.engine.daemons import Daemon
+from agents.tests.daemon.daemons import Daemon
 from plugins.rack.tests.loopback_rack import loopback_rack
 
 NAMES = ("alpha", "beta", "gamma", "delta")

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl.results import atomic
 from testctl.testbeds.point_runner import result_of
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 from testctl_rack.mtls import below, write_checked
 
 HERE = Path("/somewhere/results")

@@ -7,8 +7,7 @@ instead, and the boot of the machine.  A mark tells of all entries above it how 
     {"mark": "applied"}     they are set; what differs from "wanted" now, somebody else has changed
     {"mark": "restoring"}   they are being restored, and may be anything between
 
-Without a mark an entry is being set.  "settled": true says the same as "applied", of one entry.  Entries of the first
-version of this file have neither "wanted" nor "boot", and there are no marks.
+Without a mark an entry is being set.  "settled": true says the same as "applied", of one entry.
 """
 
 from __future__ import annotations

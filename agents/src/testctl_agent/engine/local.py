@@ -2,7 +2,7 @@
 """Agents without gRPC, for the lab, where importing it takes longer than all calls of a point, and for netns.
 
 Either they all are in this process, which goes to the namespaces of an agent for a call of it; or there is a process
-for each, forked from one that has loaded everything, and a pipe each way.  The calls are those of wire/agent.proto, one
+for each, forked from one that has loaded everything, and a pipe each way.  The calls are those of agent.proto, one
 after the other: ("Apply", ApplyRequest) is answered by (True, ApplyReply) or (False, TestctlError), pickled.
 """
 

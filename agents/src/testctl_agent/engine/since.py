@@ -45,8 +45,7 @@ def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> 
 def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Collection[Key], now: Now) -> dict[Key, str]:
     """Values that somebody else has changed since they were set, with the error for each.
 
-    What an agent left half set or half restored is none of that; `begun` is what this one has begun to restore.  Of
-    an entry that does not know its boot, written by an older version, nobody knows what it was set to.
+    What an agent left half set or half restored is none of that; `begun` is what this one has begun to restore.
     """
     oldest: dict[Key, Value] = {}
     newest: dict[Key, Entry] = {}
@@ -56,16 +55,13 @@ def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Colle
             newest[key(entry)] = entry
     found: dict[Key, str] = {}
     for which, entry in newest.items():
-        older = bool(journal.boot) and not entry.boot
-        value = now(entry) if older or (entry.settled and which not in begun) else None
+        value = now(entry) if entry.settled and which not in begun else None
         if value is None or value in (oldest[which], entry.wanted):
             continue
         was = shown(oldest[which])
-        changed = "who changed it, an older version or somebody else, is not known"
-        if entry.wanted is not None:
-            changed = f"it was set to {shown(entry.wanted)}, and somebody else has changed it since"
+        wanted = "?" if entry.wanted is None else shown(entry.wanted)
         found[which] = (
-            f"was {was}, is {shown(value)}; {changed}: set it to {was}, or, to keep what it is, remove its lines "
-            f"from {journal.path}"
+            f"was {was}, is {shown(value)}; it was set to {wanted}, and somebody else has changed it since: set it to "
+            f"{was}, or, to keep what it is, remove its lines from {journal.path}"
         )
     return found

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from testctl_agent.spec import untrusted
 from testctl_agent.spec.types import Value
 from testctl_agent.spec.untrusted import Named, misfit
 from testctl_agent.wire import results
@@ -134,12 +133,10 @@ class Outcome:
 
     @classmethod
     def from_json(cls, raw: Any) -> Outcome:
-        """What to_json gave, or a version that kept collectors' results as text among the notes.  Raises ValueError."""
+        """What to_json gave.  Raises ValueError."""
         if why := misfit(raw, SHAPE):
             raise ValueError(f"outcome: {why}")
-        notes, collected = _parted(raw.get("notes", {}))
-        for entity, mine in raw.get("collected", {}).items():
-            collected.setdefault(entity, {}).update(mine)
+        collected = {entity: dict(mine) for entity, mine in raw.get("collected", {}).items()}
         for entity, mine in collected.items():
             if wrong := next((why for name, result in mine.items() if (why := results.odd(name, result))), ""):
                 raise ValueError(f"outcome: collected of {entity}: {wrong}")
@@ -152,7 +149,7 @@ class Outcome:
                 for name, flow in raw.get("flows", {}).items()
             },
             collected=collected,
-            notes=notes,
+            notes={key: str(said) for key, said in raw.get("notes", {}).items()},
             error=raw.get("error") or "",
             lacking=[(entity, name) for entity, name in raw.get("lacking", ())],
             clocks={host: HostClock(**_known(one, HostClock)) for host, one in raw.get("clocks", {}).items()},
@@ -166,26 +163,3 @@ _AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "kernel_faults", "t0_ns"
 def _known(raw: Mapping[str, Any], of: type) -> dict[str, Any]:
     """What a class has of an object; a later version may have written more."""
     return {name: value for name, value in raw.items() if name in of.__dataclass_fields__}  # type: ignore[attr-defined]
-
-
-def _parted(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, dict[str, Collected]]]:
-    """Notes, and results of collectors that lie among them as JSON text under "entity: collector"."""
-    notes: dict[str, str] = {}
-    collected: dict[str, dict[str, Collected]] = {}
-    for key, said in raw.items():
-        entity, _, collector = key.partition(": ")
-        result = _object(said) if collector in results.SHAPES else None
-        if result is not None:
-            collected.setdefault(entity, {})[collector] = result
-        else:
-            notes[key] = str(said)
-    return notes, collected
-
-
-def _object(said: Any) -> Collected | None:
-    if isinstance(said, str):
-        try:
-            said = untrusted.loads(said)
-        except ValueError:
-            return None
-    return said if isinstance(said, Mapping) else None

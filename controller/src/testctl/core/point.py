@@ -157,7 +157,7 @@ class PointSpec(Point):
     """A point as a testbed gets it: its settings split by who acts on them.
 
     state       what agents apply, and restore
-    collect     entity -> {collector: options}; empty in what a version wrote that did not keep it
+    collect     entity -> {collector: options}
     limit_ns    how long a flow without a duration may take
     kernel      the name of the kernel, or its release where it is the running one
     backend     of the switches

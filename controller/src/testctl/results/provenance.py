@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,31 +73,22 @@ class Provenance:
 
     @classmethod
     def from_json(cls, summary: Mapping[str, Any]) -> Provenance:
-        """That of a summary.json; where an older testctl wrote it, the overrides are those of its command."""
-        reproduce = str(summary.get("reproduce") or "")
-        given = summary.get("overrides")
+        """That of a summary.json."""
         return cls(
             testbed=str(summary.get("testbed") or DEFAULT),
-            overrides=tuple(map(str, _sets(reproduce) if given is None else given)),
+            overrides=tuple(map(str, summary.get("overrides", []))),
             left_out=tuple((str(e), str(p), str(v)) for e, p, v in summary.get("left_out", [])),
             dropped=tuple(map(str, summary.get("dropped", []))),
             jobs=int(summary.get("jobs") or 0),
             noise=summary.get("noise"),
             versions=summary.get("versions") or {},
-            reproduce=reproduce,
+            reproduce=str(summary.get("reproduce") or ""),
         )
 
     @property
     def without(self) -> tuple[str, ...]:
         """The --without words."""
         return tuple(f"{entity}.{parameter}" for entity, parameter, _ in self.left_out)
-
-
-def _sets(command: str) -> Iterator[str]:
-    """The --set words of a command."""
-    with suppress(ValueError):
-        words = shlex.split(command)
-        yield from (word for option, word in pairwise(words) if option == "--set")
 
 
 def plan_of(run: Run, as_written: bool = False) -> Plan:

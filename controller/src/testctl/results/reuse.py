@@ -81,7 +81,7 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
     if file is None:
         return f"{layout.VERDICT} can't be read"
     if file.format != FORMAT:
-        return "an older or newer testctl wrote it: there is no manifest to check it by"
+        return "another version of testctl wrote it, in another format"
     if file.measured.verdict != "pass":
         return f"it was {file.measured.verdict}"
     if file.code_key != code_key:

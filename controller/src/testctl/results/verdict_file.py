@@ -10,8 +10,7 @@ from typing import Any
 from testctl.plan import Judgement
 from testctl.results.manifest import Manifest
 
-FORMAT = 2
-"""Since 2 it has "measured", "analysis" and "files"."""
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -19,14 +18,14 @@ class VerdictFile:
     """What verdict.json says.
 
     judged       by the expectations of its run's plan; until all points are there, what was measured
-    measured     the measurement alone, before any expectation; of older runs, which don't say, as judged
+    measured     the measurement alone, before any expectation
     digest       of the point's records; "" where it has none
     code_key     what, besides the point, determines the raw files: kernel, agents, tgen
     analysis     hashes of the code that made the other files: {"records": …, "metrics": …}
-    kernel       the release of the kernel that ran, "" where none did; None: an older testctl wrote the file
+    kernel       the release of the kernel that ran, "" where none did; None: not known
     files        the manifest; None: there is none
     reused_from  the run that measured the point, where that was an earlier one
-    format       FORMAT, or what an older or newer testctl wrote
+    format       FORMAT, or what another version of testctl wrote
     """
 
     id: str

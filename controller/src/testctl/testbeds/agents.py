@@ -33,7 +33,7 @@ class Agents:
         self.names = tuple(names)
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
-        """The reply to one call of wire/agent.proto (wire/messages.py)."""
+        """The reply to one call of daemon/agent.proto (wire/messages.py)."""
         raise NotImplementedError
 
     def all(self, method: str, requests: Mapping[str, Message]) -> dict[str, Any]:

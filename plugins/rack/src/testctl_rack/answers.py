@@ -14,8 +14,8 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import Message
+from testctl_agent.daemon.boot_notes import BOOT, WAS
 from testctl_agent.spec.untrusted import words
-from testctl_agent.wire.boot import BOOT, WAS
 
 from testctl_rack import boot_once
 

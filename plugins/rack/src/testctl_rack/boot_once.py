@@ -13,7 +13,7 @@ it.  The default entry and grub.cfg stay as they are.  RELEASE and WAS are kerne
 "was" is the release that a host that was booted once is to have again; it is read from the kernel's command line.
 
 RUN is the SHA-256 of a run's ticket.  Nothing is rebooted unless the host's agent has written, in this boot, that this
-run's lease is to last over it (testctl_agent/engine/boots.py): otherwise another run may have the host by now.
+run's lease is to last over it (testctl_agent/daemon/boots.py): otherwise another run may have the host by now.
 
 `keep` names the default entry by its id where GRUB has it by its place in the menu, at which a newer kernel would be;
 playbooks/roles/kernel calls it before it installs one.  An entry that is named or saved stays as it is.

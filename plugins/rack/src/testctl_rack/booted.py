@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from testctl_agent.daemon import LEASE_KEY
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.boot_notes import BOOT, WAS
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import LEASE_KEY
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire.boot import BOOT, WAS
 
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, Rack

@@ -11,11 +11,11 @@ import grpc
 from google.protobuf.message import Message as ProtobufMessage
 from testctl.testbeds.agents import CALL_S
 from testctl.testbeds.at_once import AtOnce
+from testctl_agent.daemon import agent_pb2_grpc as rpc
+from testctl_agent.daemon.protobuf import from_protobuf, to_protobuf
 from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.spec.untrusted import words
-from testctl_agent.wire import agent_pb2_grpc as rpc
 from testctl_agent.wire.messages import Message
-from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 
 from testctl_rack.answers import checked
 
@@ -80,7 +80,7 @@ class _Future:
 
 
 class Stub:
-    """The methods of wire/agent.proto.  An answer of a wrong shape raises grpc.RpcError, as a call that failed does."""
+    """The methods of agent.proto.  An answer of a wrong shape raises grpc.RpcError, as a call that failed does."""
 
     def __init__(self, channel: grpc.Channel) -> None:
         stub: Any = rpc.AgentStub

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import grpc
 from testctl.system.say import say
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine

@@ -21,12 +21,13 @@ from typing import Any
 
 import grpc
 from testctl.testbeds.agents import CALL_S
+from testctl_agent.daemon import LEASE_KEY
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.protobuf import from_protobuf, to_protobuf
 from testctl_agent.spec.errors import PlanError, TestbedError, Unavailable
 from testctl_agent.spec.untrusted import loads
-from testctl_agent.wire import LEASE_KEY, messages
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.wire import messages
 from testctl_agent.wire.messages import Message
-from testctl_agent.wire.protobuf import from_protobuf, to_protobuf
 from testctl_agent.wire.results import odd
 
 from testctl_rack.grpc_agents import GrpcAgents, said_by

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import grpc
 from testctl.results.atomic import check_room, naming_path
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 
 from testctl_rack.grpc_agents import MESSAGE_BYTES, said_by
 from testctl_rack.inventory_file import KEY_FILES, Machine

@@ -20,11 +20,11 @@ from testctl.records.counters import read_counters
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.traffic_time import WallTime
+from testctl_agent.daemon import LEASE_KEY
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.params import others
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 from testctl_agent.system.identity import version
-from testctl_agent.wire import LEASE_KEY
-from testctl_agent.wire import agent_pb2 as pb
 
 from testctl_rack.booted import Booted, seen_in
 from testctl_rack.grpc_agents import new_stub

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
-from testctl_agent.wire import agent_pb2 as pb
-from testctl_agent.wire.boot import WAS
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.boot_notes import WAS
 
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, read_rack

@@ -19,15 +19,15 @@ from typing import Any
 import grpc
 from testctl.system.say import say
 from testctl.testbeds.bed import NotOurs
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.mtls import ANSWER_S, open_channel, read_keys
 
 AGAIN_S = 2.5
-"""How often a place is asked about: an agent takes one for left after 12 s (engine/queue.py)."""
+"""How often a place is asked about: an agent takes one for left after 12 s (daemon/queue.py)."""
 LOOK_S = 1.0
 FREE = "free"
 

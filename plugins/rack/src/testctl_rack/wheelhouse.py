@@ -87,7 +87,7 @@ def projects(machines: Iterable[tuple[str, tuple[str, ...]]]) -> list[Project]:
     wanted: dict[str, set[str]] = {}
     for group, word in words:
         wanted.setdefault(group.distribution(word), set()).add(word)
-    found = [Project(AGENT, checkout.root() / "agents")]
+    found = [Project(AGENT, checkout.root() / "agents", ("daemon",))]
     for name, mine in sorted(wanted.items()):
         optional = metadata.metadata(name).get_all("Provides-Extra") or []
         found.append(Project(name, _directory(name), tuple(sorted(mine.intersection(optional)))))

@@ -18,8 +18,8 @@ import grpc
 import yaml
 from machine_rack import network
 from machine_rack.plan import MachineRack, load
-from testctl_agent.wire import LEASE_KEY
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.daemon import LEASE_KEY
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import read_rack
 from testctl_rack.mtls import open_channel, read_keys

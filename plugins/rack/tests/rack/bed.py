@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 from simulated_rack import inventory, network
 from simulated_rack.plan import Node, SimulatedRack, plan
+from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.wire import agent_pb2 as pb
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import read_rack
 from testctl_rack.mtls import Keys, open_channel, read_keys

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
-from testctl_agent.engine.service import Service
+from testctl_agent.daemon.service import DaemonService
 from testctl_agent.main import main
 from testctl_agent.wire import messages
 
@@ -31,19 +31,19 @@ points = 0
 
 def changed(method: str, change: Callable[[Any, Any], Any]) -> None:
     """The method's reply as `change` makes it of (request, reply), in the first point."""
-    true = getattr(Service, method)
+    true = getattr(DaemonService, method)
 
-    def call(self: Service, request: Any, context: grpc.ServicerContext) -> Any:
+    def call(self: DaemonService, request: Any, context: grpc.ServicerContext) -> Any:
         reply = true(self, request, context)
         return change(request, reply) if points == 1 else reply
 
-    setattr(Service, method, call)
+    setattr(DaemonService, method, call)
 
 
 def always(method: str, change: Callable[[Any], Any]) -> None:
     """The method's reply as `change` makes it, from the first call on."""
-    true = getattr(Service, method)
-    setattr(Service, method, lambda self, request, context: change(true(self, request, context)))
+    true = getattr(DaemonService, method)
+    setattr(DaemonService, method, lambda self, request, context: change(true(self, request, context)))
 
 
 def noted(**notes: str) -> Callable[[messages.Description], messages.Description]:
@@ -67,15 +67,15 @@ def kernel(release: str) -> Callable[[messages.Description], messages.Descriptio
 
 
 def counted() -> None:
-    true = Service.Acquire
+    true = DaemonService.Acquire
 
-    def acquire(self: Service, request: messages.AcquireRequest, context: grpc.ServicerContext) -> messages.Lease:
+    def acquire(self: DaemonService, request: messages.AcquireRequest, context: grpc.ServicerContext) -> messages.Lease:
         global points
         lease = true(self, request, context)
         points += LOOKS not in request.holder
         return lease
 
-    Service.Acquire = acquire  # type: ignore[method-assign]
+    DaemonService.Acquire = acquire  # type: ignore[method-assign]
 
 
 def waits(context: grpc.ServicerContext) -> None:
@@ -94,14 +94,14 @@ def silent(*methods: str) -> None:
         return reply
 
     for method in methods:
-        true = getattr(Service, method)
+        true = getattr(DaemonService, method)
 
-        def call(self: Service, request: Any, context: grpc.ServicerContext, true: Any = true) -> Any:
+        def call(self: DaemonService, request: Any, context: grpc.ServicerContext, true: Any = true) -> Any:
             if points == 1 and applied:
                 waits(context)
             return true(self, request, context)
 
-        setattr(Service, method, call)
+        setattr(DaemonService, method, call)
     changed("Apply", once)
 
 

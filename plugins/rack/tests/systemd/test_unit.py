@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from testctl_agent.wire import agent_pb2 as pb
+from testctl_agent.daemon import agent_pb2 as pb
 
-from agents.tests.engine.daemons import Caller, calling
-from agents.tests.engine.root_capabilities import check_all
+from agents.tests.daemon.daemons import Caller, calling
+from agents.tests.daemon.root_capabilities import check_all
 from plugins.rack.tests.systemd.booted import Machine, booted, rendered, tgen
 from plugins.rack.tests.systemd.taken_over import CALLS, FILES, PROGRAMS
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages (messages.py) as those of protobuf, which gRPC carries, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message as ProtobufMessage
+
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.daemon.values import from_wire, to_wire
+from testctl_agent.wire import messages
+from testctl_agent.wire.messages import Message
+
+_VALUE = pb.Value.DESCRIPTOR
+
+
+def to_protobuf(message: Message) -> Any:
+    """Raises ValueError or TypeError for what the wire can't carry, such as an integer of more than 64 bits."""
+    made = getattr(pb, type(message).__name__)()
+    for field in made.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if _is_map(field):
+            _put_map(getattr(made, field.name), field, value)
+        elif _is_list(type(message), field):
+            getattr(made, field.name).extend(to_protobuf(one) if field.message_type else one for one in value)
+        elif field.message_type is not _VALUE:
+            setattr(made, field.name, value)
+        elif value is not None:
+            getattr(made, field.name).CopyFrom(to_wire(value))
+    return made
+
+
+def from_protobuf(made: ProtobufMessage) -> Any:
+    """The message of the same name."""
+    kind = getattr(messages, made.DESCRIPTOR.name)
+    found: dict[str, Any] = {}
+    for field in made.DESCRIPTOR.fields:
+        value = getattr(made, field.name)
+        if _is_map(field):
+            found[field.name] = {key: from_wire(value[key]) if _of_values(field) else value[key] for key in value}
+        elif _is_list(kind, field):
+            found[field.name] = tuple(from_protobuf(one) if field.message_type else one for one in value)
+        elif field.message_type is not _VALUE:
+            found[field.name] = value
+        elif made.HasField(field.name):
+            found[field.name] = from_wire(value)
+    return kind(**found)
+
+
+def _is_map(field: Any) -> bool:
+    return bool(field.message_type and field.message_type.GetOptions().map_entry)
+
+
+def _is_list(kind: type[Message], field: Any) -> bool:
+    return bool(getattr(kind, field.name) == ())
+
+
+def _of_values(field: Any) -> bool:
+    return bool(field.message_type.fields_by_name["value"].message_type is _VALUE)
+
+
+def _put_map(made: Any, field: Any, values: Any) -> None:
+    for key, value in values.items():
+        if _of_values(field):
+            made[key].CopyFrom(to_wire(value))
+        else:
+            made[key] = value
