@@ -49,7 +49,7 @@ class Names:
         ends = {self.canonical(a), self.canonical(b)}
         if not dash or not ends <= {*self.topology.hosts, *self.topology.switches}:
             return ""
-        of_host = [one for one in ends if one in self.topology.hosts]
+        of_host = [end for end in ends if end in self.topology.hosts]
         if len(of_host) == 1 and self.topology.neighbours[of_host[0]][0] in ends:
             (switch,) = ends - set(of_host)
             return (
@@ -77,12 +77,12 @@ class Names:
 
 def links_of(topology: Topology) -> dict[str, tuple[str, ...]]:
     """The links between switches, by the names of their ends in both orders ("left-right"): their two ports."""
-    found: dict[str, tuple[str, ...]] = {}
+    links: dict[str, tuple[str, ...]] = {}
     for a, b in topology.links:
         if a in topology.switches and b in topology.switches:
-            found[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
-            found[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
-    return found
+            links[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
+            links[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
+    return links
 
 
 def _some(topology: Topology) -> str:
