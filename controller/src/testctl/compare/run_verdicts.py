@@ -54,7 +54,9 @@ def of_run(run: Run, plan: str) -> Verdicts:
     cases = [_of_point(point, expected, varying) for point in run.points]
     wrong = {point.id for point in run.points if point.verdict in _WRONG}
     cases += [
-        _of_expectation(one) for one in expected if one.verdict in _WRONG and (one.alone or not one.points & wrong)
+        _of_expectation(expectation)
+        for expectation in expected
+        if expectation.verdict in _WRONG and (expectation.alone or not expectation.points & wrong)
     ]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
     nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
@@ -79,14 +81,18 @@ def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tupl
 def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
     findings: list[Change] = []
     if point.verdict != "pass":
-        there = [one for one in expected if point.id in one.points and not one.alone]
-        names = [one.name for one in there]
-        for one in (one for one in there if one.verdict == point.verdict):
-            text = f"{point.verdict}: {_part(point.reason, one.name, names)}"
-            findings.append(Change(one.metric or "verdict", "worse", text, place=one.place))
+        there = [expectation for expectation in expected if point.id in expectation.points and not expectation.alone]
+        names = [expectation.name for expectation in there]
+        for expectation in (expectation for expectation in there if expectation.verdict == point.verdict):
+            text = f"{point.verdict}: {_part(point.reason, expectation.name, names)}"
+            findings.append(Change(expectation.metric or "verdict", "worse", text, place=expectation.place))
         findings = findings or [Change("verdict", "worse", f"{point.verdict}: {point.reason}")]
     tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
-    properties = (("point", point.id), *tuples, *metric_properties(point, (one.metric for one in expected)))
+    properties = (
+        ("point", point.id),
+        *tuples,
+        *metric_properties(point, (expectation.metric for expectation in expected)),
+    )
     name = _swept(point, varying) or tuple_words(point.tuples)
     return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
 
@@ -100,22 +106,25 @@ def _part(reason: str, name: str, names: Sequence[str]) -> str:
     return reason[start : min((end for end in ends if end >= 0), default=len(reason))]
 
 
-def _of_expectation(one: _Expected) -> JudgedCase:
+def _of_expectation(expectation: _Expected) -> JudgedCase:
     """Of the quantifier `some`: each of its points passes."""
-    found = Change(one.metric, "worse", f"{one.name}: {one.detail}", place=one.place)
-    return JudgedCase("", f"expect {one.name}", _STATUS[one.verdict], (found,))
+    change = Change(expectation.metric, "worse", f"{expectation.name}: {expectation.detail}", place=expectation.place)
+    return JudgedCase("", f"expect {expectation.name}", _STATUS[expectation.verdict], (change,))
 
 
 def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
     """What distinguishes a point from the others of its run, the same in every run of the plan."""
-    found = [(factor.label, factor.of.get(point.id, ABSENT)) for factor in varying]
-    return " ".join(f"{label}={value}" for label, value in found if value != ABSENT)
+    levels = [(factor.label, factor.of.get(point.id, ABSENT)) for factor in varying]
+    return " ".join(f"{label}={value}" for label, value in levels if value != ABSENT)
 
 
 def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
     """What a page has beside the findings: the expectations, what failures share, the points."""
     if expected:
-        rows = [f"| {one.verdict} | {cell(one.name)} | {cell(one.detail)} | {_place(one)} |" for one in expected]
+        rows = [
+            f"| {expectation.verdict} | {cell(expectation.name)} | {cell(expectation.detail)} | {_place(expectation)} |"
+            for expectation in expected
+        ]
         yield ("| | expectation | found | where |", "| --- | --- | --- | --- |", *rows)
     if shared := [f"- {cell(sentence)}" for _, sentence in failure_lines(run.points)]:
         yield tuple(shared)
@@ -123,7 +132,7 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
     heads = [*(factor.label for factor in varying), *(column.heading for column in metrics)]
     rows = []
     for point in failures_first(run.points)[:MOST_POINTS]:
-        values = [factor.of.get(point.id, ABSENT) for factor in varying] + [one.cell(point)[1] for one in metrics]
+        values = [factor.of.get(point.id, ABSENT) for factor in varying] + [metric.cell(point)[1] for metric in metrics]
         rows.append(" | ".join([f"| {point.verdict} | `{point.id}`", *map(cell, values)]) + " |")
     if rows:
         head = " | ".join(["| | point", *map(cell, heads)]) + " |"
@@ -132,5 +141,7 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
         yield (f"… and {len(run.points) - MOST_POINTS} more points",)
 
 
-def _place(one: _Expected) -> str:
-    return f"`{one.place.file}:{one.place.line}`" if one.place and one.place.line else ""
+def _place(expectation: _Expected) -> str:
+    return (
+        f"`{expectation.place.file}:{expectation.place.line}`" if expectation.place and expectation.place.line else ""
+    )

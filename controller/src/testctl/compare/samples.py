@@ -36,8 +36,8 @@ class Cell:
 
     def values(self, side: int, metric: str) -> list[float]:
         """Of A (0) or B (1): the numbers of a metric, "flow name", of the points that measured it."""
-        found = [numbers_of(point.metrics) for point in (self.a, self.b)[side] if point.verdict in MEASURED]
-        return [numbers[metric] for numbers in found if metric in numbers]
+        measured = [numbers_of(point.metrics) for point in (self.a, self.b)[side] if point.verdict in MEASURED]
+        return [numbers[metric] for numbers in measured if metric in numbers]
 
 
 def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
@@ -48,11 +48,11 @@ def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
 
 
 def _gathered(runs: Sequence[Run]) -> dict[Identity, list[RunPoint]]:
-    found: dict[Identity, list[RunPoint]] = {}
+    groups: dict[Identity, list[RunPoint]] = {}
     for run in runs:
         for point in run.points:
-            found.setdefault(identity(point), []).append(point)
-    return found
+            groups.setdefault(identity(point), []).append(point)
+    return groups
 
 
 def identity(point: RunPoint) -> Identity:
@@ -73,16 +73,13 @@ def metrics_of(cell: Cell, chosen: Sequence[str] = ()) -> list[str]:
     for point in (*cell.a, *cell.b):
         if point.verdict in MEASURED:
             names |= dict.fromkeys(numbers_of(point.metrics))
-    return [name for name in names if _wanted(name.rpartition(" ")[2], chosen)]
-
-
-def _wanted(metric: str, chosen: Sequence[str]) -> bool:
-    return metric in chosen if chosen else prefers(metric) != "none"
+    metrics = {name: name.rpartition(" ")[2] for name in names}
+    return [name for name, m in metrics.items() if (m in chosen if chosen else prefers(m) != "none")]
 
 
 def counts(points: Sequence[RunPoint]) -> Mapping[str, int]:
     """How many points have which verdict."""
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for point in points:
-        found[point.verdict] = found.get(point.verdict, 0) + 1
-    return found
+        totals[point.verdict] = totals.get(point.verdict, 0) + 1
+    return totals
