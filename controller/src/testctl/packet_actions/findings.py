@@ -44,14 +44,14 @@ class RuleFinding:
         return asdict(self)
 
 
-def asked_of(point: PointSpec) -> dict[str, tuple[Fate, ...]]:
+def requested_fates(point: PointSpec) -> dict[str, tuple[Fate, ...]]:
     """Switch → its packet actions, of a point.json; only switches that have some."""
-    found: dict[str, tuple[Fate, ...]] = {}
+    requested: dict[str, tuple[Fate, ...]] = {}
     for switch in point.topology.switches:
         text = point.settings.get(switch, {}).get("fate")
         if text and (rules := fate.parse(str(text))):
-            found[switch] = rules
-    return found
+            requested[switch] = rules
+    return requested
 
 
 def ranges_of(numbers: Array) -> list[tuple[int, int]]:
