@@ -53,9 +53,7 @@ class _Source:
 
 
 def _sources(plan: WrittenPlan) -> Iterator[_Source]:
-    named = {
-        target.entity for assignment in plan.assignments if assignment.param == NAME for target in assignment.targets
-    }
+    named = {target.entity for a in plan.assignments if a.param == NAME for target in a.targets}
     for number, port in enumerate((port for port in plan.topology.all_ports if port in named), start=1):
         switch, _, neighbour = port.partition(":")
         yield _Source(number, switch, neighbour, neighbour in plan.topology.hosts)

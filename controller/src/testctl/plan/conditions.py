@@ -82,9 +82,7 @@ class Reader:
 
     def _meant(self, short: str) -> str:
         """ "; did you mean switch.buffer?" for a parameter without its entity (swept ones first), or ""."""
-        keys = sorted(
-            (len(assignment.texts) == 1, assignment.key) for assignment in self.assignments if assignment.param == short
-        )
+        keys = sorted((len(a.texts) == 1, a.key) for a in self.assignments if a.param == short)
         return f"; did you mean {keys[0][1]}?" if keys else ""
 
     def _levels(self, index: int, node: Node, who: str) -> frozenset[int] | None:

@@ -194,9 +194,7 @@ def _of_expectation(plan: Plan, expectation: Expectation, findings: Sequence[_Fi
     else:
         # Their number, their common values, the worst one, and some others by name.
         points = {point.id: point for point in plan.points}
-        shared = _shared(
-            plan, [points[finding.point] for finding in basis], [points[finding.point] for finding in findings]
-        )
+        shared = _shared(plan, [points[f.point] for f in basis], [points[f.point] for f in findings])
         parts = [_how_many(verdict, basis, findings) + (f": {shared}" if shared else "")]
         ranked = sorted(basis, key=lambda finding: -finding.gap)
         worst, others = ranked[0], ranked[1:]
@@ -226,9 +224,7 @@ def _shared(plan: Plan, basis: Sequence[Point], points: Sequence[Point]) -> str:
     """Values common to the points of `basis` and absent from other points."""
     swept = [(index, assignment) for index, assignment in enumerate(plan.assignments) if len(assignment.texts) > 1]
     there = {point.id for point in basis}
-    values = [
-        {assignment.key: assignment.texts[point.levels[index]] for index, assignment in swept} for point in points
-    ]
+    values = [{a.key: a.texts[point.levels[index]] for index, a in swept} for point in points]
     return failures.in_words(values, [point.id in there for point in points])
 
 

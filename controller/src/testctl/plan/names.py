@@ -71,7 +71,9 @@ class Names:
             return f"switch {switch} has no port toward {show(neighbour)}; its ports are {ports}"
         if why := self._no_link(word):
             return why
-        hint = suggest(word, self.known) or f"; topology {self.topology.name} has {_some(self.topology)}"
+        names = [*self.topology.hosts, *self.topology.switches]
+        some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        hint = suggest(word, self.known) or f"; topology {self.topology.name} has {some}"
         return f"no host, switch, port, flow or group named {show(word)}{hint}"
 
 
@@ -83,11 +85,6 @@ def links_of(topology: Topology) -> dict[str, tuple[str, ...]]:
             links[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
             links[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
     return links
-
-
-def _some(topology: Topology) -> str:
-    names = [*topology.hosts, *topology.switches]
-    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
 def read_names(

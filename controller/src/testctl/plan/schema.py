@@ -144,20 +144,14 @@ def _value(spec: ParamSpec) -> Json:
 
 def _either(schemas: list[Json]) -> Json:
     """What any of them takes.  A number may always be written as text, as the loader takes both."""
-    different = [s for i, s in enumerate(schemas) if s not in schemas[:i]]
-    return {"anyOf": [schema for s in different for schema in (s, *_as_text(s))]}
-
-
-def _as_text(schema: Json) -> list[Json]:
-    if schema.get("type") == "integer":
-        return [{"type": "string", "pattern": "^-?[0-9]+$"}]
-    if "enum" in schema:
-        return [{"enum": [str(v) for v in schema["enum"] if not isinstance(v, bool | str)]}] if _numbers(schema) else []
-    return []
-
-
-def _numbers(schema: Json) -> bool:
-    return any(isinstance(v, int) and not isinstance(v, bool) for v in schema["enum"])
+    either: list[Json] = []
+    for schema in (s for i, s in enumerate(schemas) if s not in schemas[:i]):
+        either.append(schema)
+        if schema.get("type") == "integer":
+            either.append({"type": "string", "pattern": "^-?[0-9]+$"})
+        elif numbers := [str(v) for v in schema.get("enum", ()) if not isinstance(v, bool | str)]:
+            either.append({"enum": numbers})
+    return {"anyOf": either}
 
 
 def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:

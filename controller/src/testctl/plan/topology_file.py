@@ -92,7 +92,11 @@ class TopologyFile:
         topology = Topology(
             self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases, ecmp=self.ecmp
         )
-        _check_spread(topology, self.links.place)
+        for switch in topology.switches:
+            for host, ways in topology.next_hops(switch).items():
+                if len(ways) > MAX_WAYS:
+                    want = f"want at most {MAX_WAYS} ways to {host}; got {len(ways)}"
+                    raise PlanError(f"{self.links.place}: switch {switch}: {want}")
         return topology
 
 
@@ -286,11 +290,3 @@ def _check_ways(
     apart = sorted({top(name) for name in parent})
     if len(apart) > 1:
         raise PlanError(f"{place}: {apart[0]} and {apart[1]} are not linked; want one way between any two")
-
-
-def _check_spread(topology: Topology, place: Place) -> None:
-    """Checks the number of equal-cost paths at each switch."""
-    for switch in topology.switches:
-        for host, ways in topology.next_hops(switch).items():
-            if len(ways) > MAX_WAYS:
-                raise PlanError(f"{place}: switch {switch}: want at most {MAX_WAYS} ways to {host}; got {len(ways)}")

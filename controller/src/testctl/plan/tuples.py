@@ -262,9 +262,7 @@ def targets_of(names: Names, parameters: Parameters, entity: str, param: str) ->
     """
     if not names.kind(entity):
         raise ValueError(names.unknown(entity))
-    return [
-        target for member in names.members(entity) for target in _of_member(names, parameters, entity, member, param)
-    ]
+    return [t for member in names.members(entity) for t in _of_member(names, parameters, entity, member, param)]
 
 
 def _of_member(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> Iterator[Target]:
