@@ -130,9 +130,7 @@ class Outcome:
         }
         rest = ("skip", "lacking", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
         document |= {name: value for name in rest if (value := getattr(self, name))}
-        return document | (
-            {"clocks": {host: asdict(clock) for host, clock in self.clocks.items()}} if self.clocks else {}
-        )
+        return document | ({"clocks": {host: asdict(c) for host, c in self.clocks.items()}} if self.clocks else {})
 
     @classmethod
     def from_json(cls, raw: Any) -> Outcome:
