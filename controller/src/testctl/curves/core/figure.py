@@ -58,9 +58,7 @@ def lanes(records: Records) -> tuple[Lane, ...]:
     sums = np.bincount(key, records.column("length")) if len(key) else np.empty(0)
     there = np.flatnonzero(np.bincount(key)).tolist()
     bytes_of = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
-    return tuple(
-        sorted((lane for lane in bytes_of if lane[0] in records.flows), key=lambda lane: (-bytes_of[lane], lane))
-    )
+    return tuple(sorted((key for key in bytes_of if key[0] in records.flows), key=lambda key: (-bytes_of[key], key)))
 
 
 @once
