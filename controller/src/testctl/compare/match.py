@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from testctl.results import Run, RunPoint
 
@@ -46,7 +47,7 @@ def match_points(a: Run, b: Run) -> Matched:
     """
     pairs: list[Pair] = []
     left, right = list(a.points), list(b.points)
-    for key_of in (_id, _tuples):
+    for key_of in (attrgetter("id"), _tuples):
         left, right = _pair(left, right, key_of, pairs)
     ours, theirs = _levels(left), _levels(right)
     other = frozenset(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
@@ -69,10 +70,6 @@ def _pair(
             other = by_key[key_of(point)]
             pairs.append(Pair(point, other, _asked(point, other)))
     return [p for p in left if key_of(p) not in met], [p for p in right if key_of(p) not in met]
-
-
-def _id(point: RunPoint) -> Hashable:
-    return point.id
 
 
 def _tuples(point: RunPoint) -> Hashable:

@@ -53,11 +53,7 @@ def of_run(run: Run, plan: str) -> Verdicts:
     varying = factors(run.points)
     cases = [_of_point(point, expected, varying) for point in run.points]
     wrong = {point.id for point in run.points if point.verdict in _WRONG}
-    cases += [
-        _of_expectation(expectation)
-        for expectation in expected
-        if expectation.verdict in _WRONG and (expectation.alone or not expectation.points & wrong)
-    ]
+    cases += [_of_expectation(e) for e in expected if e.verdict in _WRONG and (e.alone or not e.points & wrong)]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
     nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
     return Verdicts(
@@ -81,18 +77,14 @@ def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tupl
 def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
     findings: list[Change] = []
     if point.verdict != "pass":
-        there = [expectation for expectation in expected if point.id in expectation.points and not expectation.alone]
-        names = [expectation.name for expectation in there]
-        for expectation in (expectation for expectation in there if expectation.verdict == point.verdict):
-            text = f"{point.verdict}: {_part(point.reason, expectation.name, names)}"
-            findings.append(Change(expectation.metric or "verdict", "worse", text, place=expectation.place))
+        there = [e for e in expected if point.id in e.points and not e.alone]
+        names = [e.name for e in there]
+        for e in (e for e in there if e.verdict == point.verdict):
+            text = f"{point.verdict}: {_part(point.reason, e.name, names)}"
+            findings.append(Change(e.metric or "verdict", "worse", text, place=e.place))
         findings = findings or [Change("verdict", "worse", f"{point.verdict}: {point.reason}")]
     tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
-    properties = (
-        ("point", point.id),
-        *tuples,
-        *metric_properties(point, (expectation.metric for expectation in expected)),
-    )
+    properties = (("point", point.id), *tuples, *metric_properties(point, (e.metric for e in expected)))
     name = _swept(point, varying) or tuple_words(point.tuples)
     return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
 
@@ -106,10 +98,10 @@ def _part(reason: str, name: str, names: Sequence[str]) -> str:
     return reason[start : min((end for end in ends if end >= 0), default=len(reason))]
 
 
-def _of_expectation(expectation: _Expected) -> JudgedCase:
+def _of_expectation(e: _Expected) -> JudgedCase:
     """Of the quantifier `some`: each of its points passes."""
-    change = Change(expectation.metric, "worse", f"{expectation.name}: {expectation.detail}", place=expectation.place)
-    return JudgedCase("", f"expect {expectation.name}", _STATUS[expectation.verdict], (change,))
+    change = Change(e.metric, "worse", f"{e.name}: {e.detail}", place=e.place)
+    return JudgedCase("", f"expect {e.name}", _STATUS[e.verdict], (change,))
 
 
 def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
@@ -121,10 +113,7 @@ def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
 def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
     """What a page has beside the findings: the expectations, what failures share, the points."""
     if expected:
-        rows = [
-            f"| {expectation.verdict} | {cell(expectation.name)} | {cell(expectation.detail)} | {_place(expectation)} |"
-            for expectation in expected
-        ]
+        rows = [f"| {e.verdict} | {cell(e.name)} | {cell(e.detail)} | {_place(e)} |" for e in expected]
         yield ("| | expectation | found | where |", "| --- | --- | --- | --- |", *rows)
     if shared := [f"- {cell(sentence)}" for _, sentence in failure_lines(run.points)]:
         yield tuple(shared)
@@ -141,7 +130,5 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
         yield (f"… and {len(run.points) - MOST_POINTS} more points",)
 
 
-def _place(expectation: _Expected) -> str:
-    return (
-        f"`{expectation.place.file}:{expectation.place.line}`" if expectation.place and expectation.place.line else ""
-    )
+def _place(e: _Expected) -> str:
+    return f"`{e.place.file}:{e.place.line}`" if e.place and e.place.line else ""

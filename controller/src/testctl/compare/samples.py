@@ -42,17 +42,11 @@ class Cell:
 
 def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
     """Cells in the order of A's points; the runs of one side are combined."""
-    sides = [_gathered(runs) for runs in (a, b)]
-    keys = [*sides[0], *(key for key in sides[1] if key not in sides[0])]
-    return tuple(_cell(sides[0].get(key, []), sides[1].get(key, [])) for key in keys)
-
-
-def _gathered(runs: Sequence[Run]) -> dict[Identity, list[RunPoint]]:
-    groups: dict[Identity, list[RunPoint]] = {}
-    for run in runs:
-        for point in run.points:
-            groups.setdefault(identity(point), []).append(point)
-    return groups
+    cells: dict[Identity, tuple[list[RunPoint], list[RunPoint]]] = {}
+    for side, runs in enumerate((a, b)):
+        for point in (point for run in runs for point in run.points):
+            cells.setdefault(identity(point), ([], []))[side].append(point)
+    return tuple(_cell(*sides) for sides in cells.values())
 
 
 def identity(point: RunPoint) -> Identity:

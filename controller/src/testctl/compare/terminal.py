@@ -75,9 +75,7 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
         if not points:
             say(console, f"  not in the {which} run")
     if cell.verdict_direction != "other" or everything:
-        sides = [
-            ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "none" for counts in cell.verdicts
-        ]
+        sides = [", ".join(f"{count} {v}" for v, count in counts.items()) or "none" for counts in cell.verdicts]
         say(console, f"  verdicts {' → '.join(sides)}")
     shown = cell.judgements if everything else cell.changed
     if not shown:
@@ -85,11 +83,8 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
     table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
     for judgement in sorted(shown, key=lambda j: (j.said != "changed", ORDER[j.direction], j.p_adjusted)):
         tested, low_high = judgement.tested, judgement.relative_interval
-        text = (
-            f"{judgement.said} ({judgement.direction})"
-            if judgement.said == "changed" and judgement.direction != "other"
-            else judgement.said
-        )
+        directed = judgement.said == "changed" and judgement.direction != "other"
+        text = f"{judgement.said} ({judgement.direction})" if directed else judgement.said
         table.add_row(
             judgement.flow,
             judgement.metric,

@@ -126,9 +126,7 @@ def _moved(move: Move) -> str:
 
 
 def _of_cell(cell: JudgedCell) -> JudgedCase:
-    findings = [
-        Change(judgement.metric, judgement.direction, _judged(judgement), judgement.flow) for judgement in cell.changed
-    ]
+    findings = [Change(j.metric, j.direction, _judged(j), j.flow) for j in cell.changed]
     if cell.verdict_direction != "other" or not (cell.cell.a and cell.cell.b):
         sides = [", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "none" for counts in cell.verdicts]
         findings.insert(0, Change("verdict", cell.verdict_direction, f"verdicts {' → '.join(sides)}"))
