@@ -82,9 +82,7 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
         plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
     }
     other = counterpart(point.levels, chosen.bounds.than)
-    refuse_commands(
-        (other_point for other_point in plan.points if other_point.levels in (point.levels, other)), commands
-    )
+    refuse_commands((p for p in plan.points if p.levels in (point.levels, other)), commands)
     raw = document["expect"][number]
     return Case(run, plan, point, failing, chosen, raw, document, wanted, than, _swept(run), commands)
 
