@@ -180,15 +180,8 @@ def judged(check: Check, rounds: Mapping[int, Sequence[Sequence[Sample]]]) -> di
     bad = _not_passed(rounds[1])
     if bad:
         raise TestbedError(f"A/A check: point {check.point.id}, alone, is {bad}")
-    primary = sorted(
-        {
-            n
-            for samples in rounds[1]
-            for _, _, numbers in samples
-            for n in numbers
-            if n.rpartition(" ")[2] in check.metrics
-        }
-    )
+    names = {name for samples in rounds[1] for _, _, numbers in samples for name in numbers}
+    primary = sorted(name for name in names if name.rpartition(" ")[2] in check.metrics)
     alone = {name: _values(rounds[1], name) for name in primary}
     alone = {name: values for name, values in alone.items() if len(values) == check.repeat}
     spreads = {name: spread(values, check.seed, name) for name, values in alone.items()}
