@@ -43,9 +43,7 @@ class VerdictFile:
     format: int | None = FORMAT
 
     def to_json(self) -> dict[str, Any]:
-        rest = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("judged", "measured")
-        }
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("judged", "measured")}
         given = {name: value for name, value in rest.items() if value is not None and (value or name != "reused_from")}
         return {**given, **self.judged.to_json(), "measured": self.measured.to_json()}
 
