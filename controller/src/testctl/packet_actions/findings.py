@@ -68,14 +68,8 @@ def words_of(ranges: Sequence[tuple[int, int]]) -> str:
     """Ranges as text: "1-4, 7, 9-"; after MAX_RANGES, the total count."""
     if not ranges:
         return "none"
-    shown = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
+    shown = [str(low) if low == high else f"{low}-{'' if high == LAST else high}" for low, high in ranges[:MAX_RANGES]]
     if len(ranges) <= MAX_RANGES:
         return ", ".join(shown)
     total = sum(high - low + 1 for low, high in ranges)
     return f"{', '.join(shown)}, … ({total} in all)"
-
-
-def _range(low: int, high: int) -> str:
-    if low == high:
-        return str(low)
-    return f"{low}-" if high == LAST else f"{low}-{high}"
