@@ -26,12 +26,12 @@ _ARCHITECTURES = ("um", "x86")
 def keep(kernel: Kernel, source: KernelSource) -> None:
     """Write down what a kernel was built from, just after its build."""
     work = workplace.Workplace(workplace.kept(source.origin))
-    found: set[str] = set()
+    names: set[str] = set()
     for path in work.objects.rglob(".*.cmd"):
         text = path.read_text(encoding="utf-8", errors="replace")
-        found |= {str(PurePosixPath(name)) for name in _PATH.findall(text)}
-    if found:
-        durable.write(kernel.directory / FILE, "".join(f"{name}\n" for name in sorted(found)).encode())
+        names |= {str(PurePosixPath(name)) for name in _PATH.findall(text)}
+    if names:
+        durable.write(kernel.directory / FILE, "".join(f"{name}\n" for name in sorted(names)).encode())
 
 
 def read(kernel: Kernel) -> frozenset[str] | None:

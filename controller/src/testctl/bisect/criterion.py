@@ -43,28 +43,25 @@ class Criterion:
                 raise PlanError(f"--expect {self.expect!r}: want an expectation of the plan; there are: {known}")
             return of.expectations[self.expect]
         if self.metric:
-            return self._metric(of)
+            flow, _, name = self.metric.rpartition(".")
+            by_flow = {
+                (point, at): values[name]
+                for point, flows in of.metrics.items()
+                for at, values in flows.items()
+                if name in values and flow in ("", at)
+            }
+            if len(by_flow) != 1:
+                there = ", ".join(f"{flow}.{name} of {point}" for point, flow in by_flow) or "none"
+                raise PlanError(
+                    f"--metric {self.metric}: want one value (--point ID, --metric FLOW.NAME); there are: {there}"
+                )
+            (value,) = by_flow.values()
+            if not isinstance(value, int | float):
+                raise PlanError(
+                    f"--metric {self.metric}: want a number at commit {of.commit[:12]}; got {value_words(value)}"
+                )
+            return float(value)
         return of.digest if self.digest else of.verdict
-
-    def _metric(self, of: Measurement) -> float | str:
-        flow, _, name = self.metric.rpartition(".")
-        found = {
-            (point, one): values[name]
-            for point, flows in of.metrics.items()
-            for one, values in flows.items()
-            if name in values and flow in ("", one)
-        }
-        if len(found) != 1:
-            there = ", ".join(f"{one}.{name} of {point}" for point, one in found) or "none"
-            raise PlanError(
-                f"--metric {self.metric}: want one value (--point ID, --metric FLOW.NAME); there are: {there}"
-            )
-        (value,) = found.values()
-        if not isinstance(value, int | float):
-            raise PlanError(
-                f"--metric {self.metric}: want a number at commit {of.commit[:12]}; got {value_words(value)}"
-            )
-        return float(value)
 
     def check_ends(self, good: Measurement, bad: Measurement) -> None:
         """That the two ends differ, and the right way round.  Raises PlanError."""
@@ -87,9 +84,9 @@ class Criterion:
                 f"pass and fail: {good.reason or bad.reason}"
             )
 
-    def judge(self, one: Measurement, good: Measurement, bad: Measurement) -> Verdict:
+    def judge(self, measurement: Measurement, good: Measurement, bad: Measurement) -> Verdict:
         """A verdict and a digest that are not the good commit's are bad; a number is what it is nearer to."""
-        value, ours, theirs = self.value(one), self.value(good), self.value(bad)
+        value, ours, theirs = self.value(measurement), self.value(good), self.value(bad)
         if isinstance(value, float) and isinstance(ours, float) and isinstance(theirs, float):
             return "good" if abs(value - ours) < abs(value - theirs) else "bad"
         return "good" if value == ours else "bad"

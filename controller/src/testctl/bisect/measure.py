@@ -82,7 +82,11 @@ class Bench:
         """What a commit is, from an earlier call, an earlier bisection of this directory, or from the lab."""
         if commit not in self.known:
             self.known[commit] = self._kept(commit) or self._same(commit) or self._fresh(commit)
-            self._keep(self.known[commit])
+            measurement = self.known[commit]
+            place = self.directory / COMMITS / measurement.commit
+            place.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(asdict(measurement) | {"key": self.key}, indent=1)
+            durable.write(place / MEASURED, text.encode())
         return self.known[commit]
 
     def again(self, commit: str) -> Measurement:
@@ -106,17 +110,17 @@ class Bench:
             raw = json.loads(file.read_text(encoding="utf-8"))
             if raw.get("key") != self.key:
                 return None
-            found = Measurement.from_json(raw)
+            measurement = Measurement.from_json(raw)
         except (OSError, ValueError, TypeError, AttributeError):
             return None
-        if found.kernel and not found.same_as and not Path(found.kernel).is_dir():
+        if measurement.kernel and not measurement.same_as and not Path(measurement.kernel).is_dir():
             return None
-        self._remember(commit, found)
-        return found
+        self._remember(commit, measurement)
+        return measurement
 
-    def _remember(self, commit: str, found: Measurement) -> None:
-        sources = compiled.read(Kernel(self.name, "", Path(found.kernel))) if found.kernel else None
-        if sources and not found.same_as and not found.untestable:
+    def _remember(self, commit: str, measurement: Measurement) -> None:
+        sources = compiled.read(Kernel(self.name, "", Path(measurement.kernel))) if measurement.kernel else None
+        if sources and not measurement.same_as and not measurement.untestable:
             self.sources[commit] = sources
 
     def _same(self, commit: str) -> Measurement | None:
@@ -128,70 +132,59 @@ class Bench:
 
     def _fresh(self, commit: str) -> Measurement:
         try:
-            kernel = self._kernel(commit)
+            source = find(self.name, self.tree, commit)
+            kernel = kernels.locate(self.name, Inputs.of(source))
+            if not kernel.built:
+                kernel = kernels.build(source, self.progress, self.jobs)
+                self.builds += 1
+                compiled.keep(kernel, source)
         except BuildError as error:
             return Measurement(commit, untestable=str(error).partition("\n")[0])
         where = self.directory / COMMITS / commit
         shutil.rmtree(where, ignore_errors=True)
-        found = self._run(commit, kernel, where)
-        self._remember(commit, found)
-        return found
-
-    def _kernel(self, commit: str) -> Kernel:
-        source = find(self.name, self.tree, commit)
-        kernel = kernels.locate(self.name, Inputs.of(source))
-        if not kernel.built:
-            kernel = kernels.build(source, self.progress, self.jobs)
-            self.builds += 1
-            compiled.keep(kernel, source)
-        return kernel
+        measurement = self._run(commit, kernel, where)
+        self._remember(commit, measurement)
+        return measurement
 
     def _run(self, commit: str, kernel: Kernel, where: Path) -> Measurement:
         """Run every point on a kernel, below a directory that is made."""
         (where / layout.POINTS).mkdir(parents=True)
         bed = LabTestbed.all_on(self.plan.points, kernel, commands=True)
-        found: dict[str, RunPoint] = {}
+        points: dict[str, RunPoint] = {}
         for point in self.plan.points:
             self.runs += 1
             work = where / WORK / point.id
             keep(where, point, measure(bed, point, work, keep_captures=False))
-            found[point.id] = load_point(layout.point_dir(where, point.id), point)
+            points[point.id] = load_point(layout.point_dir(where, point.id), point)
         shutil.rmtree(where / WORK, ignore_errors=True)
-        return self._judged(commit, kernel, found)
-
-    def _judged(self, commit: str, kernel: Kernel, found: Mapping[str, RunPoint]) -> Measurement:
-        verdicts, expectations = evaluate(self.plan, {name: point.measured for name, point in found.items()})
-        odd = [one for one in verdicts if one.verdict not in ("pass", "fail")]
-        failed = [one for one in verdicts if one.verdict == "fail"]
-        failed_whole = [one for one in expectations if one.verdict == "fail"]
+        verdicts, expectations = evaluate(self.plan, {name: point.measured for name, point in points.items()})
+        odd = [verdict for verdict in verdicts if verdict.verdict not in ("pass", "fail")]
+        failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+        failed_whole = [expectation for expectation in expectations if expectation.verdict == "fail"]
         first = next(iter([*odd, *failed]), None)
         verdict = odd[0].verdict if odd else "fail" if failed or failed_whole else "pass"
-        digests = "".join(f"{name} {point.digest}\n" for name, point in sorted(found.items()))
+        digests = "".join(f"{name} {point.digest}\n" for name, point in sorted(points.items()))
         return Measurement(
             commit=commit,
             kernel=str(kernel.directory),
             verdict=verdict,
             reason=first.reason if first else failed_whole[0].detail if failed_whole else "",
-            expectations={one.name: one.verdict for one in expectations},
+            expectations={expectation.name: expectation.verdict for expectation in expectations},
             metrics={name: {flow: dict(values) for flow, values in point.metrics.items()}
-                     for name, point in found.items()},
+                     for name, point in points.items()},
             digest=hashlib.sha256(digests.encode()).hexdigest(),
             untestable=f"{odd[0].verdict}: {odd[0].reason}" if odd and odd[0].verdict == "broken" else "",
         )  # fmt: skip
 
-    def _keep(self, found: Measurement) -> None:
-        place = self.directory / COMMITS / found.commit
-        place.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(asdict(found) | {"key": self.key}, indent=1)
-        durable.write(place / MEASURED, text.encode())
-
 
 def need_lab(testable: Callable[[], Measurement]) -> Measurement:
     """A measurement of an end of the bisection, which has to be one.  Raises TestbedError."""
-    found = testable()
-    if found.untestable:
-        raise TestbedError(f"commit {found.commit[:12]}: want an end that can be judged: {found.untestable}")
-    return found
+    measurement = testable()
+    if measurement.untestable:
+        raise TestbedError(
+            f"commit {measurement.commit[:12]}: want an end that can be judged: {measurement.untestable}"
+        )
+    return measurement
 
 
 __all__ = ["COMMITS", "Bench", "Measurement", "Sequence", "need_lab"]

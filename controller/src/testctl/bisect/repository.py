@@ -43,24 +43,24 @@ class Commit:
         return f"{self.id[:12]} {self.title}"
 
 
-def git(directory: Path, *words: str) -> str:
+def git(directory: Path, *arguments: str) -> str:
     """What git prints.  Raises TestbedError with git's words."""
     unset = [word for name in _OWN for word in ("-u", name)]
-    argv = ["env", *unset, "git", "-C", str(directory), "-c", "core.hooksPath=/dev/null", *words]
+    argv = ["env", *unset, "git", "-C", str(directory), "-c", "core.hooksPath=/dev/null", *arguments]
     return run(argv, timeout_s=_TIMEOUT_S)
 
 
 def commit(directory: Path, revision: str) -> Commit:
     """Raises PlanError when there is no such commit."""
-    found = commit_id(directory, revision)
-    parts = git(directory, "log", "-1", "--format=%H%x00%s%x00%an%x00%as", found).rstrip("\n").split("\0")
+    full = commit_id(directory, revision)
+    parts = git(directory, "log", "-1", "--format=%H%x00%s%x00%an%x00%as", full).rstrip("\n").split("\0")
     return Commit(*parts)
 
 
 def parent(directory: Path, of: str) -> str:
     """The id of a commit's first parent; "" when it has none."""
-    found = git(directory, "rev-list", "--parents", "--max-count=1", of).split()
-    return found[1] if len(found) > 1 else ""
+    commits = git(directory, "rev-list", "--parents", "--max-count=1", of).split()
+    return commits[1] if len(commits) > 1 else ""
 
 
 def between(directory: Path, good: Commit, bad: Commit) -> int:
@@ -118,20 +118,13 @@ class Bisection:
     @property
     def first_bad(self) -> str:
         """The id of the first bad commit; "" while it is not known."""
-        found = _FIRST_BAD.search(self.log)
-        return found[1] if found else ""
+        match = _FIRST_BAD.search(self.log)
+        return match[1] if match else ""
 
     @property
     def undecided(self) -> list[str]:
         """The commits of which git can't say which is the first bad one, because some were skipped; [] otherwise."""
         return _POSSIBLE.findall(self.log)
-
-
-def _left(directory: Path) -> list[Path]:
-    """The worktrees of bisections that were killed, whose directories are gone."""
-    listed = git(directory, "worktree", "list", "--porcelain").splitlines()
-    paths = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
-    return [path for path in paths if path.name == WORKTREE and path.parent.name.startswith(HOME) and not path.exists()]
 
 
 @contextmanager
@@ -141,8 +134,12 @@ def bisection(directory: Path, good: str, bad: str, home: Path) -> Iterator[Bise
     Git's records of other worktrees stay, also of those that are not there: they may be on a disk that is not mounted.
     """
     worktree = home / WORKTREE
-    for left in _left(directory):
-        git(directory, "worktree", "remove", "--force", str(left))
+    # Worktrees of bisections that were killed: their directories are gone.
+    listed = git(directory, "worktree", "list", "--porcelain").splitlines()
+    paths = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
+    for path in paths:
+        if path.name == WORKTREE and path.parent.name.startswith(HOME) and not path.exists():
+            git(directory, "worktree", "remove", "--force", str(path))
     git(directory, "worktree", "add", "--quiet", "--force", "--no-checkout", "--detach", str(worktree), bad)
     try:
         git(worktree, "bisect", "start", "--no-checkout", bad, good)

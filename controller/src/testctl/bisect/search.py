@@ -71,17 +71,17 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
     total = repository.between(bench.tree, good, bad)
     steps: list[Step] = []
 
-    def step(commit: Commit, verdict: Verdict | str, found: Measurement) -> None:
-        words = found.untestable or f"{criterion.words} {shown(criterion.value(found))}"
-        steps.append(Step(commit, verdict, words, found.same_as))
+    def step(commit: Commit, verdict: Verdict | str, measurement: Measurement) -> None:
+        text = measurement.untestable or f"{criterion.words} {shown(criterion.value(measurement))}"
+        steps.append(Step(commit, verdict, text, measurement.same_as))
         notify(steps[-1])
 
     ends = [need_lab(lambda commit=commit: bench.measured(commit.id)) for commit in (good, bad)]  # type: ignore[misc]
-    for commit, verdict, found in zip((good, bad), ("good", "bad"), ends, strict=True):
-        step(commit, verdict, found)
+    for commit, verdict, measurement in zip((good, bad), ("good", "bad"), ends, strict=True):
+        step(commit, verdict, measurement)
     criterion.check_ends(*ends)
-    for found in ends:
-        check_repeats(bench, found, criterion)
+    for measurement in ends:
+        check_repeats(bench, measurement, criterion)
     with (
         temporary(repository.HOME) as home,
         repository.bisection(bench.tree, good.id, bad.id, home) as git,
@@ -91,13 +91,13 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
         first, possible = git.first_bad, git.undecided
     culprit = repository.commit(bench.tree, first) if first else None
     before = repository.commit(bench.tree, repository.parent(bench.tree, first)) if first else None
-    values = [criterion.value(found) for found in ends]
+    values = [criterion.value(measurement) for measurement in ends]
     changes: Sequence[Change] = ()
     if culprit and before:
         pair = need_lab(lambda: bench.measured(before.id)), bench.measured(culprit.id)
-        values, changes = [criterion.value(one) for one in pair], _changes(bench, *pair)
+        values, changes = [criterion.value(measurement) for measurement in pair], _changes(bench, *pair)
     return Found(
-        good, bad, criterion, culprit, before, tuple(repository.commit(bench.tree, one) for one in possible),
+        good, bad, criterion, culprit, before, tuple(repository.commit(bench.tree, each) for each in possible),
         (values[0], values[1]), tuple(steps), tuple(changes), total, bench.builds, bench.runs,
     )  # fmt: skip
 
@@ -112,21 +112,23 @@ def _all(
     """Mark every candidate, until git knows the first bad commit, or only skipped ones are left."""
     while not git.first_bad and not git.undecided:
         candidate = git.candidate
-        found = bench.measured(candidate)
-        verdict = "skip" if found.untestable else criterion.judge(found, ends[0], ends[1])
-        step(repository.commit(bench.tree, candidate), verdict, found)
+        measurement = bench.measured(candidate)
+        verdict = "skip" if measurement.untestable else criterion.judge(measurement, ends[0], ends[1])
+        step(repository.commit(bench.tree, candidate), verdict, measurement)
         git.mark(candidate, verdict)
 
 
-def check_repeats(bench: Bench, found: Measurement, criterion: Criterion) -> None:
+def check_repeats(bench: Bench, measurement: Measurement, criterion: Criterion) -> None:
     """Run an end a second time.  Raises TestbedError when it is then judged by another value."""
-    again = bench.again(found.commit)
+    again = bench.again(measurement.commit)
     if again.untestable:
-        raise TestbedError(f"commit {found.commit[:12]} is flaky: the second run can't be judged: {again.untestable}")
-    first, second = criterion.value(found), criterion.value(again)
+        raise TestbedError(
+            f"commit {measurement.commit[:12]} is flaky: the second run can't be judged: {again.untestable}"
+        )
+    first, second = criterion.value(measurement), criterion.value(again)
     if first != second:
         raise TestbedError(
-            f"commit {found.commit[:12]} is flaky: by the {criterion.words} it is {shown(first)} in one run and "
+            f"commit {measurement.commit[:12]} is flaky: by the {criterion.words} it is {shown(first)} in one run and "
             f"{shown(second)} in the next; nothing can be bisected by that"
         )
 

@@ -22,28 +22,28 @@ MOST = 12
 """Metrics that the terminal shows of a point: those that changed most."""
 
 
-def write(found: Found, directory: Path) -> None:
-    durable.write(directory / FILE, (json.dumps(to_json(found), indent=1) + "\n").encode())
-    durable.write(directory / PAGE, "".join(f"{line}\n" for line in page(found)).encode())
+def write(result: Found, directory: Path) -> None:
+    durable.write(directory / FILE, (json.dumps(to_json(result), indent=1) + "\n").encode())
+    durable.write(directory / PAGE, "".join(f"{line}\n" for line in page(result)).encode())
 
 
-def to_json(found: Found) -> dict[str, Any]:
+def to_json(result: Found) -> dict[str, Any]:
     return {
-        "good": asdict(found.good),
-        "bad": asdict(found.bad),
-        "by": found.criterion.words,
-        "culprit": asdict(found.culprit) if found.culprit else None,
-        "before": asdict(found.before) if found.before else None,
-        "possible": [asdict(one) for one in found.possible],
-        "values": list(found.values),
-        "commits": found.total,
-        "builds": found.builds,
-        "runs": found.runs,
-        "steps": [asdict(one) for one in found.steps],
+        "good": asdict(result.good),
+        "bad": asdict(result.bad),
+        "by": result.criterion.words,
+        "culprit": asdict(result.culprit) if result.culprit else None,
+        "before": asdict(result.before) if result.before else None,
+        "possible": [asdict(commit) for commit in result.possible],
+        "values": list(result.values),
+        "commits": result.total,
+        "builds": result.builds,
+        "runs": result.runs,
+        "steps": [asdict(step) for step in result.steps],
         "changes": [
-            {"point": one.point, "metrics": [move.to_json() for move in one.metrics],
-             "first": one.first.to_json() if one.first else None}
-            for one in found.changes
+            {"point": change.point, "metrics": [move.to_json() for move in change.metrics],
+             "first": change.first.to_json() if change.first else None}
+            for change in result.changes
         ],
     }  # fmt: skip
 
@@ -53,23 +53,23 @@ def line_of(step: Step) -> str:
     return words(f"{step.verdict:<4}  {step.commit.words}: {step.words}{same}")
 
 
-def lines(found: Found) -> Iterator[str]:
+def lines(result: Found) -> Iterator[str]:
     """What the terminal shows at the end."""
-    yield from map(words, _headline(found))
-    for change in found.changes:
+    yield from map(words, _headline(result))
+    for change in result.changes:
         yield from map(words, _change(change, MOST))
-    yield f"{found.total} commits between the two, {found.builds} kernels built, {found.runs} runs of a point"
+    yield f"{result.total} commits between the two, {result.builds} kernels built, {result.runs} runs of a point"
 
 
-def _headline(found: Found) -> Iterator[str]:
-    if found.culprit is None or found.before is None:
-        yield f"not decided: {len(found.possible)} commits can be the first bad one, because they can't all be judged:"
-        yield from (f"  {one.words}" for one in found.possible)
+def _headline(result: Found) -> Iterator[str]:
+    if result.culprit is None or result.before is None:
+        yield f"not decided: {len(result.possible)} commits can be the first bad one, because they can't all be judged:"
+        yield from (f"  {commit.words}" for commit in result.possible)
         return
-    yield f"first bad commit: {found.culprit.id}"
-    yield f"  {found.culprit.title}"
-    yield f"  {found.culprit.author}, {found.culprit.date}"
-    yield f"by the {found.criterion.words}: {shown(found.values[0])} before it, {shown(found.values[1])} with it"
+    yield f"first bad commit: {result.culprit.id}"
+    yield f"  {result.culprit.title}"
+    yield f"  {result.culprit.author}, {result.culprit.date}"
+    yield f"by the {result.criterion.words}: {shown(result.values[0])} before it, {shown(result.values[1])} with it"
 
 
 def _change(change: Change, most: int | None) -> Iterator[str]:
@@ -84,26 +84,26 @@ def _change(change: Change, most: int | None) -> Iterator[str]:
     yield f"  first difference: {change.first.words() if change.first else 'none, the records are the same'}"
 
 
-def page(found: Found) -> Iterator[str]:
+def page(result: Found) -> Iterator[str]:
     """The report."""
-    yield f"# Bisection by the {words(found.criterion.words)}"
+    yield f"# Bisection by the {words(result.criterion.words)}"
     yield ""
-    for name, end in (("good", found.good), ("bad", found.bad)):
+    for name, end in (("good", result.good), ("bad", result.bad)):
         yield f"- {name}: `{end.id}` {_text(end)}"
-    yield f"- {found.total} commits, {found.builds} kernels built, {found.runs} runs of a point"
+    yield f"- {result.total} commits, {result.builds} kernels built, {result.runs} runs of a point"
     yield ""
     yield "```"
-    yield from map(words, _headline(found))
+    yield from map(words, _headline(result))
     yield "```"
     yield ""
-    for change in found.changes:
+    for change in result.changes:
         yield "```"
         yield from map(words, _change(change, None))
         yield "```"
         yield ""
     yield "| commit | verdict | why |"
     yield "| --- | --- | --- |"
-    for step in found.steps:
+    for step in result.steps:
         why = step.words + (f" (the kernel of {step.same_as[:12]})" if step.same_as else "")
         yield f"| `{step.commit.id[:12]}` {_text(step.commit)} | {step.verdict} | {_cell(why)} |"
 

@@ -55,12 +55,12 @@ def made_with(run: Run) -> dict[str, str]:
     """Versions that a comparison lists: the code's commit and version, and kernels."""
     versions: dict[str, Any] = dict(run.summary.get("versions") or run.versions)
     kernels = versions.get("kernels")
-    found: dict[str, str] = {
+    parts: dict[str, str] = {
         key: str(versions[key]) for key in ("commit", "testctl", "testctl_agent") if key in versions
     }
     if isinstance(kernels, dict):
-        found |= {f"kernel {name}": str(release) for name, release in kernels.items()}
-    return found
+        parts |= {f"kernel {name}": str(release) for name, release in kernels.items()}
+    return parts
 
 
 def versions_moved(a: Run, b: Run) -> tuple[tuple[str, str, str], ...]:
@@ -72,15 +72,17 @@ def versions_moved(a: Run, b: Run) -> tuple[tuple[str, str, str], ...]:
 
 def doubts(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
     """Differences besides the code that may affect runs in wall-clock time, as texts."""
-    found = []
+    reasons = []
     for what, key in (("points at once", "jobs"), ("machines", "machine")):
         sides = [sorted({_stated(run, key) for run in side}) for side in (a, b)]
         if sides[0] != sides[1]:
-            found.append(f"other {what}: {', '.join(sides[0])} and {', '.join(sides[1])}")
+            reasons.append(f"other {what}: {', '.join(sides[0])} and {', '.join(sides[1])}")
     starts = [[str(run.summary.get("started", "")) for run in side] for side in (a, b)]
     if max(starts[0]) < min(starts[1]) or max(starts[1]) < min(starts[0]):
-        found.append("the runs were not interleaved: changes of the machine between them look like changes of the code")
-    return tuple(found)
+        reasons.append(
+            "the runs were not interleaved: changes of the machine between them look like changes of the code"
+        )
+    return tuple(reasons)
 
 
 def _stated(run: Run, key: str) -> str:

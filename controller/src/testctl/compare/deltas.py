@@ -77,27 +77,27 @@ ORDER: dict[Direction, int] = {"worse": 0, "better": 1, "other": 2}
 """The order of directions wherever findings are listed."""
 
 
-def ranked(found: Iterable[Move]) -> list[Move]:
+def ranked(moves: Iterable[Move]) -> list[Move]:
     """Worse before better, and in each the greatest relative change first."""
-    return sorted(found, key=lambda move: (ORDER[move.direction], -abs(move.relative or 0)))
+    return sorted(moves, key=lambda move: (ORDER[move.direction], -abs(move.relative or 0)))
 
 
 def moves(a: Mapping[str, Mapping[str, Value]], b: Mapping[str, Mapping[str, Value]], least: float) -> tuple[Move, ...]:
     """Metrics of both whose values differ, by more than the share `least` if the values are numbers."""
-    found = [
+    moved = [
         move(flow, name, value, b[flow][name])
         for flow, values in a.items()
         for name, value in values.items()
         if name in b.get(flow, {}) and b[flow][name] != value
     ]
-    return tuple(one for one in found if one.relative is None or abs(one.relative) > least)
+    return tuple(move for move in moved if move.relative is None or abs(move.relative) > least)
 
 
-def change_words(one: float | None) -> str:
+def change_words(change: float | None) -> str:
     """ "+1.25 %"."""
-    if one is None:
+    if change is None:
         return ""
-    return f"{one * 100:+.3g} %" if abs(one) < 10 else f"x {one + 1:.3g}"
+    return f"{change * 100:+.3g} %" if abs(change) < 10 else f"x {change + 1:.3g}"
 
 
 def value_words(value: Value) -> str:

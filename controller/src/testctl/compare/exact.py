@@ -36,7 +36,7 @@ class Difference:
     @property
     def direction(self) -> Direction:
         """worse if the verdict or any metric is worse, else better if any is better."""
-        directions = {verdict_direction(*self.verdicts), *(one.direction for one in self.moves)}
+        directions = {verdict_direction(*self.verdicts), *(move.direction for move in self.moves)}
         return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
     def to_json(self) -> dict[str, Any]:
@@ -44,12 +44,12 @@ class Difference:
             "id": self.point,
             "id_b": self.other,
             "tuples": [list(t) for t in self.tuples],
-            "asked": [list(one) for one in self.asked],
+            "asked": [list(pair) for pair in self.asked],
             "verdicts": list(self.verdicts),
             "reasons": list(self.reasons),
             "digests": list(self.digests),
             "direction": self.direction,
-            "metrics": [one.to_json() for one in self.moves],
+            "metrics": [move.to_json() for move in self.moves],
             "first": self.first.to_json() if self.first else None,
         }
 
@@ -79,7 +79,7 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether a verdict or metric is worse, or a point is missing in B."""
-        return bool(self.only_a) or any(one.direction == "worse" for one in self.differences)
+        return bool(self.only_a) or any(difference.direction == "worse" for difference in self.differences)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -90,10 +90,10 @@ class Comparison:
             "same": self.same,
             "only_a": [point.id for point in self.only_a],
             "only_b": [point.id for point in self.only_b],
-            "versions": [list(one) for one in self.versions],
+            "versions": [list(version) for version in self.versions],
             "metrics_only_a": list(self.metrics_a),
             "metrics_only_b": list(self.metrics_b),
-            "differences": [one.to_json() for one in self.differences],
+            "differences": [difference.to_json() for difference in self.differences],
         }
 
 
@@ -103,12 +103,12 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
     least: metrics that changed by at most this share are left out; points may still differ by their digests.
     """
     matched = match_points(a, b)
-    found = [difference(pair, least) for pair in matched.pairs]
-    differences = tuple(one for one in found if one is not None)
+    compared = [difference(pair, least) for pair in matched.pairs]
+    differences = tuple(difference for difference in compared if difference is not None)
     ours, theirs = _metrics(matched.pairs, 0), _metrics(matched.pairs, 1)
     return Comparison(
         (a.name, b.name),
-        len(found) - len(differences),
+        len(compared) - len(differences),
         differences,
         matched.only_a,
         matched.only_b,

@@ -11,7 +11,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError
 
 from testctl.compare.markdown import markdown
-from testctl.compare.verdicts import Change, Verdicts
+from testctl.compare.verdicts import Verdicts
 from testctl.plan.diagnostics import Place
 
 MOST = 10
@@ -24,25 +24,28 @@ def of_verdicts(judged: Verdicts, plan: str) -> Iterator[str]:
 
     plan: the plan's file, for what has no place of its own
     """
-    found: dict[tuple[str, str, Place], list[str]] = {}
+    annotations: dict[tuple[str, str, Place], list[str]] = {}
     nothing = judged.count("skip") == len(judged.cases)  # which is no success
     for case in judged.cases:
         for finding in case.findings:
             place = finding.place or Place(plan, 1)
             level = "warning" if case.status == "skip" and not nothing else "error"
-            texts = found.setdefault((level, _title(judged, finding), place), [])
+            texts = annotations.setdefault(
+                (level, " ".join(word for word in (judged.suite, finding.rule) if word), place), []
+            )
             texts.append(f"{case.name}: {finding.text}" if case.id else finding.text)
-    for (level, title, place), texts in sorted(found.items(), key=lambda one: one[0][0])[:MOST]:
-        yield annotation(level, place, title, _joined(texts))
+    for (level, title, place), texts in sorted(annotations.items(), key=lambda item: item[0][0])[:MOST]:
+        more = [f"… and {len(texts) - 5} more points"] if len(texts) > 5 else []
+        yield annotation(level, place, title, "\n".join([*texts[:5], *more]))
 
 
 def of_problems(text: str) -> Iterator[str]:
     """Annotations of the lines "file:line:column: what" of an error in a plan."""
     for line in text.splitlines():
         place, separator, what = line.partition(": ")
-        found = Place.of(place)
-        if separator and found.line:
-            yield annotation("error", found, "plan", what)
+        parsed = Place.of(place)
+        if separator and parsed.line:
+            yield annotation("error", parsed, "plan", what)
 
 
 def annotation(level: str, place: Place, title: str, text: str) -> str:
@@ -63,15 +66,6 @@ def append_summary(judged: Verdicts, environment: Mapping[str, str] = os.environ
         raise PlanError(f"{SUMMARY}={path}: can't write it: {error.strerror}") from error
 
 
-def _title(judged: Verdicts, finding: Change) -> str:
-    return " ".join(word for word in (judged.suite, finding.rule) if word)
-
-
-def _joined(texts: list[str], most: int = 5) -> str:
-    more = [f"… and {len(texts) - most} more points"] if len(texts) > most else []
-    return "\n".join([*texts[:most], *more])
-
-
 def _in_workspace(file: str) -> str:
     """Relative to the repository's checkout, as annotations want it; other files as they are."""
     workspace = os.environ.get("GITHUB_WORKSPACE")
@@ -81,4 +75,4 @@ def _in_workspace(file: str) -> str:
 
 def _escaped(text: str, more: str = "") -> str:
     """Characters that end a command or one of its properties, percent-encoded."""
-    return re.sub(f"[%\r\n{more}]", lambda found: f"%{ord(found[0]):02X}", text)
+    return re.sub(f"[%\r\n{more}]", lambda match: f"%{ord(match[0]):02X}", text)

@@ -73,17 +73,17 @@ class Trend:
     def to_json(self) -> dict[str, Any]:
         return {
             "id": self.id,
-            "tuples": [list(one) for one in self.tuples],
+            "tuples": [list(tuple_) for tuple_ in self.tuples],
             "flow": self.flow,
             "metric": self.metric,
             "enough": self.enough,
             "values": list(self.values),
             "runs": [run.name for run in self.runs],
             "levels": [
-                {**self.runs[one.first].to_json(), "first": one.first, "count": one.count, "median": one.median,
-                 "relative": one.relative, "direction": one.direction,
-                 "commit_before": self.runs[one.first - 1].commit if one.first else None}
-                for one in self.levels
+                {**self.runs[level.first].to_json(), "first": level.first, "count": level.count, "median": level.median,
+                 "relative": level.relative, "direction": level.direction,
+                 "commit_before": self.runs[level.first - 1].commit if level.first else None}
+                for level in self.levels
             ],
         }  # fmt: skip
 
@@ -97,14 +97,14 @@ def past_runs(results: Path, plan: str = "") -> tuple[str, str, tuple[PastRun, .
     if not results.is_dir():
         raise PlanError(f"{results}: want a directory of runs; there is none")
     damaged: list[str] = []
-    found = sorted(_read(results, damaged), key=lambda one: (one[1].started, one[1].name))
-    wanted = plan or (found[-1][0] if found else "")
-    mine = [run for name, run in found if name == wanted]
-    if not mine:
-        others = ", ".join(sorted({name for name, _ in found})) or "none"
+    runs = sorted(_read(results, damaged), key=lambda pair: (pair[1].started, pair[1].name))
+    wanted = plan or (runs[-1][0] if runs else "")
+    named = [run for name, run in runs if name == wanted]
+    if not named:
+        others = ", ".join(sorted({name for name, _ in runs})) or "none"
         raise PlanError(f"{results}: want finished runs of plan {wanted or '(any)'}; got runs of: {others}")
-    bed = mine[-1].testbed
-    return wanted, bed, tuple(run for run in mine if run.testbed == bed), tuple(damaged)
+    bed = named[-1].testbed
+    return wanted, bed, tuple(run for run in named if run.testbed == bed), tuple(damaged)
 
 
 def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
@@ -138,24 +138,24 @@ def trends(
     for run in reversed(runs):
         for (tuples, name), values in _values(run, ids).items():
             histories.setdefault((tuples, name), []).append((run, statistics.median(values)))
-    found = []
+    trends_ = []
     for (tuples, name), history in histories.items():
         its_flow, _, its_metric = name.rpartition(" ")
         wanted = its_metric == metric if metric else prefers(its_metric) != "none"
         if wanted and (not flow or its_flow == flow) and len(history) >= least_runs:
-            found.append(_trend(ids[tuples], tuples, its_flow or "*", its_metric, history[::-1], seed))
-    return tuple(found)
+            trends_.append(_trend(ids[tuples], tuples, its_flow or "*", its_metric, history[::-1], seed))
+    return tuple(trends_)
 
 
 def _values(run: PastRun, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], list[float]]:
-    found: dict[tuple[Tuples, str], list[float]] = {}
+    values: dict[tuple[Tuples, str], list[float]] = {}
     for point in run.points:
         tuples = tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))
         ids.setdefault(tuples, str(point["id"]))
         if point["verdict"] in MEASURED:
             for name, value in numbers_of(point["metrics"]).items():
-                found.setdefault((tuples, name), []).append(value)
-    return found
+                values.setdefault((tuples, name), []).append(value)
+    return values
 
 
 def _trend(

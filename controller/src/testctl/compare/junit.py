@@ -39,20 +39,20 @@ def _case(suite: ET.Element, case: JudgedCase, classname: str, name: str) -> Non
     place = next((finding.place for finding in case.findings if finding.place), None)
     at = {"file": _fit(place.file), "line": str(place.line)} if place else {}
     attributes = {"classname": _fit(classname), "name": _fit(name), "time": f"{case.wall_s:.3f}"} | at
-    one = ET.SubElement(suite, "testcase", attributes)
+    element = ET.SubElement(suite, "testcase", attributes)
     if case.properties:
-        properties = ET.SubElement(one, "properties")
+        properties = ET.SubElement(element, "properties")
         for key, value in case.properties:
             ET.SubElement(properties, "property", {"name": _fit(key), "value": _fit(value)})
     lines = _fit("\n".join(_line(finding) for finding in case.findings))
     if case.status == "pass":
         if lines:
-            ET.SubElement(one, "system-out").text = lines
+            ET.SubElement(element, "system-out").text = lines
         return
     worst = [finding for finding in case.findings if finding.direction == "worse"] or list(case.findings)
     message = _fit(worst[0].text) if worst else case.status
     attributes = {"message": message} | ({} if case.status == "skip" else {"type": worst[0].rule if worst else "point"})
-    ET.SubElement(one, _TAGS[case.status], attributes).text = lines
+    ET.SubElement(element, _TAGS[case.status], attributes).text = lines
 
 
 def _line(finding: Change) -> str:

@@ -25,17 +25,17 @@ def markdown(judged: Verdicts) -> str:
     ]
     for paragraph in judged.details:
         lines += [*paragraph, ""]
-    found = [(case, finding) for case in judged.cases for finding in case.findings]
-    found.sort(key=lambda one: ORDER[one[1].direction])
-    if len(found) > MAX:
-        lines += [f"The worst {MAX} of {len(found)} findings:", ""]
-    if found:
+    rows = [(case, finding) for case in judged.cases for finding in case.findings]
+    rows.sort(key=lambda row: ORDER[row[1].direction])
+    if len(rows) > MAX:
+        lines += [f"The worst {MAX} of {len(rows)} findings:", ""]
+    if rows:
         lines += ["| | point | tuples | what |", "| --- | --- | --- | --- |"]
-        lines += [f"| {f.direction} | {_point(case)} | {cell(case.name)} | {cell(f.text)} |" for case, f in found[:MAX]]
-    if len(found) > MAX:
-        rest = Counter(finding.direction for _, finding in found[MAX:])
-        counts = ", ".join(f"{rest[one]} {one}" for one in ORDER if rest[one])
-        lines += ["", f"… and {len(found) - MAX} more that are not in this table: {counts}"]
+        lines += [f"| {f.direction} | {_point(case)} | {cell(case.name)} | {cell(f.text)} |" for case, f in rows[:MAX]]
+    if len(rows) > MAX:
+        rest = Counter(finding.direction for _, finding in rows[MAX:])
+        counts = ", ".join(f"{rest[direction]} {direction}" for direction in ORDER if rest[direction])
+        lines += ["", f"… and {len(rows) - MAX} more that are not in this table: {counts}"]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

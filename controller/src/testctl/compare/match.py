@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from testctl.results import Run, RunPoint
 
@@ -46,10 +47,11 @@ def match_points(a: Run, b: Run) -> Matched:
     """
     pairs: list[Pair] = []
     left, right = list(a.points), list(b.points)
-    for key_of in (_id, _tuples):
+    for key_of in (attrgetter("id"), _tuples):
         left, right = _pair(left, right, key_of, pairs)
-    other = _asked_differently(left, right)
-    if other:
+    ours, theirs = _levels(left), _levels(right)
+    other = frozenset(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
+    if left and right and other:
         left, right = _pair(left, right, lambda point: _without(point, other), pairs)
     order = {point.id: index for index, point in enumerate(a.points)}
     pairs.sort(key=lambda pair: order[pair.a.id])
@@ -61,17 +63,13 @@ def _pair(
 ) -> tuple[list[RunPoint], list[RunPoint]]:
     """Pair points whose key is unique in each run; returns the unmatched points."""
     ours, theirs = Counter(map(key_of, left)), Counter(map(key_of, right))
-    found = {key_of(point): point for point in right}
+    by_key = {key_of(point): point for point in right}
     met = {key for key, count in ours.items() if count == 1 and theirs.get(key) == 1}
     for point in left:
         if key_of(point) in met:
-            other = found[key_of(point)]
+            other = by_key[key_of(point)]
             pairs.append(Pair(point, other, _asked(point, other)))
     return [p for p in left if key_of(p) not in met], [p for p in right if key_of(p) not in met]
-
-
-def _id(point: RunPoint) -> Hashable:
-    return point.id
 
 
 def _tuples(point: RunPoint) -> Hashable:
@@ -86,21 +84,12 @@ def _values(point: RunPoint) -> dict[Key, str]:
     return {(entity, parameter): str(value) for entity, parameter, value in point.tuples}
 
 
-def _asked_differently(left: Sequence[RunPoint], right: Sequence[RunPoint]) -> frozenset[Key]:
-    ours, theirs = _levels(left), _levels(right)
-    return (
-        frozenset(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
-        if left and right
-        else frozenset()
-    )
-
-
 def _levels(points: Sequence[RunPoint]) -> dict[Key, set[str]]:
-    found: dict[Key, set[str]] = {}
+    levels: dict[Key, set[str]] = {}
     for point in points:
         for key, value in _values(point).items():
-            found.setdefault(key, set()).add(value)
-    return found
+            levels.setdefault(key, set()).add(value)
+    return levels
 
 
 def _asked(a: RunPoint, b: RunPoint) -> tuple[tuple[str, str, str, str], ...]:

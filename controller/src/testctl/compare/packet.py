@@ -89,9 +89,9 @@ def first_difference(a: Path, b: Path) -> FirstDifference:
                 return FirstDifference(note=f"packets can't be compared: there is no {gone}")
             if there[0] != there[1]:
                 return FirstDifference(note=f"only the {'first' if there[0] else 'second'} run has {file}")
-            found = _of_files(what, a / file, b / file) if all(there) else None
-            if found is not None:
-                return found
+            difference = _of_files(what, a / file, b / file) if all(there) else None
+            if difference is not None:
+                return difference
     except PlanError as error:
         return FirstDifference(note=f"packets can't be compared: {error}")
     return FirstDifference(note="the records are the same")
@@ -141,10 +141,10 @@ def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
 def _first_of(a: pa.ChunkedArray, b: pa.ChunkedArray, most: int) -> int:
     """The first index below `most` at which two columns differ; `most` if there is none."""
     if pa.types.is_dictionary(a.type):
-        names = sorted({name for one in (a, b) for chunk in one.chunks for name in chunk.dictionary.to_pylist()})
-        ours, theirs = (_codes(one, names)[:most] for one in (a, b))
+        names = sorted({name for column in (a, b) for chunk in column.chunks for name in chunk.dictionary.to_pylist()})
+        ours, theirs = (_codes(column, names)[:most] for column in (a, b))
     else:
-        ours, theirs = (np.asarray(one.to_numpy())[:most] for one in (a, b))
+        ours, theirs = (np.asarray(column.to_numpy())[:most] for column in (a, b))
     unlike = ours != theirs
     at = int(unlike.argmax()) if most else 0
     return at if most and bool(unlike[at]) else most
@@ -166,8 +166,8 @@ def _row(file: pq.ParquetFile, index: int, names: list[str]) -> dict[str, Any]:
     for group in range(file.num_row_groups):
         count = file.metadata.row_group(group).num_rows
         if index < start + count:
-            one = file.read_row_group(group, columns=names).slice(index - start, 1)
-            found: dict[str, Any] = cleaned(one).to_pylist()[0]
-            return found
+            row = file.read_row_group(group, columns=names).slice(index - start, 1)
+            values: dict[str, Any] = cleaned(row).to_pylist()[0]
+            return values
         start += count
     raise PlanError(f"want record {index}; got {start} records")

@@ -53,9 +53,7 @@ def of_run(run: Run, plan: str) -> Verdicts:
     varying = factors(run.points)
     cases = [_of_point(point, expected, varying) for point in run.points]
     wrong = {point.id for point in run.points if point.verdict in _WRONG}
-    cases += [
-        _of_expectation(one) for one in expected if one.verdict in _WRONG and (one.alone or not one.points & wrong)
-    ]
+    cases += [_of_expectation(e) for e in expected if e.verdict in _WRONG and (e.alone or not e.points & wrong)]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
     nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
     return Verdicts(
@@ -79,14 +77,14 @@ def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tupl
 def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
     findings: list[Change] = []
     if point.verdict != "pass":
-        there = [one for one in expected if point.id in one.points and not one.alone]
-        names = [one.name for one in there]
-        for one in (one for one in there if one.verdict == point.verdict):
-            text = f"{point.verdict}: {_part(point.reason, one.name, names)}"
-            findings.append(Change(one.metric or "verdict", "worse", text, place=one.place))
+        there = [e for e in expected if point.id in e.points and not e.alone]
+        names = [e.name for e in there]
+        for e in (e for e in there if e.verdict == point.verdict):
+            text = f"{point.verdict}: {_part(point.reason, e.name, names)}"
+            findings.append(Change(e.metric or "verdict", "worse", text, place=e.place))
         findings = findings or [Change("verdict", "worse", f"{point.verdict}: {point.reason}")]
     tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
-    properties = (("point", point.id), *tuples, *metric_properties(point, (one.metric for one in expected)))
+    properties = (("point", point.id), *tuples, *metric_properties(point, (e.metric for e in expected)))
     name = _swept(point, varying) or tuple_words(point.tuples)
     return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
 
@@ -100,22 +98,22 @@ def _part(reason: str, name: str, names: Sequence[str]) -> str:
     return reason[start : min((end for end in ends if end >= 0), default=len(reason))]
 
 
-def _of_expectation(one: _Expected) -> JudgedCase:
+def _of_expectation(e: _Expected) -> JudgedCase:
     """Of the quantifier `some`: each of its points passes."""
-    found = Change(one.metric, "worse", f"{one.name}: {one.detail}", place=one.place)
-    return JudgedCase("", f"expect {one.name}", _STATUS[one.verdict], (found,))
+    change = Change(e.metric, "worse", f"{e.name}: {e.detail}", place=e.place)
+    return JudgedCase("", f"expect {e.name}", _STATUS[e.verdict], (change,))
 
 
 def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
     """What distinguishes a point from the others of its run, the same in every run of the plan."""
-    found = [(factor.label, factor.of.get(point.id, ABSENT)) for factor in varying]
-    return " ".join(f"{label}={value}" for label, value in found if value != ABSENT)
+    levels = [(factor.label, factor.of.get(point.id, ABSENT)) for factor in varying]
+    return " ".join(f"{label}={value}" for label, value in levels if value != ABSENT)
 
 
 def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
     """What a page has beside the findings: the expectations, what failures share, the points."""
     if expected:
-        rows = [f"| {one.verdict} | {cell(one.name)} | {cell(one.detail)} | {_place(one)} |" for one in expected]
+        rows = [f"| {e.verdict} | {cell(e.name)} | {cell(e.detail)} | {_place(e)} |" for e in expected]
         yield ("| | expectation | found | where |", "| --- | --- | --- | --- |", *rows)
     if shared := [f"- {cell(sentence)}" for _, sentence in failure_lines(run.points)]:
         yield tuple(shared)
@@ -123,7 +121,7 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
     heads = [*(factor.label for factor in varying), *(column.heading for column in metrics)]
     rows = []
     for point in failures_first(run.points)[:MOST_POINTS]:
-        values = [factor.of.get(point.id, ABSENT) for factor in varying] + [one.cell(point)[1] for one in metrics]
+        values = [factor.of.get(point.id, ABSENT) for factor in varying] + [metric.cell(point)[1] for metric in metrics]
         rows.append(" | ".join([f"| {point.verdict} | `{point.id}`", *map(cell, values)]) + " |")
     if rows:
         head = " | ".join(["| | point", *map(cell, heads)]) + " |"
@@ -132,5 +130,5 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
         yield (f"… and {len(run.points) - MOST_POINTS} more points",)
 
 
-def _place(one: _Expected) -> str:
-    return f"`{one.place.file}:{one.place.line}`" if one.place and one.place.line else ""
+def _place(e: _Expected) -> str:
+    return f"`{e.place.file}:{e.place.line}`" if e.place and e.place.line else ""

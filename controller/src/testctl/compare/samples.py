@@ -36,23 +36,17 @@ class Cell:
 
     def values(self, side: int, metric: str) -> list[float]:
         """Of A (0) or B (1): the numbers of a metric, "flow name", of the points that measured it."""
-        found = [numbers_of(point.metrics) for point in (self.a, self.b)[side] if point.verdict in MEASURED]
-        return [numbers[metric] for numbers in found if metric in numbers]
+        measured = [numbers_of(point.metrics) for point in (self.a, self.b)[side] if point.verdict in MEASURED]
+        return [numbers[metric] for numbers in measured if metric in numbers]
 
 
 def cells_of(a: Sequence[Run], b: Sequence[Run]) -> tuple[Cell, ...]:
     """Cells in the order of A's points; the runs of one side are combined."""
-    sides = [_gathered(runs) for runs in (a, b)]
-    keys = [*sides[0], *(key for key in sides[1] if key not in sides[0])]
-    return tuple(_cell(sides[0].get(key, []), sides[1].get(key, [])) for key in keys)
-
-
-def _gathered(runs: Sequence[Run]) -> dict[Identity, list[RunPoint]]:
-    found: dict[Identity, list[RunPoint]] = {}
-    for run in runs:
-        for point in run.points:
-            found.setdefault(identity(point), []).append(point)
-    return found
+    cells: dict[Identity, tuple[list[RunPoint], list[RunPoint]]] = {}
+    for side, runs in enumerate((a, b)):
+        for point in (point for run in runs for point in run.points):
+            cells.setdefault(identity(point), ([], []))[side].append(point)
+    return tuple(_cell(*sides) for sides in cells.values())
 
 
 def identity(point: RunPoint) -> Identity:
@@ -73,16 +67,13 @@ def metrics_of(cell: Cell, chosen: Sequence[str] = ()) -> list[str]:
     for point in (*cell.a, *cell.b):
         if point.verdict in MEASURED:
             names |= dict.fromkeys(numbers_of(point.metrics))
-    return [name for name in names if _wanted(name.rpartition(" ")[2], chosen)]
-
-
-def _wanted(metric: str, chosen: Sequence[str]) -> bool:
-    return metric in chosen if chosen else prefers(metric) != "none"
+    metrics = {name: name.rpartition(" ")[2] for name in names}
+    return [name for name, m in metrics.items() if (m in chosen if chosen else prefers(m) != "none")]
 
 
 def counts(points: Sequence[RunPoint]) -> Mapping[str, int]:
     """How many points have which verdict."""
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for point in points:
-        found[point.verdict] = found.get(point.verdict, 0) + 1
-    return found
+        totals[point.verdict] = totals.get(point.verdict, 0) + 1
+    return totals

@@ -48,14 +48,14 @@ class Judgement:
         return value / middle if middle else None
 
     def to_json(self) -> dict[str, Any]:
-        one = self.tested
+        tested = self.tested
         return {
             "flow": self.flow, "metric": self.metric, "said": self.said, "direction": self.direction,
-            "counts": list(one.counts), "means": list(one.means), "medians": list(one.medians),
-            "shift": one.shift, "shift_95": list(one.interval) if one.interval else None, "relative": self.relative,
-            "p": one.p, "p_adjusted": self.p_adjusted, "cliffs_delta": one.effect,
-            "modes": dict(zip(("lower", "upper", "upper_share_a", "upper_share_b"), one.modes, strict=True))
-            if one.modes else None,
+            "counts": list(tested.counts), "means": list(tested.means), "medians": list(tested.medians),
+            "shift": tested.shift, "shift_95": list(tested.interval) if tested.interval else None,
+            "relative": self.relative, "p": tested.p, "p_adjusted": self.p_adjusted, "cliffs_delta": tested.effect,
+            "modes": dict(zip(("lower", "upper", "upper_share_a", "upper_share_b"), tested.modes, strict=True))
+            if tested.modes else None,
         }  # fmt: skip
 
 
@@ -77,12 +77,12 @@ class JudgedCell:
 
     @property
     def changed(self) -> tuple[Judgement, ...]:
-        return tuple(one for one in self.judgements if one.said == "changed")
+        return tuple(judgement for judgement in self.judgements if judgement.said == "changed")
 
     @property
     def direction(self) -> Direction:
-        said = {self.verdict_direction, *(one.direction for one in self.changed)}
-        return "worse" if "worse" in said else "better" if "better" in said else "other"
+        directions = {self.verdict_direction, *(judgement.direction for judgement in self.changed)}
+        return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
     @property
     def differs(self) -> bool:
@@ -91,10 +91,10 @@ class JudgedCell:
     def to_json(self) -> dict[str, Any]:
         return {
             "id": self.cell.name,
-            "tuples": [list(one) for one in self.cell.tuples],
+            "tuples": [list(tuple_) for tuple_ in self.cell.tuples],
             "direction": self.direction,
-            "verdicts": [dict(one) for one in self.verdicts],
-            "metrics": [one.to_json() for one in self.judgements],
+            "verdicts": [dict(counts) for counts in self.verdicts],
+            "metrics": [judgement.to_json() for judgement in self.judgements],
         }
 
 
@@ -122,8 +122,8 @@ class Statistical:
     def worse(self) -> bool:
         return any(cell.direction == "worse" for cell in self.cells)
 
-    def count(self, said: Said) -> int:
-        return sum(one.said == said for cell in self.cells for one in cell.judgements)
+    def count(self, conclusion: Said) -> int:
+        return sum(judgement.said == conclusion for cell in self.cells for judgement in cell.judgements)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -133,7 +133,7 @@ class Statistical:
             "worse": self.worse,
             "comparisons": self.comparisons,
             "needed_samples": self.needed,
-            "versions": [list(one) for one in self.versions],
+            "versions": [list(version) for version in self.versions],
             "doubts": list(self.doubts),
             "cells": [cell.to_json() for cell in self.cells],
         }
@@ -150,17 +150,17 @@ def judge_runs(
     given = [
         (cell, name, cell.values(0, name), cell.values(1, name)) for cell in cells for name in metrics_of(cell, metrics)
     ]
-    both = [one for one in given if one[2] and one[3]]
+    both = [test for test in given if test[2] and test[3]]
     # What is the same in all samples can't be called changed: it must not make the others' p larger.
     varying = sum(len({*x, *y}) > 1 for _, _, x, y in both)
     whole = [(cell, name, compare_samples(x, y, seed, varying), len({*x, *y}) > 1) for cell, name, x, y in both]
-    corrected = iter(adjusted([one.p for _, _, one, varies in whole if varies]))
-    found: dict[str, list[Judgement]] = {}
-    for cell, name, one, varies in whole:
-        judged = _judged(name, one, next(corrected) if varies else 1.0, max(varying, 1), least)
-        found.setdefault(cell.name, []).append(judged)
+    corrected = iter(adjusted([test.p for _, _, test, varies in whole if varies]))
+    judgements: dict[str, list[Judgement]] = {}
+    for cell, name, test, varies in whole:
+        judged = _judged(name, test, next(corrected) if varies else 1.0, max(varying, 1), least)
+        judgements.setdefault(cell.name, []).append(judged)
     all_cells = tuple(
-        JudgedCell(cell, tuple(found.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
+        JudgedCell(cell, tuple(judgements.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
     return Statistical(
@@ -168,10 +168,10 @@ def judge_runs(
     )
 
 
-def _judged(name: str, one: Tested, p: float, comparisons: int, least: float) -> Judgement:
+def _judged(name: str, test: Tested, p: float, comparisons: int, least: float) -> Judgement:
     flow, _, metric = name.rpartition(" ")
-    middle = abs(one.medians[0])
-    if p <= LEVEL and (not middle or abs(one.shift) / middle > least):
-        return Judgement(flow or "*", metric, "changed", direction(metric, one.effect), one, p)
-    possible = one.least_p <= LEVEL / comparisons
-    return Judgement(flow or "*", metric, "no evidence" if possible else "too few samples", "other", one, p)
+    middle = abs(test.medians[0])
+    if p <= LEVEL and (not middle or abs(test.shift) / middle > least):
+        return Judgement(flow or "*", metric, "changed", direction(metric, test.effect), test, p)
+    possible = test.least_p <= LEVEL / comparisons
+    return Judgement(flow or "*", metric, "no evidence" if possible else "too few samples", "other", test, p)

@@ -17,15 +17,15 @@ def changes(before: Run, now: Run) -> Comparison | Statistical:
     return compare_runs(before, now) if deterministic(before) else judge_runs([before], [now])
 
 
-def changed_points(found: Comparison | Statistical) -> set[str]:
+def changed_points(comparison: Comparison | Statistical) -> set[str]:
     """Ids of the points of the later run that differ."""
-    if isinstance(found, Comparison):
-        return {one.other for one in found.differences}
-    return {point.id for cell in found.cells if cell.differs for point in cell.cell.b}
+    if isinstance(comparison, Comparison):
+        return {difference.other for difference in comparison.differences}
+    return {point.id for cell in comparison.cells if cell.differs for point in cell.cell.b}
 
 
-def print_changes(found: Comparison | Statistical, console: Console, everything: bool = False) -> None:
-    if isinstance(found, Comparison):
-        print_comparison(found, console, everything)
+def print_changes(comparison: Comparison | Statistical, console: Console, everything: bool = False) -> None:
+    if isinstance(comparison, Comparison):
+        print_comparison(comparison, console, everything)
     else:
-        print_statistical(found, console, everything)
+        print_statistical(comparison, console, everything)

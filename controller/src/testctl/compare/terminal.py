@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from testctl.compare.deltas import ORDER, Move, change_words, ranked, value_words
+from testctl.compare.deltas import ORDER, change_words, ranked, value_words
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.core.words import counted
@@ -21,49 +21,51 @@ MAX_METRICS = 12
 MAX_POINTS = 20
 
 
-def print_comparison(found: Comparison, console: Console, everything: bool = False) -> None:
+def print_comparison(comparison: Comparison, console: Console, everything: bool = False) -> None:
     """What differs, worst first."""
-    print_versions(found.versions, console)
-    print_only(found.only_a, found.only_b, console)
-    shown = sorted(found.differences, key=lambda one: ORDER[one.direction])
-    for one in shown if everything else shown[:MAX_POINTS]:
-        _print_point(one, console, everything)
+    print_versions(comparison.versions, console)
+    print_only(comparison.only_a, comparison.only_b, console)
+    shown = sorted(comparison.differences, key=lambda difference: ORDER[difference.direction])
+    for difference in shown if everything else shown[:MAX_POINTS]:
+        _print_point(difference, console, everything)
     if not everything and len(shown) > MAX_POINTS:
         say(console, f"\n… and {len(shown) - MAX_POINTS} more points; --all prints them")
-    for which, names in (("first", found.metrics_a), ("second", found.metrics_b)):
+    for which, names in (("first", comparison.metrics_a), ("second", comparison.metrics_b)):
         if names:
             say(console, f"metrics only in the {which} run: {', '.join(names)}")
-    if not found.differs:
-        say(console, f"no difference: {counted(found.same, 'point')} with the same digests")
+    if not comparison.differs:
+        say(console, f"no difference: {counted(comparison.same, 'point')} with the same digests")
         return
-    count = {way: sum(one.direction == way for one in found.differences) for way in ORDER}
+    count = {way: sum(difference.direction == way for difference in comparison.differences) for way in ORDER}
     say(
         console,
-        f"\n{same_points(found.same)}, {len(found.differences)} differ:"
+        f"\n{same_points(comparison.same)}, {len(comparison.differences)} differ:"
         f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
     )
 
 
-def print_statistical(found: Statistical, console: Console, everything: bool = False) -> None:
+def print_statistical(comparison: Statistical, console: Console, everything: bool = False) -> None:
     """What changed, worst first; everything: also what did not."""
-    print_versions(found.versions, console)
-    for cell in sorted(found.cells, key=lambda one: ORDER[one.direction]):
+    print_versions(comparison.versions, console)
+    for cell in sorted(comparison.cells, key=lambda cell: ORDER[cell.direction]):
         if everything or cell.differs:
             _print_cell(cell, console, everything)
-    for words in found.doubts:
-        say(console, words)
-    few, none, changed = (found.count(said) for said in ("too few samples", "no evidence", "changed"))
+    for doubt in comparison.doubts:
+        say(console, doubt)
+    few, none, changed = (comparison.count(conclusion) for conclusion in ("too few samples", "no evidence", "changed"))
     say(
         console,
-        f"{counted(len(found.cells), 'point')}, {counted(few + none + changed, 'metric')},"
-        f" of which {found.comparisons} vary:"
+        f"{counted(len(comparison.cells), 'point')}, {counted(few + none + changed, 'metric')},"
+        f" of which {comparison.comparisons} vary:"
         f" {changed} changed, {none} without evidence, {few} with too few samples",
     )
     if few:
         say(
-            console, f"a change of one of {found.comparisons} can be found with {found.needed} repetitions of each side"
+            console,
+            f"a change of one of {comparison.comparisons} can be found with "
+            f"{comparison.needed} repetitions of each side",
         )
-    if not found.differs:
+    if not comparison.differs:
         say(console, "no difference that repetitions would show" if none else "no verdict: too few samples")
 
 
@@ -73,25 +75,26 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
         if not points:
             say(console, f"  not in the {which} run")
     if cell.verdict_direction != "other" or everything:
-        sides = [", ".join(f"{count} {verdict}" for verdict, count in one.items()) or "none" for one in cell.verdicts]
+        sides = [", ".join(f"{count} {v}" for v, count in counts.items()) or "none" for counts in cell.verdicts]
         say(console, f"  verdicts {' → '.join(sides)}")
     shown = cell.judgements if everything else cell.changed
     if not shown:
         return
     table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
-    for one in sorted(shown, key=lambda j: (j.said != "changed", ORDER[j.direction], j.p_adjusted)):
-        tested, low_high = one.tested, one.relative_interval
-        said = f"{one.said} ({one.direction})" if one.said == "changed" and one.direction != "other" else one.said
+    for judgement in sorted(shown, key=lambda j: (j.said != "changed", ORDER[j.direction], j.p_adjusted)):
+        tested, low_high = judgement.tested, judgement.relative_interval
+        directed = judgement.said == "changed" and judgement.direction != "other"
+        text = f"{judgement.said} ({judgement.direction})" if directed else judgement.said
         table.add_row(
-            one.flow,
-            one.metric,
+            judgement.flow,
+            judgement.metric,
             *(value_words(middle) for middle in tested.medians),
-            change_words(one.relative),
+            change_words(judgement.relative),
             " to ".join(change_words(end) for end in low_high) if low_high else "",
             f"{tested.effect:+.2f}",
-            f"{one.p_adjusted:.2g}",
+            f"{judgement.p_adjusted:.2g}",
             "+".join(map(str, tested.counts)),
-            said + (", two modes" if tested.modes else ""),
+            text + (", two modes" if tested.modes else ""),
         )
     console.print(table)
 
@@ -117,31 +120,29 @@ def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
     return " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in tuples)
 
 
-def _print_point(one: Difference, console: Console, everything: bool) -> None:
-    say(console, f"\n{one.point}  {tuple_words(one.tuples)}")
-    for entity, parameter, a, b in one.asked:
+def _print_point(difference: Difference, console: Console, everything: bool) -> None:
+    say(console, f"\n{difference.point}  {tuple_words(difference.tuples)}")
+    for entity, parameter, a, b in difference.asked:
         say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
-    if one.verdicts[0] != one.verdicts[1]:
-        reason = one.reasons[1] or one.reasons[0]
-        say(console, f"  verdict {' → '.join(one.verdicts)}{': ' + reason if reason else ''}")
-    if one.first is not None:
-        say(console, f"  first difference: {one.first.words()}")
-    elif one.moves:
+    if difference.verdicts[0] != difference.verdicts[1]:
+        reason = difference.reasons[1] or difference.reasons[0]
+        say(console, f"  verdict {' → '.join(difference.verdicts)}{': ' + reason if reason else ''}")
+    if difference.first is not None:
+        say(console, f"  first difference: {difference.first.words()}")
+    elif difference.moves:
         say(console, "  the packets are the same, what is made of them is not")
-    ordered = ranked(one.moves)
+    ordered = ranked(difference.moves)
     shown = ordered if everything else ordered[:MAX_METRICS]
     if shown:
-        console.print(_table(shown))
+        table = _columns("flow", "metric", "first", "second", "change", "")
+        for move in shown:
+            way = "" if move.direction == "other" else move.direction
+            table.add_row(
+                move.flow, move.metric, value_words(move.a), value_words(move.b), change_words(move.relative), way
+            )
+        console.print(table)
     if len(shown) < len(ordered):
         say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
-
-
-def _table(moves: Sequence[Move]) -> Table:
-    table = _columns("flow", "metric", "first", "second", "change", "")
-    for one in moves:
-        way = "" if one.direction == "other" else one.direction
-        table.add_row(one.flow, one.metric, value_words(one.a), value_words(one.b), change_words(one.relative), way)
-    return table
 
 
 def _columns(*names: str) -> Table:

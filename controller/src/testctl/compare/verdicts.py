@@ -68,28 +68,28 @@ class Verdicts:
         return sum(case.status in status for case in self.cases)
 
 
-def verdicts_of(found: Comparison | Statistical, plan: str) -> Verdicts:
+def verdicts_of(comparison: Comparison | Statistical, plan: str) -> Verdicts:
     """The verdicts of a comparison; plan is the URI of the plan's file."""
-    return of_comparison(found, plan) if isinstance(found, Comparison) else of_statistical(found, plan)
+    return of_comparison(comparison, plan) if isinstance(comparison, Comparison) else of_statistical(comparison, plan)
 
 
-def of_comparison(found: Comparison, plan: str) -> Verdicts:
+def of_comparison(comparison: Comparison, plan: str) -> Verdicts:
     """A case for each point that differs; equal points are counted."""
-    cases = [_of_difference(one) for one in found.differences]
-    gone = Change("missing", "worse", f"the point is not in {found.runs[1]}")
-    new = Change("new", "other", f"the point is not in {found.runs[0]}")
-    cases += [_case(point, "fail", gone) for point in found.only_a] + [
-        _case(point, "skip", new) for point in found.only_b
+    cases = [_of_difference(difference) for difference in comparison.differences]
+    gone = Change("missing", "worse", f"the point is not in {comparison.runs[1]}")
+    new = Change("new", "other", f"the point is not in {comparison.runs[0]}")
+    cases += [_case(point, "fail", gone) for point in comparison.only_a] + [
+        _case(point, "skip", new) for point in comparison.only_b
     ]
-    same = same_points(found.same)
-    words = f"{same}, {len(found.differences)} differ" if found.differs else f"no difference: {same}"
-    return Verdicts(_title(found.runs), plan, words, tuple(cases), found.same)
+    same = same_points(comparison.same)
+    summary = f"{same}, {len(comparison.differences)} differ" if comparison.differs else f"no difference: {same}"
+    return Verdicts(_title(comparison.runs), plan, summary, tuple(cases), comparison.same)
 
 
-def of_statistical(found: Statistical, plan: str) -> Verdicts:
+def of_statistical(comparison: Statistical, plan: str) -> Verdicts:
     """A case for each cell; a cell without a metric that could be judged is skipped."""
-    words = ", ".join(f"{found.count(one)} {one}" for one in SAID)
-    return Verdicts(_title(found.runs), plan, words, tuple(map(_of_cell, found.cells)))
+    summary = ", ".join(f"{comparison.count(conclusion)} {conclusion}" for conclusion in SAID)
+    return Verdicts(_title(comparison.runs), plan, summary, tuple(map(_of_cell, comparison.cells)))
 
 
 def _title(runs: tuple[str, str]) -> str:
@@ -100,16 +100,16 @@ def _case(point: RunPoint, status: Status, *findings: Change) -> JudgedCase:
     return JudgedCase(point.id, tuple_words(point.tuples), status, findings, point.wall_s)
 
 
-def _of_difference(one: Difference) -> JudgedCase:
-    findings = _verdict(one.verdicts, one.reasons)
+def _of_difference(difference: Difference) -> JudgedCase:
+    findings = _verdict(difference.verdicts, difference.reasons)
     findings += [
         Change("asked", "other", f"asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
-        for entity, parameter, a, b in one.asked
+        for entity, parameter, a, b in difference.asked
     ]
-    findings += [Change("digest", "other", f"first difference: {one.first.words()}")] if one.first else []
-    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in ranked(one.moves)]
-    status: Status = "fail" if one.direction == "worse" else "pass"
-    return JudgedCase(one.point, tuple_words(one.tuples), status, tuple(findings))
+    findings += [Change("digest", "other", f"first difference: {difference.first.words()}")] if difference.first else []
+    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in ranked(difference.moves)]
+    status: Status = "fail" if difference.direction == "worse" else "pass"
+    return JudgedCase(difference.point, tuple_words(difference.tuples), status, tuple(findings))
 
 
 def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Change]:
@@ -120,29 +120,29 @@ def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Change
     return [Change("verdict", verdict_direction(*verdicts), text)]
 
 
-def _moved(one: Move) -> str:
-    change = change_words(one.relative)
-    return f"{one.flow} {one.metric}: {value_words(one.a)} → {value_words(one.b)}{f' ({change})' if change else ''}"
+def _moved(move: Move) -> str:
+    change = change_words(move.relative)
+    return f"{move.flow} {move.metric}: {value_words(move.a)} → {value_words(move.b)}{f' ({change})' if change else ''}"
 
 
 def _of_cell(cell: JudgedCell) -> JudgedCase:
-    findings = [Change(one.metric, one.direction, _judged(one), one.flow) for one in cell.changed]
+    findings = [Change(j.metric, j.direction, _judged(j), j.flow) for j in cell.changed]
     if cell.verdict_direction != "other" or not (cell.cell.a and cell.cell.b):
-        sides = [", ".join(f"{n} {verdict}" for verdict, n in one.items()) or "none" for one in cell.verdicts]
+        sides = [", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "none" for counts in cell.verdicts]
         findings.insert(0, Change("verdict", cell.verdict_direction, f"verdicts {' → '.join(sides)}"))
-    judged = [one for one in cell.judgements if one.said != "too few samples"]
+    judged = [judgement for judgement in cell.judgements if judgement.said != "too few samples"]
     status: Status = "fail" if cell.direction == "worse" else "pass" if judged or findings else "skip"
     if status == "skip":
         findings.append(Change("samples", "other", "too few samples"))
     return JudgedCase(cell.cell.name, tuple_words(cell.cell.tuples), status, tuple(findings))
 
 
-def _judged(one: Judgement) -> str:
-    a, b = (value_words(middle) for middle in one.tested.medians)
-    interval = one.relative_interval
+def _judged(judgement: Judgement) -> str:
+    a, b = (value_words(middle) for middle in judgement.tested.medians)
+    interval = judgement.relative_interval
     ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
-    counts: Sequence[int] = one.tested.counts
+    counts: Sequence[int] = judgement.tested.counts
     return (
-        f"{one.flow} {one.metric}: {a} → {b} ({change_words(one.relative)}{ends};"
-        f" p {one.p_adjusted:.2g}, Cliff's delta {one.tested.effect:+.2f}, n {counts[0]}+{counts[1]})"
+        f"{judgement.flow} {judgement.metric}: {a} → {b} ({change_words(judgement.relative)}{ends};"
+        f" p {judgement.p_adjusted:.2g}, Cliff's delta {judgement.tested.effect:+.2f}, n {counts[0]}+{counts[1]})"
     )

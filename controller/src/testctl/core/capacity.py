@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link could carry between two moments, whatever the form of its rate."""
+"""The capacity of a link between two times, for every form of rate."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Link:
 
     rate      in bit/s, "none", a schedule, or a trace
     down      when it is down
-    most_bps  what its policer lets pass, beside a burst; None: all
-    framing   bytes that each packet takes of it besides
+    most_bps  rate of its policer, apart from the burst; None: no policer
+    framing   bytes of overhead that it adds to each packet
     """
 
     rate: Value | None = None
@@ -52,7 +52,7 @@ class Link:
 
     @property
     def constant_bps(self) -> float | None:
-        """Its rate if that does not change; 0: it has none; None: it changes."""
+        """The constant rate; 0: no rate; None: it varies."""
         if (isinstance(self.rate, str) and self.rate != schedule.NONE) or self.down != schedule.NONE:
             return None
         rates = [float(rate) for rate in (self.rate, self.most_bps) if rate not in (None, schedule.NONE)]
@@ -60,13 +60,13 @@ class Link:
 
     @property
     def overhead(self) -> int:
-        """Bytes that it counts of each packet beside those on the wire, from Ethernet on; of a trace fewer."""
+        """Bytes that it counts for each packet in addition to the Ethernet frame; less for a trace."""
         return self.framing + (_TUN - _MAC if trace.is_trace(self.rate) else 0)
 
     def mean_bps(self, start_ns: int, end_ns: int) -> float | None:
-        """Its mean rate between two moments; None: without a limit at some time of it.
+        """The mean rate between two times; None: unlimited at some time in between.
 
-        Where no time lies between them it is the rate at that moment, and of a trace that of one repetition.
+        For equal times it is the rate at that time, and for a trace the mean of one repetition.
         """
         if (constant := self.constant_bps) is not None:
             return constant or None
@@ -78,13 +78,13 @@ class Link:
         return schedule.value_at(schedule.steps_of(self.rate, Rate), start_ns)
 
     def bits(self, start_ns: int, end_ns: int) -> float | None:
-        """What it can carry after one moment up to another, in bits as it counts them; None: as `mean_bps`."""
+        """Capacity in (start, end], in bits as the link counts them; None: see `mean_bps`."""
         downs = schedule.parse_down(self.down)
         edges = [start_ns, *(min(max(at, start_ns), end_ns) for pair in downs for at in pair), end_ns]
         ups = list(pairwise(edges))[::2]
         if trace.is_trace(self.rate):
-            found: float = sum(self._opportunities(high) - self._opportunities(low) for low, high in ups)
-            found *= trace.OPPORTUNITY_BYTES * 8
+            total: float = sum(self._opportunities(high) - self._opportunities(low) for low, high in ups)
+            total *= trace.OPPORTUNITY_BYTES * 8
         else:
             steps = schedule.steps_of(self.rate, Rate)
             ends = [*(step.at_ns for step in steps[1:]), end_ns]
@@ -96,11 +96,11 @@ class Link:
                 if length and value is None:
                     return None
                 nanobits += length * (value or 0)
-            found = nanobits / 1e9
-        return found
+            total = nanobits / 1e9
+        return total
 
     def _opportunities(self, at_ns: int) -> int:
-        """Of its trace, up to a moment."""
+        """Opportunities of the trace up to a time."""
         times = _times_ms(str(self.rate))
         turns, rest = divmod(at_ns // _MS, times[-1])
         return turns * len(times) + bisect_right(times, rest) if at_ns >= 0 else 0

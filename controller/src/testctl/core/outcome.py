@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed returns of a point."""
+"""The result of a point on a testbed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testctl_agent.wire.results import FlowEnd
 from testctl.core.point import VALUE
 
 Collected = Mapping[str, Any]
-"""The result of a collector: JSON of an agent, of the shape that wire/results.py has for it."""
+"""The result of a collector: an agent's JSON, whose shape is in wire/results.py."""
 
 SHAPE = {
     "entities?": Named({"kind?": str, "before?": Named(VALUE), "after?": Named(VALUE)}),
@@ -39,7 +39,7 @@ SHAPE = {
 
 @dataclass
 class Entity:
-    """A host or a switch: its settings before the point's were applied, and once they were; a port's with its name."""
+    """A host or switch: its settings before and after the point's were applied; those of ports with the port's name."""
 
     kind: str = ""
     before: Mapping[str, Value] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class HostClock:
-    """A host's clock less one that all are compared with: the true offset lies within offset_ns +- error_ns."""
+    """A host's clock minus the reference clock: the true offset lies within offset_ns ± error_ns."""
 
     offset_ns: int
     error_ns: float
@@ -68,25 +68,25 @@ class FlowOutcome:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """How its connections failed (spec/failures.py), each word once, those of the client first."""
-        return tuple(dict.fromkeys(one.failure for end in self.ends for one in end.failures if one.failure))
+        """The failures of its connections (spec/failures.py), without duplicates, the client's first."""
+        return tuple(dict.fromkeys(failure.failure for end in self.ends for failure in end.failures if failure.failure))
 
 
 @dataclass
 class Outcome:
     """What a testbed returns of a point; it is filled in while the point runs.
 
-    collected  {entity: {collector: its result}}, of the collectors that ran to their end
+    collected  {entity: {collector: result}} of the collectors that completed
     notes      text for people
     addresses  of the hosts, in the captures
-    error      why the point is broken; skip: why the testbed can't have it; "": it ran
-    lacking    (entity, parameter or collector) that the testbed has not
-    drift      what is not as it was before the point
+    error      why the point is broken; skip: why the testbed can't run it; "": it ran
+    lacking    (entity, parameter or collector) that the testbed lacks
+    drift      state that differs from before the point
     kernel_faults   what the lab's kernel reported of itself: warnings, oopses, reports of sanitizers
     t0_ns, end_ns   when its traffic began and ended
     wall       wall-clock times of a lab, in s
     placement  entity -> its machine, on a rack
-    clocks     of hosts that have clocks of their own; empty where all have one
+    clocks     of hosts with separate clocks; empty if all share one
     """
 
     entities: dict[str, Entity] = field(default_factory=dict)
@@ -108,16 +108,16 @@ class Outcome:
 
     @property
     def length_ns(self) -> int:
-        """From the traffic's beginning to its end."""
+        """Duration of the traffic."""
         return self.end_ns - self.t0_ns
 
     def result_of(self, entity: str, collector: str) -> Collected:
-        """The result of a collector; {} when it did not run, or not to its end."""
+        """The result of a collector; {} if it did not complete."""
         return self.collected.get(entity, {}).get(collector, {})
 
     def to_json(self) -> dict[str, Any]:
-        """Entries that are empty are left out, but for those that every outcome has."""
-        found: dict[str, Any] = {
+        """Empty optional entries are left out."""
+        document: dict[str, Any] = {
             "entities": {name: asdict(entity) for name, entity in self.entities.items()},
             "flows": {
                 name: {"client": flow.client.raw, "server": flow.server.raw} for name, flow in self.flows.items()
@@ -128,22 +128,22 @@ class Outcome:
             "error": self.error or None,
         }
         rest = ("skip", "lacking", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
-        found |= {name: value for name in rest if (value := getattr(self, name))}
-        return found | ({"clocks": {host: asdict(one) for host, one in self.clocks.items()}} if self.clocks else {})
+        document |= {name: value for name in rest if (value := getattr(self, name))}
+        return document | ({"clocks": {host: asdict(c) for host, c in self.clocks.items()}} if self.clocks else {})
 
     @classmethod
     def from_json(cls, raw: Any) -> Outcome:
-        """What to_json gave.  Raises ValueError."""
+        """The inverse of to_json.  Raises ValueError."""
         if why := misfit(raw, SHAPE):
             raise ValueError(f"outcome: {why}")
-        collected = {entity: dict(mine) for entity, mine in raw.get("collected", {}).items()}
-        for entity, mine in collected.items():
-            if wrong := next((why for name, result in mine.items() if (why := results.odd(name, result))), ""):
+        collected = {entity: dict(names) for entity, names in raw.get("collected", {}).items()}
+        for entity, names in collected.items():
+            if wrong := next((why for name, result in names.items() if (why := results.odd(name, result))), ""):
                 raise ValueError(f"outcome: collected of {entity}: {wrong}")
         if any(len(pair) != 2 for pair in raw.get("lacking", ())):
             raise ValueError("outcome: want an entity and a name each in lacking")
         return cls(
-            entities={name: Entity(**_known(one, Entity)) for name, one in raw.get("entities", {}).items()},
+            entities={name: Entity(**_known(entity, Entity)) for name, entity in raw.get("entities", {}).items()},
             flows={
                 name: FlowOutcome(**{side: FlowEnd.from_json(end) for side, end in _known(flow, FlowOutcome).items()})
                 for name, flow in raw.get("flows", {}).items()
@@ -152,7 +152,7 @@ class Outcome:
             notes={key: str(said) for key, said in raw.get("notes", {}).items()},
             error=raw.get("error") or "",
             lacking=[(entity, name) for entity, name in raw.get("lacking", ())],
-            clocks={host: HostClock(**_known(one, HostClock)) for host, one in raw.get("clocks", {}).items()},
+            clocks={host: HostClock(**_known(clock, HostClock)) for host, clock in raw.get("clocks", {}).items()},
             **{name: raw[name] for name in _AS_THEY_ARE if name in raw},
         )
 
@@ -161,5 +161,5 @@ _AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "kernel_faults", "t0_ns"
 
 
 def _known(raw: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """What a class has of an object; a later version may have written more."""
+    """The fields of a class in an object; later versions may have written more."""
     return {name: value for name, value in raw.items() if name in of.__dataclass_fields__}  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a point sets along a path: rates, delays, and how long an empty path takes."""
+"""Rates and delays of a point along a path, and the delay of the empty path."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _OF_LINK = ("rate", "down", "aqm", "framing")
 
 @dataclass(frozen=True)
 class PathLink:
-    """What has a rate on a flow's path: a host, or the ports among which the flow's connections are spread.
+    """A link with a rate on a flow's path: a host's, or the ports that share the flow's connections.
 
     name    "sender", "switch:receiver", or "a:b + a:c"
-    lag_ns  the least delay from there to the path's end
+    lag_ns  least delay from it to the end of the path
     """
 
     name: str
@@ -40,11 +40,11 @@ class PathLink:
 
     @property
     def overhead(self) -> int:
-        """Bytes that it counts of each packet beside those on the wire; the least of several ports."""
+        """Bytes counted for each packet in addition to the Ethernet frame; the least of several ports."""
         return min(link.overhead for link in self.links)
 
     def mean_bps(self, start_ns: int, end_ns: int) -> float | None:
-        """The mean rate for what reaches the path's end between two moments; of several ports the sum; None: none."""
+        """The mean rate at the end of the path between two times, summed over ports; None: unlimited."""
         rates = [link.mean_bps(start_ns - self.lag_ns, end_ns - self.lag_ns) for link in self.links]
         return sum(rate for rate in rates if rate) if None not in rates else None
 
@@ -57,22 +57,21 @@ def path_links(point: Point, flow: PointFlow, *, back: bool = False) -> list[Pat
     settings, sender = point.settings, flow.ends[back]
     hops = routes.hops(point, flow, back=back)
     delays = [min(_least(port_setting(point, *port, "delay")) for port in hop) for hop in hops]
-    found = [PathLink(sender, (Link.of({"htb_rate": settings.get(sender, {}).get("htb_rate")}),), sum(delays))]
+    links = [PathLink(sender, (Link.of({"htb_rate": settings.get(sender, {}).get("htb_rate")}),), sum(delays))]
     for place, hop in enumerate(hops):
         name = " + ".join(f"{switch}:{onward}" for switch, onward in hop)
-        found.append(PathLink(name, tuple(port_link(point, *port) for port in hop), sum(delays[place:])))
-    if len(found) == 1 and not point.topology.links:  # no topology: any port may be on the way
-        found += [
-            PathLink(entity, (Link.of({name: one.get(name) for name in _OF_LINK}),), 0)
-            for entity, one in settings.items()
+        links.append(PathLink(name, tuple(port_link(point, *port) for port in hop), sum(delays[place:])))
+    if len(links) == 1 and not point.topology.links:  # no topology: any port may be on the way
+        links += [
+            PathLink(entity, (Link.of({name: values.get(name) for name in _OF_LINK}),), 0)
+            for entity, values in settings.items()
             if entity != sender
         ]
-    return found
+    return links
 
 
 def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str, float]:
-    """The rates in bit/s of what has one on a flow's path, by its name; of one that changes the mean over the point, 0
-    where it is down all the time."""
+    """Link on a flow's path → its rate in bit/s; of a varying rate the mean over the point, 0 if it is always down."""
     links = path_links(point, flow, back=back)
     rates = {link.name: link.mean_bps(link.lag_ns, link.lag_ns + point.duration_ns) for link in links}
     return {name: rate for name, rate in rates.items() if rate is not None}
@@ -84,7 +83,7 @@ def port_link(point: Point, switch: str, onward: str) -> Link:
 
 
 def path_delay_ns(point: Point, way: Sequence[str]) -> int:
-    """The one-way delays that a point sets on a way, together; of one that changes the least."""
+    """The sum of the one-way delays on a way; of a varying delay the least."""
     return sum(_least(delay) for delay in _along(point, way, "delay"))
 
 
@@ -105,11 +104,11 @@ def changing(point: Point, flow: PointFlow, *, back: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class EmptyPath:
-    """What a path takes without other traffic.
+    """Delay and rate of a path without other traffic.
 
     delay_ns   one way
-    rate_bps   the least one
-    segment    payload of a packet at most, bytes
+    rate_bps   the least rate
+    segment    greatest payload of a packet, bytes
     overhead   bytes that each packet takes of the link of that rate besides: all headers from Ethernet on, and framing
     """
 
@@ -120,13 +119,13 @@ class EmptyPath:
 
 
 def empty_path(point: Point, flow: PointFlow, *, back: bool = False) -> EmptyPath | None:
-    """That of a flow's connections from its `from` to its `to`, or back.  None where no rate is set on it, one of its
-    rates or delays changes, or the ways of several connections differ.
+    """The empty path of a flow's connections, forward or back.  None without a rate, with a rate or delay that varies,
+    or if the connections' paths differ.
     """
     if changing(point, flow, back=back):
         return None
-    found = {_empty(point, flow, way, back=back) for way in routes.ways(point, flow, back=back)}
-    return found.pop() if len(found) == 1 else None
+    paths = {_empty(point, flow, way, back=back) for way in routes.ways(point, flow, back=back)}
+    return paths.pop() if len(paths) == 1 else None
 
 
 def _empty(point: Point, flow: PointFlow, way: Sequence[str], *, back: bool) -> EmptyPath | None:
@@ -137,7 +136,7 @@ def _empty(point: Point, flow: PointFlow, way: Sequence[str], *, back: bool) -> 
     rates = [(rate, link.framing) for link in links if (rate := link.constant_bps)]
     if not rates:
         return None
-    rate, framing = min(rates, key=lambda one: one[0])
+    rate, framing = min(rates, key=lambda pair: pair[0])
     hosts = [point.settings.get(end, {}) for end in flow.ends]
     headers = (60 if flow.family == IPV6 else 40) + (_TIMESTAMP if _timestamps(*hosts) else 0)
     segment = min(int(host.get("mtu", 1500)) for host in hosts) - headers
@@ -154,6 +153,6 @@ def _along(point: Point, way: Sequence[str], name: str) -> Iterator[Value | None
 
 
 def port_setting(point: Point, switch: str, onward: str, name: str) -> Value | None:
-    """A parameter of a switch's port toward a neighbour: the port's own, or else the switch's."""
+    """A parameter of a switch's port toward a neighbour: the port's, else the switch's."""
     own = point.settings.get(f"{switch}:{onward}", {}).get(name)
     return own if own is not None else point.settings.get(switch, {}).get(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point of a plan, and the same point as a testbed gets it."""
+"""A point of a plan, and its form for a testbed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PointFlow:
 
     @property
     def data_ends(self) -> tuple[str, str]:
-        """Who sends most data, and who receives it."""
+        """The data sender and the data receiver."""
         return self.ends[::-1] if self.reversed else self.ends
 
     @property
@@ -105,10 +105,10 @@ class PointFlow:
 
 @dataclass(frozen=True)
 class TimedFlow(PointFlow):
-    """A flow with its times; they are no longer among its options.
+    """A flow with its times, which are removed from its options.
 
     start_ns     after the point's T0
-    duration_ns  0: until its bytes are sent or its schedule is done
+    duration_ns  0: until its bytes are sent or its schedule ends
     """
 
     start_ns: int = 0
@@ -125,8 +125,8 @@ class Point:
     id           12 hex digits of a hash over what determines the point
     tuples       (entity, parameter, value) as written, each with one value
     settings     of hosts, switches and ports
-    duration_ns  when the last flow should be over
-    levels       which value of every tuple of the plan this is (not part of the identity, and not in JSON)
+    duration_ns  nominal end of the last flow
+    levels       index of the value of each tuple (not part of the identity, and not in JSON)
     """
 
     id: str
@@ -154,12 +154,12 @@ class Point:
 
 @dataclass(frozen=True)
 class PointSpec(Point):
-    """A point as a testbed gets it: its settings split by who acts on them.
+    """A point for a testbed: its settings split by who applies them.
 
     state       what agents apply, and restore
     collect     entity -> {collector: options}
     limit_ns    how long a flow without a duration may take
-    kernel      the name of the kernel, or its release where it is the running one
+    kernel      the name of the kernel; of the running one its release
     backend     of the switches
     kernel_log  keep the kernel's log
     trace       tracepoints of the kernel to record, such as tcp:*
@@ -179,7 +179,7 @@ class PointSpec(Point):
         return next((flow for flow in self.flows if flow.name == name), None)
 
     def end_ns(self, flow: TimedFlow) -> int:
-        """When, after the point's T0, a flow should have ended at the latest."""
+        """Latest end of a flow, after the point's T0."""
         return flow.start_ns + (flow.duration_ns or self.limit_ns)
 
     def to_json(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class PointSpec(Point):
 
     @classmethod
     def from_json(cls, raw: Any) -> PointSpec:
-        """What to_json gave, of a Point too; parts that are not there are empty.  Raises ValueError.
+        """The inverse of to_json, of a Point too; missing parts are empty.  Raises ValueError.
 
         `levels` are not in JSON.
         """
@@ -225,13 +225,13 @@ _BACKGROUND = re.compile(r"background[0-9]+")
 
 
 def is_background(flow: str) -> bool:
-    """Whether a flow's name is that of a port's background traffic, which no flow of a plan has."""
+    """Whether a flow is a port's background traffic, by its name."""
     return bool(_BACKGROUND.fullmatch(flow))
 
 
-def told_apart(flows: Sequence[PointFlow]) -> tuple[PointFlow, ...]:
-    """The flows whose connections a switch tells apart: all of a point's, or those that make no requests where there
-    are more connections than a switch has numbers for."""
+def numbered_flows(flows: Sequence[PointFlow]) -> tuple[PointFlow, ...]:
+    """Flows whose connections get a number in the switch: all, or only those without requests if there are more
+    connections than numbers."""
     if sum(flow.parallel for flow in flows) <= MAX_CONNECTIONS:
         return tuple(flows)
     return tuple(flow for flow in flows if not flow.asks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of testbeds, by what sets them apart."""
+"""The kinds of testbeds and their properties."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class KindOfTestbed:
     """Properties of a kind of testbed.
 
-    name           as parameters have it that a kind lacks
+    name           as in the `testbeds` of parameters
     deterministic  runs in virtual time: a point has the same records each time, and there is no noise to measure
     boots_kernels  a point runs on the kernel that it names, built here before
     local          its points run on this machine
@@ -28,11 +28,11 @@ LAB = KindOfTestbed("lab", deterministic=True, boots_kernels=True, everywhere=Tr
 NETNS = KindOfTestbed("netns")
 RACK = KindOfTestbed("inventory", local=False)
 NAMED = {kind.name: kind for kind in (LAB, NETNS)}
-"""Those with a name of their own; any other word after --testbed is the path of an inventory."""
+"""Kinds by name; any other argument of --testbed is the path of an inventory."""
 DEFAULT = LAB.name
-"""The testbed of a run that names none."""
+"""The default testbed."""
 
 
 def kind_of(testbed: str) -> KindOfTestbed:
-    """By the word after --testbed."""
+    """The kind for an argument of --testbed."""
     return NAMED.get(testbed, RACK)

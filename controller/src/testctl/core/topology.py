@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies: what hosts and switches there are and how they are linked.
+"""Topologies: hosts, switches and their links.
 
 A topology is a tree, unless it has several ways of equal cost between switches, over which they spread the
 connections (ECMP).  A host has one link, to a switch, and the address 10.0.0.N with N its place in the file; where a
@@ -40,7 +40,7 @@ class Topology:
     links      pairs of names
     groups     name -> members, in order
     ecmp       whether there may be several ways of equal cost between two switches
-    aliases    another name that a plan may use -> the name; no part of what a point is
+    aliases    alternative name in plans -> the name; not part of a point's identity
     """
 
     name: str = ""
@@ -55,11 +55,11 @@ class Topology:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Hosts, then switches: what has an agent."""
+        """Hosts, then switches: the entities with an agent."""
         return (*self.hosts, *self.switches)
 
     def address(self, host: str, family: int) -> str:
-        """A host's address of IP version 4 or 6; without hosts6 the one that it has in the lab."""
+        """A host's address of IP version 4 or 6; without hosts6 its address in the lab."""
         if family != IPV6:
             return self.hosts[host]
         return self.hosts6.get(host) or self.with_hosts6().hosts6[host]
@@ -75,11 +75,11 @@ class Topology:
     @cached_property
     def neighbours(self) -> dict[str, tuple[str, ...]]:
         """Name -> the names at the other ends of its links, in order."""
-        found: dict[str, list[str]] = {name: [] for name in self.entities}
-        for one, other in self.links:
-            found.setdefault(one, []).append(other)
-            found.setdefault(other, []).append(one)
-        return {name: tuple(others) for name, others in found.items()}
+        neighbours: dict[str, list[str]] = {name: [] for name in self.entities}
+        for end, other in self.links:
+            neighbours.setdefault(end, []).append(other)
+            neighbours.setdefault(other, []).append(end)
+        return {name: tuple(others) for name, others in neighbours.items()}
 
     def ports(self, switch: str) -> tuple[str, ...]:
         """The ports of a switch, as "switch:neighbour"."""
@@ -90,7 +90,7 @@ class Topology:
         return tuple(port for switch in self.switches for port in self.ports(switch))
 
     def path(self, a: str, b: str) -> list[str]:
-        """The entities from a to b, both included; [] when nothing links them.  Of several ways the first."""
+        """The entities from a to b, inclusive, on the first shortest path; [] if they are not linked."""
         came_from = {a: a}
         queue = [a]
         for name in queue:
@@ -107,8 +107,8 @@ class Topology:
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
-        """Host -> entity -> how many links lie between."""
-        found = {}
+        """Host -> entity -> number of links between them."""
+        distances = {}
         for host in self.hosts:
             distance = {host: 0}
             queue = [host]
@@ -117,16 +117,16 @@ class Topology:
                     if neighbour not in distance:
                         distance[neighbour] = distance[name] + 1
                         queue.append(neighbour)
-            found[host] = distance
-        return found
+            distances[host] = distance
+        return distances
 
     def next_hops(self, switch: str) -> dict[str, tuple[str, ...]]:
         """Host -> the neighbours of a switch that are nearest to it, in order of the links."""
-        found = {}
+        hops = {}
         for host, distance in self._distances.items():
             nearest = distance[switch] - 1
-            found[host] = tuple(one for one in self.neighbours[switch] if distance.get(one) == nearest)
-        return found
+            hops[host] = tuple(neighbour for neighbour in self.neighbours[switch] if distance.get(neighbour) == nearest)
+        return hops
 
     def tree(self, switch: str) -> tuple[str, ...]:
         """The neighbours of a switch over links of a tree that has all switches and hosts."""
@@ -139,17 +139,17 @@ class Topology:
                     reached.add(neighbour)
                     links.add(frozenset((name, neighbour)))
                     queue.append(neighbour)
-        return tuple(one for one in self.neighbours[switch] if frozenset((switch, one)) in links)
+        return tuple(neighbour for neighbour in self.neighbours[switch] if frozenset((switch, neighbour)) in links)
 
     def links_between(self, a: str, b: str) -> list[tuple[str, str]]:
-        """The links of all ways from host a to host b, from their a's end to their b's, by how far they are."""
-        found: list[tuple[str, str]] = []
+        """The links of all shortest paths from host a to host b, in order of distance."""
+        links: list[tuple[str, str]] = []
         edge: tuple[str, ...] = (a,)
         while edge and edge != (b,):
             hops = {name: self.neighbours[a] if name == a else self.next_hops(name)[b] for name in edge}
-            found += [(name, onward) for name, towards in hops.items() for onward in towards]
+            links += [(name, onward) for name, towards in hops.items() for onward in towards]
             edge = tuple(dict.fromkeys(onward for towards in hops.values() for onward in towards))
-        return found
+        return links
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -165,7 +165,7 @@ class Topology:
 
     @classmethod
     def from_json(cls, raw: Any) -> Topology:
-        """What to_json gave; parts that are not there are empty.  Raises ValueError."""
+        """The inverse of to_json; missing parts are empty.  Raises ValueError."""
         if why := misfit(raw, SHAPE):
             raise ValueError(f"topology: {why}")
         links = tuple(tuple(link) for link in raw.get("links", ()))
@@ -176,7 +176,7 @@ class Topology:
             parameters=dict(raw.get("parameters", {})),
             hosts=dict(raw.get("hosts", {})),
             switches=tuple(raw.get("switches", ())),
-            links=tuple((one, other) for one, other in links),
+            links=tuple((end, other) for end, other in links),
             groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
             hosts6=dict(raw.get("hosts6", {})),
             ecmp=raw.get("ecmp", False),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units in which rates, times, sizes and metrics read well: the same in tables, figures and messages."""
+"""Readable units for rates, times, sizes and metrics, equal in tables, figures and messages."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit and what one of it is in the base unit (bit/s, s, ns or B)."""
+    """A unit and its size in the base unit (bit/s, s, ns or B)."""
 
     name: str
     size: float
 
 
 def rate_unit(most_bps: float) -> Unit:
-    """The unit in which a rate reads well."""
+    """A readable unit for a rate."""
     return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
 
 
 def time_unit(most_ns: float) -> Unit:
-    """The unit in which a time in ns reads well."""
+    """A readable unit for a time in ns."""
     return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)))
 
 
 def byte_unit(most_bytes: float) -> Unit:
-    """The unit in which a size reads well."""
+    """A readable unit for a size."""
     return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
 
 
@@ -59,17 +59,17 @@ _MEASURED: dict[str, tuple[str, float]] = {
     "_ms": ("time", 1e6),
     "_s": ("time", 1e9),
 }
-"""The suffix of a metric's name: what it measures, and what one of its unit is in bit/s, bytes or ns."""
+"""The quantity and unit of a metric, by the suffix of its name; the unit in bit/s, bytes or ns."""
 
 _UNITS = {"rate": rate_unit, "bytes": byte_unit, "time": time_unit}
 
 
 def _measured(metric: str) -> tuple[str, float]:
-    return next((found for suffix, found in _MEASURED.items() if metric.endswith(suffix)), ("", 1.0))
+    return next((unit for suffix, unit in _MEASURED.items() if metric.endswith(suffix)), ("", 1.0))
 
 
 def unit_of(metric: str, values: Sequence[float]) -> Unit:
-    """The unit in which these values of a metric read well, and what one of it is in the metric's own unit."""
+    """A readable unit for these values of a metric, and its size in the metric's unit."""
     kind, base = _measured(metric)
     if not kind:
         return Unit("", 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of things in words."""
+"""Counts with nouns."""
 
 from __future__ import annotations
 

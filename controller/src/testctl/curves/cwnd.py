@@ -40,17 +40,17 @@ def compute(flow: FlowView) -> pa.Table:
 
 def lines(flow: FlowView, conn: int) -> list[Line]:
     """Window and slow-start threshold, where it is known: at every event of a kernel's trace, else by tcp_info."""
-    found: dict[str, Array] = (
+    columns: dict[str, Array] = (
         traced_columns(flow.records, flow.name)
         if _traced(flow)
         else {name: column.to_numpy() for name, column in zip(*_named(compute(flow)), strict=True)}
     )
-    mine = {name: found[name][found["conn"] == conn] for name in ("time_ns", "cwnd", "ssthresh")}
-    known = (mine["ssthresh"] >= 0) & (mine["ssthresh"] < _NO_THRESHOLD)
-    sampled = mine["cwnd"] >= 0
+    own = {name: columns[name][columns["conn"] == conn] for name in ("time_ns", "cwnd", "ssthresh")}
+    known = (own["ssthresh"] >= 0) & (own["ssthresh"] < _NO_THRESHOLD)
+    sampled = own["cwnd"] >= 0
     return [
-        Line("window", mine["time_ns"][sampled], mine["cwnd"][sampled]),
-        Line("slow-start threshold", mine["time_ns"][known], mine["ssthresh"][known]),
+        Line("window", own["time_ns"][sampled], own["cwnd"][sampled]),
+        Line("slow-start threshold", own["time_ns"][known], own["ssthresh"][known]),
     ]
 
 

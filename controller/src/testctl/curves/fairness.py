@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jain's index of all connections of a point over time, by what arrived of each.
+"""Jain's index of all connections of a point over time, of the received bytes.
 
 Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
 """
@@ -12,8 +12,6 @@ import pyarrow as pa
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.curves.core.window import round_width
 from testctl.metrics.core.view import FlowView, view
-from testctl.records import Records
-from testctl.records.schema import Array, Ints
 
 PPM = 1_000_000
 """Of a share that is drawn."""
@@ -22,7 +20,7 @@ _PARTS = 50
 
 
 def _there(flow: FlowView) -> bool:
-    return sum(one.parallel for one in flow.records.point.flows) > 1 and len(flow.arrived) > 0
+    return sum(point_flow.parallel for point_flow in flow.records.point.flows) > 1 and len(flow.arrived) > 0
 
 
 SPEC = CurveSpec(
@@ -46,7 +44,12 @@ def compute(flow: FlowView) -> pa.Table:
 
     Parts are 1, 2 or 5 times a power of ten ns long, about a fiftieth of the time: no bin is finer.
     """
-    arrived = _connections(flow.records)
+    arrived = []  # (times, lengths) of each connection's data
+    for name in flow.records.flows:
+        rows = view(flow.records, name).arrived
+        for conn in np.unique(rows["conn"]).tolist() if len(rows) else ():
+            packets = rows.of_conn(conn)
+            arrived.append((packets["time_ns"], packets["length"]))
     if len(arrived) < 2:
         return pa.table({"time_ns": np.empty(0, np.int64), "jain": np.empty(0), "connections": np.empty(0, np.int64)})
     first = min(int(time_ns[0]) for time_ns, _ in arrived)
@@ -67,18 +70,7 @@ def compute(flow: FlowView) -> pa.Table:
 
 
 def lines(flow: FlowView, conn: int) -> list[Line]:
-    """One, of all flows."""
+    """A single line, of all flows."""
     table = compute(flow)
     jain = np.rint(table["jain"].to_numpy() * PPM).astype(np.int64)
     return [Line("Jain's index", table["time_ns"].to_numpy(), jain)]
-
-
-def _connections(records: Records) -> list[tuple[Ints, Array]]:
-    """Of each connection with data that arrived: when, and how many bytes."""
-    found = []
-    for name in records.flows:
-        rows = view(records, name).arrived
-        for conn in np.unique(rows["conn"]).tolist() if len(rows) else ():
-            mine = rows.of_conn(conn)
-            found.append((mine["time_ns"], mine["length"]))
-    return found

@@ -12,8 +12,8 @@ from testctl.metrics.core.view import FlowView
 
 
 def _there(flow: FlowView) -> bool:
-    found = completions(flow.records, flow.name)
-    return found is not None and len(found.size) > 0
+    done = completions(flow.records, flow.name)
+    return done is not None and len(done.size) > 0
 
 
 SPEC = CurveSpec(
@@ -33,10 +33,10 @@ SPEC = CurveSpec(
 def compute(flow: FlowView) -> pa.Table:
     """time_ns (of the last byte), fct_ns, size (bytes), slowdown (NaN without a rate on the path); of a bin fct_us and
     fct_us_max."""
-    found = completions(flow.records, flow.name)
-    if found is None:
+    done = completions(flow.records, flow.name)
+    if done is None:
         empty = pa.array([], pa.int64())
         return pa.table({"time_ns": empty, "fct_ns": empty, "size": empty, "slowdown": pa.array([], pa.float64())})
-    order = np.argsort(found.end_ns, kind="stable")
-    columns = {"time_ns": found.end_ns, "fct_ns": found.took_ns, "size": found.size, "slowdown": found.slowdown}
+    order = np.argsort(done.end_ns, kind="stable")
+    columns = {"time_ns": done.end_ns, "fct_ns": done.took_ns, "size": done.size, "slowdown": done.slowdown}
     return pa.table({name: values[order] for name, values in columns.items()})

@@ -54,12 +54,12 @@ def compute(flow: FlowView) -> pa.Table:
 
 
 def lines(flow: FlowView, conn: int) -> list[Line]:
-    """Of every flow that has marked data."""
-    found = []
+    """A line for every flow with marked data."""
+    lines_ = []
     for name in flow.records.flows:
         seen = view(flow.records, name)
         if _marked(seen):
             table = compute(seen)
             share = np.rint(table["ce_share"].to_numpy() * _PPM).astype(np.int64)
-            found.append(Line(name, table["time_ns"].to_numpy(), share))
-    return found
+            lines_.append(Line(name, table["time_ns"].to_numpy(), share))
+    return lines_

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TCP had handed down and had not left the sender, by tcp_info and the capture."""
+"""Bytes that TCP sent but that had not left the host, by tcp_info and the capture."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that packets found on their way."""
+"""Queue depths seen by packets."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def compute(flow: FlowView) -> pa.Table:
 
     place: own, in the sender's host; network, between the captures; or the switch port that data leaves by.
     """
-    found: dict[str, tuple[Ints, Array]] = {"own": own_queue(flow), "network": under_way(flow)}
+    depths: dict[str, tuple[Ints, Array]] = {"own": own_queue(flow), "network": under_way(flow)}
     for passage in data_passages(flow):
-        found[passage.port] = passage.queued["time_ns"], passage.queued["queue_bytes"]
-    parts = [(time_ns, np.full(len(time_ns), i, np.int8), size) for i, (time_ns, size) in enumerate(found.values())]
+        depths[passage.port] = passage.queued["time_ns"], passage.queued["queue_bytes"]
+    parts = [(time_ns, np.full(len(time_ns), i, np.int8), size) for i, (time_ns, size) in enumerate(depths.values())]
     time_ns, places, amount = (np.concatenate(column) for column in zip(*parts, strict=True))
-    names = pa.DictionaryArray.from_arrays(places.astype(np.int8), list(found))
+    names = pa.DictionaryArray.from_arrays(places.astype(np.int8), list(depths))
     return pa.table({"time_ns": time_ns, "place": names, "bytes": amount})
 
 
 def lines(flow: FlowView, conn: int) -> list[Line]:
-    """Of every switch port that any flow's packets leave by, data or ACKs; zero where it ran empty in between."""
+    """A line for every switch port that data or ACKs pass; zero where the queue ran empty in between."""
     records = flow.records
     parts: dict[str, list[tuple[Ints, Array, Array]]] = {}
     for name in records.flows:
@@ -54,19 +54,19 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
         for passage in (*passages(seen), *passages(seen, back=True)):
             rows = passage.queued
             parts.setdefault(passage.port, []).append((rows["time_ns"], rows["queue_bytes"], rows["left_ns"]))
-    found = []
+    shown = []
     for port, of_flows in parts.items():
         time_ns, depth, left_ns = (np.concatenate(column) for column in zip(*of_flows, strict=True))
         order = np.argsort(time_ns, kind="stable")
         steps = schedule.steps_of(records.point.settings.get(port, {}).get("delay"), Duration)
-        found.append(
+        shown.append(
             Line(port, *_with_empty(time_ns[order], depth[order].astype(np.int64), _done(left_ns[order], steps)))
         )
-    return found
+    return shown
 
 
 def _done(left_ns: Ints, steps: Sequence[schedule.Step]) -> Ints:
-    """When packets that left a port at these times had been sent, before its delay."""
+    """Dequeue times of packets that left a port at these times: before its delay."""
     done = left_ns - (steps[0].value or 0)
     for step in steps[1:]:
         later = left_ns - (step.value or 0)

@@ -64,23 +64,23 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
     """
     data, acks = _of_conn(flow, conn)
     again = data["retrans"].astype(bool)
-    found = [_packets(DATA, data.where(~again)), _packets(RETRANSMISSION, data.where(again))]
-    found.append(Line(ACKS, acks["time_ns"], acks["ack"], packets=(flow.records, acks.index), columns=("flags", "ecn")))
-    found += _marks(flow, conn) if flow.records.switches else _by_captures(flow, conn)
-    return [line for line in found if len(line)]
+    shown = [_packets(DATA, data.where(~again)), _packets(RETRANSMISSION, data.where(again))]
+    shown.append(Line(ACKS, acks["time_ns"], acks["ack"], packets=(flow.records, acks.index), columns=("flags", "ecn")))
+    shown += _marks(flow, conn) if flow.records.switches else _by_captures(flow, conn)
+    return [line for line in shown if len(line)]
 
 
 def beside(flow: FlowView, conn: int, low_ns: int, high_ns: int) -> list[Line]:
     """SACK blocks when their ACK came, in [low, high), the highest byte that the receiver's window allowed, and, where
     the sender's kernel was traced, the byte up to which cwnd let it send."""
     data, acks = _of_conn(flow, conn)
-    found = [_sacked(acks.part(low_ns, high_ns)), _edge(flow, conn)]
+    shown = [_sacked(acks.part(low_ns, high_ns)), _edge(flow, conn)]
     if flow.records.tcp_events is not None and len(data):
         events = traced_columns(flow.records, flow.name)
-        mine = events["conn"] == conn
-        more = np.maximum(events["cwnd"] - events["pipe"], 0)[mine] * int(data["length"].max())
-        found.append(_steps(ALLOWED, events["time_ns"][mine], events["snd_nxt"][mine] + more))
-    return [line for line in found if len(line)]
+        own = events["conn"] == conn
+        more = np.maximum(events["cwnd"] - events["pipe"], 0)[own] * int(data["length"].max())
+        shown.append(_steps(ALLOWED, events["time_ns"][own], events["snd_nxt"][own] + more))
+    return [line for line in shown if len(line)]
 
 
 @once
@@ -130,7 +130,7 @@ def _marks(flow: FlowView, conn: int) -> list[Line]:
     fate, length, time_ns = (records.column(name)[index] for name in ("fate", "length", "time_ns"))
     level = np.where(length > 0, records.column("seq")[index] + length, records.column("ack")[index])
     masks = {name: np.isin(fate, codes) & (level >= 0) for name, codes in _MARKS.items()}
-    return [Line(name, time_ns[mine], level[mine]) for name, mine in masks.items()]
+    return [Line(name, time_ns[chosen], level[chosen]) for name, chosen in masks.items()]
 
 
 def _by_captures(flow: FlowView, conn: int) -> list[Line]:

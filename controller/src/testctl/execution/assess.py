@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed from a point's records: metrics, stalls, fates, and whether the measurement is valid."""
+"""Computes a point's results from its records: metrics, stalls, fates, and whether the measurement is valid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Assessment:
     """The verdict before any expectation of a plan.
 
     verdict: "pass"; "invalid" with what speaks against the measurement; "fail" if the lab's kernel reported a fault
-    reason: why, and how the connections failed that did, which is no verdict before a plan's expectations
+    reason: why; also lists failed connections, which only a plan's expectations judge
     """
 
     verdict: str
@@ -38,7 +38,7 @@ class Assessment:
 
 
 def assess(records: Records) -> Assessment:
-    """Everything that is computed from records alone, the same each time."""
+    """The results computed from records alone, deterministically."""
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
     faults = records.outcome.kernel_faults
@@ -49,7 +49,7 @@ def assess(records: Records) -> Assessment:
         reason="; ".join(filter(None, [faulty, *_failures(records), first_of(doubts, MAX_DOUBTS, "; ")])),
         metrics=analysis.metrics,
         stalls=analysis.stalls,
-        fates=[found.to_json() for found in fates],
+        fates=[fate.to_json() for fate in fates],
     )
 
 
@@ -66,10 +66,10 @@ def _failures(records: Records) -> Iterator[str]:
 def _dropped_again(state: Settings, flow: str) -> str:
     """A note on packet actions that also drop a flow's retransmissions; "" if there are none."""
     rules = [rule for values in state.values() for rule in fate.parse(str(values.get("fate", fate.NONE)))]
-    found = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
-    if not found:
+    drops = [r for r in rules if r.flow == flow and r.action == "drop" and r.what != "acks" and not r.first]
+    if not drops:
         return ""
-    return f"; the fate {fate.show(found)!r} drops what is sent again too, with ', first' at its end it would not"
+    return f"; the fate {fate.show(drops)!r} drops what is sent again too, with ', first' at its end it would not"
 
 
 @cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a run: its points are judged, its summary and its report written, and it gets its final name."""
+"""Completes a run: judges its points, writes its summary and report, and gives it its final name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from testctl.results.work import WORK, clear_work
 Judged = Callable[[Run], Callable[[str], None]]
 """Callback: receives a run whose points are judged, before its report is drawn.
 
-Returns what is called with the id of each point that is drawn.
+Returns a callback, called with the id of each point that is drawn.
 """
 
 
@@ -46,11 +46,16 @@ def complete(
     judged  is called before the report is drawn, which can take minutes
     """
     place = {point.id: index for index, point in enumerate(plan.points)}
-    found = load_points(writer.path) if points is None else points
-    there = sorted(found, key=lambda point: (place.get(point.id, len(place)), point.id))
+    loaded = load_points(writer.path) if points is None else points
+    there = sorted(loaded, key=lambda point: (place.get(point.id, len(place)), point.id))
     there, expectations, claims = _judge(plan, there)
     others = brought()
-    versions = collect_versions(kernels=_kernels(there), **({"metrics": others} if others else {}))
+    # The full releases of the kernels that ran.
+    releases = {point.kernel for point in there if point.kernel}
+    versions = collect_versions(
+        kernels={".".join(release.split(".")[:2]): release for release in sorted(releases)},
+        **({"metrics": others} if others else {}),
+    )
     writer.write_versions(versions)
     summary = build_summary(
         writer.path,
@@ -68,7 +73,7 @@ def complete(
     run = Run(writer.path, summary, tuple(there))
     tell = judged(run) if judged is not None else None
     write_report(run, specs=plan.figures, jobs=max(options.jobs, options.report_jobs), tell=tell, data=drawn)
-    clear_work(writer.path / WORK)  # until here it shows that the run goes on
+    clear_work(writer.path / WORK)  # its presence marks a run in progress
     final = writer.finish(summary)
     return Run(final, summary, tuple(replace(point, path=layout.point_dir(final, point.id)) for point in there))
 
@@ -79,12 +84,6 @@ def _judge(
     """Judge the points by the plan's `expect`; writes each verdict that differs from that in the point's file."""
     results = {point.id: point.measured for point in points}
     verdicts, expectations = evaluate(plan, results)
-    by = {one.point: (one.verdict, one.reason) for one in verdicts}
+    by = {verdict.point: (verdict.verdict, verdict.reason) for verdict in verdicts}
     judged = [set_verdict(point, *by.get(point.id, (point.verdict, point.reason))) for point in points]
     return judged, expectations, evaluate_claims(plan, results, expectations)
-
-
-def _kernels(points: Iterable[RunPoint]) -> dict[str, str]:
-    """The full releases of the kernels that ran."""
-    releases = {point.kernel for point in points if point.kernel}
-    return {".".join(release.split(".")[:2]): release for release in sorted(releases)}

@@ -16,8 +16,8 @@ KEY = "fail_fast"
 class FirstFailure:
     """Admits points until one that this run measured fails (testctl.execution.run.AdmissionPolicy).
 
-    Points that are already being worked on are finished.  One of an earlier run stops nothing: `--resume
-    --fail-fast` goes on behind it.
+    Points in progress are finished.  A failed point of an earlier run does not stop the run: `--resume
+    --fail-fast` continues after it.
     """
 
     def __init__(self, plan: Plan) -> None:

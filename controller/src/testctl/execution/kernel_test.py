@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The self-test of a built kernel: what its lab shows, and whether a point repeats, by seccomp too."""
+"""The self-test of a built kernel: faults that its lab reports, and whether a point repeats, also with seccomp."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def self_test(kernel: Kernel, say: Callable[[str], None] = lambda _: None) -> Se
     if by_seccomp:
         same = by_seccomp == digest
         checks.append(Check("by seccomp", True, "the same digest" if same else f"another digest, {by_seccomp[:16]}"))
-    found = SelfTest(tuple(checks), seccomp=by_seccomp == digest)
-    found.keep(kernel.directory)
-    return found
+    test = SelfTest(tuple(checks), seccomp=by_seccomp == digest)
+    test.keep(kernel.directory)
+    return test
 
 
 def _point(kernel: Kernel, seccomp: bool) -> tuple[str, list[str]]:
@@ -69,15 +69,15 @@ def _point(kernel: Kernel, seccomp: bool) -> tuple[str, list[str]]:
     (point,) = load_plan(PLAN.format(name=kernel.name).encode(), metrics={}).points
     testbed = replace(LabTestbed.on({kernel.name: kernel}), seccomp=seccomp)
     with temporary("testctl-self-test-") as where:
-        asked, outcome = testbed.run(point, where)
+        spec, outcome = testbed.run(point, where)
         if outcome.error:
             return outcome.error, outcome.kernel_faults
-        return make_records(asked, outcome, where).digest(), outcome.kernel_faults
+        return make_records(spec, outcome, where).digest(), outcome.kernel_faults
 
 
 @contextmanager
 def _load() -> Iterator[None]:
-    """As many processes as processors, which compute."""
+    """Keeps all processors busy by one computing process for each."""
     argv, nowhere = [sys.executable, "-c", BUSY], Path(os.devnull)
     busy = [start(argv, log=nowhere, env=os.environ) for _ in range(os.cpu_count() or 1)]
     try:
@@ -87,5 +87,5 @@ def _load() -> Iterator[None]:
             end(process)
 
 
-def _shown(one: str, other: str) -> str:
-    return one[:16] if one == other else f"{one[:16]} and {other[:16]}"
+def _shown(first: str, other: str) -> str:
+    return first[:16] if first == other else f"{first[:16]} and {other[:16]}"

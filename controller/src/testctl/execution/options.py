@@ -13,7 +13,7 @@ class Options:
 
     out      the run's directory; None: a new one below results_dir
     resume   take finished points from earlier runs below results_dir
-    runs     which of these: a pattern of their names
+    runs     glob of the run names considered by `resume`
     keep_captures  whether each point keeps the pcap files that its hosts' packets were read from
     report_jobs  number of processes that draw the report, if more than jobs
     """

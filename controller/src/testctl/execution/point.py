@@ -22,13 +22,13 @@ from testctl.testbeds.bed import Bed, NotOurs
 
 MAX_TRACEBACK = 100_000
 MANY_PACKETS = 100_000
-"""Of a point after which its worker gives memory back."""
+"""Packets of a point after which its worker returns memory."""
 MAX_REASON = 4000
 """Maximum length of a point's reason."""
 
 
 def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
-    """Run, analyse and write one point, in a process for points; (verdict so far, wall seconds)."""
+    """Run, analyse and write a point, in a worker process; returns (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
     verdict, wall_s = result.verdict, result.wall_s
@@ -43,13 +43,13 @@ def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple
 
 
 def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:
-    """Run and analyse one point, with its raw files below a directory that is made."""
+    """Run and analyse a point, with its raw files in a new directory."""
     clock = time.monotonic()
     raw = workdir / "raw"
     raw.mkdir(parents=True)
     try:
-        asked, outcome = testbed.run(point, raw)
-        return _analyse(asked, outcome, workdir, clock, testbed.code_key(point), keep_captures)
+        spec, outcome = testbed.run(point, raw)
+        return _analyse(spec, outcome, workdir, clock, testbed.code_key(point), keep_captures)
     except NotOurs:
         raise
     except TestctlError as error:
@@ -60,7 +60,7 @@ def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> P
 
 
 def keep(run: Path, point: Point, result: PointResult) -> Path:
-    """Write the point's directory; an error that is not the disk's is recorded as a bug."""
+    """Write the point's directory; errors other than the disk's are recorded as bugs."""
     try:
         return write_point(run, result)
     except TestctlError:
@@ -91,33 +91,33 @@ def _bug(point: Point, error: Exception, wall_s: float) -> PointResult:
 
 
 def _analyse(
-    asked: PointSpec, outcome: Outcome, workdir: Path, clock: float, code_key: str, keep_captures: bool
+    spec: PointSpec, outcome: Outcome, workdir: Path, clock: float, code_key: str, keep_captures: bool
 ) -> PointResult:
     """From raw files to records, metrics and a first verdict."""
     from testctl.execution.assess import MAX_DOUBTS, analysis_keys, assess
     from testctl.records import make_records
 
-    kept = cleaned(outcome.to_json())  # it holds words of agents
+    kept = cleaned(outcome.to_json())  # it contains texts of agents
     outcome = Outcome.from_json(kept)
-    measured = PointResult(point=asked.to_json(), outcome=kept, verdict="pass")
+    measured = PointResult(point=spec.to_json(), outcome=kept, verdict="pass")
     for verdict, reason in (("skip", outcome.skip), ("broken", outcome.error)):
         if reason:
-            words = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS], *outcome.kernel_faults]))
-            return replace(measured, verdict=verdict, reason=words, wall_s=time.monotonic() - clock)
-    records = make_records(asked, outcome, workdir / "raw")
-    found = assess(records)
+            text = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS], *outcome.kernel_faults]))
+            return replace(measured, verdict=verdict, reason=text, wall_s=time.monotonic() - clock)
+    records = make_records(spec, outcome, workdir / "raw")
+    analysis = assess(records)
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return replace(
         measured,
-        verdict=found.verdict,
-        reason=bounded(found.reason),
+        verdict=analysis.verdict,
+        reason=bounded(analysis.reason),
         code_key=code_key,
         wall_s=round(time.monotonic() - clock, 3),
         virtual_s=outcome.length_ns / 1e9,
-        metrics=found.metrics,
+        metrics=analysis.metrics,
         records=records,
-        stalls=found.stalls,
-        fates=found.fates,
+        stalls=analysis.stalls,
+        fates=analysis.fates,
         captures=captures if keep_captures else {},
         analysis=analysis_keys(),
     )

@@ -56,11 +56,9 @@ class LocalPool:
                     return
                 for future in wait_for(running, return_when=FIRST_COMPLETED).done:
                     point = running.pop(future)
-                    yield point, *_ended(future, point)
-
-
-def _ended(future: Future[tuple[str, float]], point: Point) -> tuple[str, float]:
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise TestbedError(f"point {point.id}: its worker was killed from outside (out of memory?)") from error
+                    try:
+                        verdict, wall_s = future.result()
+                    except BrokenProcessPool as error:
+                        why = "its worker was killed from outside (out of memory?)"
+                        raise TestbedError(f"point {point.id}: {why}") from error
+                    yield point, verdict, wall_s

@@ -19,7 +19,7 @@ class Resume:
     """Reuses points of earlier runs, one by one, and records the decision for each.
 
     places  directories of runs, with a pattern of the names of those that may be taken from
-    tell  called with a line of text about what can't be taken, once for each reason of a run
+    tell  called with a line of text for each reason why points of a run can't be reused
     captures  whether a point that recorded packets must have kept its pcap files
     """
 
@@ -41,7 +41,7 @@ class Resume:
         Raises TestbedError when it can't be written here.
         """
         reasons: list[tuple[Kept, str]] = []
-        for kept in (one for place, runs in self._places for one in kept_points(place, point.id, runs)):
+        for kept in (reusable for place, runs in self._places for reusable in kept_points(place, point.id, runs)):
             why = unusable(kept, code_key, analysis_keys()["records"]) or self._lacking(kept, point)
             if not why:
                 try:
@@ -61,7 +61,7 @@ class Resume:
         return None
 
     def _lacking(self, kept: Kept, point: Point) -> str:
-        """That its pcap files are wanted and were not kept, or ""."""
+        """The reason if pcap files are requested and were not kept, else ""."""
         if not self._captures or (kept.path / layout.CAPTURES).is_dir():
             return ""
         recorded = any("capture" in collectors for collectors in spec_of(point).collect.values())

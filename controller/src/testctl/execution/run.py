@@ -113,9 +113,11 @@ def run_plan(
         wall_s = time.monotonic() - clock
         more = resume.summary() if resume else {}
         if policy is not None:
-            plan = replace(plan, points=tuple(point for point in plan.points if point.id in going.found))
+            plan = replace(plan, points=tuple(point for point in plan.points if point.id in going.finished))
             more |= policy.summary(plan, writer.final)
-        return complete(plan, writer, options, started, wall_s, points=going.found.values(), more=more, judged=judged)
+        return complete(
+            plan, writer, options, started, wall_s, points=going.finished.values(), more=more, judged=judged
+        )
     except BaseException:
         clear_work(writer.path / WORK)
         writer.discard()
@@ -143,7 +145,7 @@ def _earlier(options: Options) -> list[tuple[Path, str]]:
 
 @dataclass(frozen=True)
 class _Going:
-    """A run while its points are worked on; `found` has each that is finished, read once from its directory."""
+    """A run in progress; `finished` has each finished point, read once from its directory."""
 
     plan: Plan
     testbed: Bed
@@ -151,16 +153,16 @@ class _Going:
     progress: Progress
     policy: AdmissionPolicy | None
     resume: Resume | None
-    found: dict[str, RunPoint] = field(default_factory=dict)
+    finished: dict[str, RunPoint] = field(default_factory=dict)
     compared: dict[str, list[Point]] = field(default_factory=dict)
-    """By the id of a point that is not finished: those that are, and that expectations compare with it."""
+    """Id of an unfinished point -> the finished points that expectations compare with it."""
 
     @cached_property
     def _at(self) -> dict[tuple[tuple[int, ...], int], Point]:
         return {(point.levels, point.repeat): point for point in self.plan.points}
 
     def all(self, pool: Pool, keep_captures: bool) -> None:
-        """Run what is not finished yet and admitted; a broken point does not stop the others."""
+        """Run the points that are not finished and are admitted; a broken point does not stop the others."""
         with closing(pool.work(self.testbed, self._waiting(), self.run, keep_captures)) as done:
             for point, _, wall_s in done:
                 self._ended(point, load_point(layout.point_dir(self.run, point.id), point), wall_s)
@@ -168,40 +170,40 @@ class _Going:
     def _waiting(self) -> Iterator[Point]:
         points = in_turns(self.plan)
         for point in self.testbed.in_order(points) if isinstance(self.testbed, Booting) else points:
-            if self.resume is not None and (found := self.resume.take(point, self.testbed.code_key(point))):
-                self._ended(point, found)
+            if self.resume is not None and (taken := self.resume.take(point, self.testbed.code_key(point))):
+                self._ended(point, taken)
             elif self.policy is None or self.policy.admits(point):
                 yield point
 
-    def _ended(self, point: Point, found: RunPoint, wall_s: float | None = None) -> None:
+    def _ended(self, point: Point, result: RunPoint, wall_s: float | None = None) -> None:
         """Show the verdict by the finished points alone.  wall_s: None for a point of an earlier run."""
         others = [self._at[key] for key in compared_with(self.plan, point) if key in self._at]
         for other in others:
-            if other.id not in self.found:
+            if other.id not in self.finished:
                 self.compared.setdefault(other.id, []).append(point)
-        alone = self._judged(point, found, others)
+        alone = self._judged(point, result, others)
         if alone is not None and alone.verdict == "fail":  # for readers of the run in progress
-            found = set_verdict(found, alone.verdict, alone.reason)
-        self.found[point.id] = found
+            result = set_verdict(result, alone.verdict, alone.reason)
+        self.finished[point.id] = result
         shown = layout.UNJUDGED if alone is None else alone.verdict
         self.progress.done(_words(self.plan, point), shown, wall_s, free=wall_s is None)
         if self.policy is not None:
-            self.policy.ended(point, found.wall_s if wall_s is None else wall_s, shown)
+            self.policy.ended(point, result.wall_s if wall_s is None else wall_s, shown)
         for waiting in self.compared.pop(point.id, []):
             self._again(waiting, point)
 
-    def _judged(self, point: Point, found: RunPoint, others: Sequence[Point]) -> PointVerdict | None:
-        finished = [(other, self.found[other.id].measured) for other in others if other.id in self.found]
-        return verdict_alone(self.plan, point, found.measured, finished)
+    def _judged(self, point: Point, result: RunPoint, others: Sequence[Point]) -> PointVerdict | None:
+        finished = [(other, self.finished[other.id].measured) for other in others if other.id in self.finished]
+        return verdict_alone(self.plan, point, result.measured, finished)
 
     def _again(self, point: Point, other: Point) -> None:
-        """Judge a finished point again, now that another one is finished with which it is compared."""
-        found = self.found[point.id]
+        """Judge a finished point again after a point that it is compared with has finished."""
+        result = self.finished[point.id]
         others = [self._at[key] for key in compared_with(self.plan, point) if key in self._at]
-        verdict = self._judged(point, found, others)
-        if verdict is None or verdict.verdict != "fail" or found.verdict == "fail":
+        verdict = self._judged(point, result, others)
+        if verdict is None or verdict.verdict != "fail" or result.verdict == "fail":
             return
-        self.found[point.id] = set_verdict(found, verdict.verdict, verdict.reason)
+        self.finished[point.id] = set_verdict(result, verdict.verdict, verdict.reason)
         self.progress.note(f"{_words(self.plan, point)} … fail, compared with {_words(self.plan, other)}")
         if self.policy is not None:
             self.policy.failed(point)
@@ -210,7 +212,7 @@ class _Going:
 def in_turns(plan: Plan) -> Sequence[Point]:
     """The points in the order in which they are run: in wall-clock time every point once, then every point again.
 
-    A machine that slowly changes then does so for all of them; repetitions back to back would each see another one.
+    Slow changes of a machine then affect all points equally; consecutive repetitions would differ by them.
     """
     return plan.points if kind_of(plan.testbed).deterministic else sorted(plan.points, key=lambda point: point.repeat)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan within a time budget: the most valuable points first, and what changed since the last run."""
+"""Runs a plan within a time budget, the most valuable points first, and reports changes since the last run."""
 
 from testctl.nightly.budget import TimeBudget, presumed
 from testctl.nightly.earlier import KEY, LastRun, alike, interrupted, last_run, nightly_runs

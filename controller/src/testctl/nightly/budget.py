@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A nightly run while it runs: which points still fit into the time budget, and what its summary says of it."""
+"""Admits the points of a nightly run that fit into the time budget, and adds its entries to the summary."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from testctl.results.provenance import command_of, from_here
 AIM = 0.8
 """The share of the budget that a first run fills, so that the next, if somewhat slower, still runs all of it."""
 IDLE = 0.6
-"""A run that left points out and took less than this share of what it aimed at makes the next one longer."""
+"""A run that left points out and took less than this share of its target makes the next one longer."""
 
 
 def presumed(plan: Plan, budget_s: float, jobs: int) -> int | None:
     """Cost units of a first run's budget where they must be known before the first point; None: the clock says.
 
-    By the wall clock a unit is about a ms; and a rack runs its points in the order of its kernels, not of their value.
+    On wall-clock testbeds a unit is about a ms; a rack runs points in the order of kernels instead of their value.
     """
     return None if kind_of(plan.testbed).deterministic else int(AIM * budget_s * 1000 * jobs)
 
@@ -76,7 +76,7 @@ class TimeBudget:
         return not self.late
 
     def ended(self, point: Point, wall_s: float, verdict: str = "") -> None:
-        """Count a finished point; one that was not admitted comes from an interrupted run, and its time counts too."""
+        """Count a finished point; one that was not admitted is of an interrupted run, and its time counts too."""
         if point.id not in self._admitted:
             self._reused_s += wall_s / self._jobs
         self._spent += wall_s
@@ -87,7 +87,7 @@ class TimeBudget:
         """A failure ends no nightly run."""
 
     def _elapsed(self) -> float:
-        """Wall seconds since the first point was asked for: not those in a queue for a rack's machines."""
+        """Wall seconds since the first point was requested, without the wait for a rack's machines."""
         if self._start is None:
             self._start = self._clock()
         return self._clock() - self._start + self._reused_s
@@ -112,7 +112,7 @@ class TimeBudget:
                     for c in coverage(plan)
                 ],
                 "missing_pairs": [gap.to_json() for gap in gaps(plan, [point.levels for point in plan.points])],
-                "not_run": [{"id": point.id, "tuples": [list(one) for one in point.tuples]} for point in not_run],
+                "not_run": [{"id": point.id, "tuples": [list(tuple_) for tuple_ in point.tuples]} for point in not_run],
             },
         }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What earlier nightly runs of the same plan say: how much a budget holds, and which points come first."""
+"""Reads earlier nightly runs of a plan: the capacity of a budget, and the points to run first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testctl.results.provenance import Provenance
 from testctl.results.reader import read_json
 
 KEY = "nightly"
-"""Of summary.json: a run that has it was a nightly run."""
+"""Entry of summary.json that marks a nightly run."""
 GOOD = frozenset({"pass", "skip"})
 
 
@@ -37,7 +37,7 @@ class LastRun:
     first: frozenset[str]
 
     def capacity(self, budget_s: float, jobs: int) -> int:
-        """Cost units that the budget holds with so many jobs, by what the last run says."""
+        """Capacity of the budget in cost units for that number of jobs, from the last run."""
         entry = self.run.summary[KEY]
         if (entry["budget_s"], entry["jobs"]) == (budget_s, jobs):
             return int(entry["capacity"])
@@ -49,7 +49,7 @@ def nightly_runs(results: Path, plan: Plan) -> list[Path]:
 
     Unreadable ones are skipped.
     """
-    found = []
+    runs = []
     for path in sorted(results.glob(f"*-{plan.name}")):
         if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():
             continue
@@ -58,8 +58,8 @@ def nightly_runs(results: Path, plan: Plan) -> list[Path]:
         except PlanError:
             continue
         if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and alike(plan, entry):
-            found.append(path)
-    return found
+            runs.append(path)
+    return runs
 
 
 def alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
@@ -70,11 +70,11 @@ def alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
 
 def last_run(results: Path, plan: Plan) -> LastRun | None:
     """The newest of nightly_runs(); None when there is none."""
-    found = nightly_runs(results, plan)
-    if not found:
+    runs = nightly_runs(results, plan)
+    if not runs:
         return None
-    run = load_run(found[-1])
+    run = load_run(runs[-1])
     first = {point.id for point in run.points if point.verdict not in GOOD}
-    if len(found) > 1:
-        first |= changed_points(changes(load_run(found[-2]), run))
+    if len(runs) > 1:
+        first |= changed_points(changes(load_run(runs[-2]), run))
     return LastRun(run, frozenset(first))

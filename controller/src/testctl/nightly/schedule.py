@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which points a nightly run has, and in which order: from the plan, what fits, and what the last run says.
+"""Selects and orders the points of a nightly run, by the plan, the budget and the last run.
 
 The order by value is the plan's alone: costs come from the plan, and one common factor (how fast the machine is)
-does not change it.  That factor only says where the order is cut, and is kept from run to run, so that two
+does not change it.  That factor only determines where the order is cut, and is kept from run to run, so that two
 runs of the same budget have the same points.
 """
 
@@ -26,7 +26,7 @@ class Schedule:
     points     the points to run, in this order
     first      ids of the points that are run first because they failed or changed
     left_out   the other points of the plan, the most valuable first
-    testbed    where they run, which says what they cost
+    testbed    where they run, which determines their cost
     """
 
     points: tuple[Point, ...]
@@ -45,7 +45,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Points that are chosen together, and what they cost."""
+    """Points that are chosen together, and their cost."""
 
     points: tuple[Point, ...]
     cost: int
@@ -56,7 +56,7 @@ class _Cell:
 
 
 def _cells(plan: Plan) -> list[_Cell]:
-    """The most valuable first; in wall-clock time repetitions of a point are worth nothing without each other."""
+    """Groups of points, the most valuable first; in wall-clock time all repetitions of a point are one group."""
     together: dict[object, list[Point]] = {}
     for point in plan.points:
         together.setdefault(point.id if kind_of(plan.testbed).deterministic else point.levels, []).append(point)
@@ -103,14 +103,14 @@ def like(plan: Plan, run: Run) -> Schedule:
 
 
 def _prefix(order: Sequence[_Cell], room: int) -> set[str]:
-    """Ids of those before the first one that does not fit."""
-    found = set()
+    """Ids of the points before the first one that does not fit."""
+    names = set()
     for cell in order:
         room -= cell.cost
         if room < 0:
             break
-        found.add(cell.id)
-    return found
+        names.add(cell.id)
+    return names
 
 
 def _points(cells: Iterable[_Cell]) -> list[Point]:

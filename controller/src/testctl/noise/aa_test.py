@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The A/A check: one point again and again, alone and with itself beside it; what differs is noise.
+"""The A/A test: repeats one point, alone and several at once; differences are noise.
 
-The numbers at once take turns, so that a machine that slowly changes does so for all of them.
+The numbers of jobs alternate, so that slow changes of the machine affect all of them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from testctl.testbeds.bed import Bed
 
 LATE = ".late.npy"
 ALWAYS = "throughput_bps"
-"""A primary metric of every check, beside those that the plan expects something of."""
+"""Primary metrics of every test, in addition to those of the plan's expectations."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What is asked.
+    """The parameters of a test.
 
-    jobs     how many at once; 1, alone, is among them
+    jobs     points at once; includes 1
     repeat   rounds of each
-    factor   by how much the spread beside others may exceed that alone
+    factor   greatest allowed ratio of the spread with others to the spread alone
     metrics  the primary ones
-    fit      also say what jitter a lab's hosts would need
+    fit      also fit the jitter of a lab's hosts
     """
 
     point: Point
@@ -85,9 +85,9 @@ def check_of(
 
 
 def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progress) -> tuple[dict[str, Any], Path]:
-    """Run it and write results/<time>-<plan>-aa/noise.json; what is in it, and the directory.
+    """Run it and write results/<time>-<plan>-aa/noise.json; returns its content and the directory.
 
-    Raises TestbedError when the point can't be had alone.
+    Raises TestbedError if the point can't be measured alone.
     """
     started = datetime.now(UTC)
     place = results / layout.run_name(f"{plan.name}{layout.CHECK}", started)
@@ -98,7 +98,14 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
     try:
         begin_work(place)
         with progress:
-            rounds = _rounds(bed, check, place / WORK, progress)
+            work = place / WORK
+            rounds: dict[int, list[list[Sample]]] = {jobs: [] for jobs in check.jobs}
+            with workers(max(check.jobs)) as pool:
+                for number in range(check.repeat):
+                    for jobs in check.jobs:
+                        late = work / str(number) if check.fit and jobs == 1 else None
+                        rounds[jobs].append(_round(pool, bed, check.point, jobs, work / f"{number}-{jobs}", late))
+                        progress.done(f"{jobs} at once #{number}")
         judgement = judged(check, rounds)
         if check.fit:
             judgement["jitter"] = _fits(check, place / WORK)
@@ -108,8 +115,8 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
             "testbed": plan.testbed,
             "started": started.isoformat(timespec="seconds"),
             "machine": noise.machine(),
-            "tuples": [list(one) for one in check.point.tuples],
-            "left_out": [list(one) for one in plan.left_out],
+            "tuples": [list(tuple_) for tuple_ in check.point.tuples],
+            "left_out": [list(tuple_) for tuple_ in plan.left_out],
             **judgement,
         }
         with naming_path(place, "what was measured is lost"):
@@ -121,23 +128,12 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
     return document, place
 
 
-def _rounds(bed: Bed, check: Check, work: Path, progress: Progress) -> dict[int, list[list[Sample]]]:
-    found: dict[int, list[list[Sample]]] = {jobs: [] for jobs in check.jobs}
-    with workers(max(check.jobs)) as pool:
-        for number in range(check.repeat):
-            for jobs in check.jobs:
-                late = work / str(number) if check.fit and jobs == 1 else None
-                found[jobs].append(_round(pool, bed, check.point, jobs, work / f"{number}-{jobs}", late))
-                progress.done(f"{jobs} at once #{number}")
-    return found
-
-
 def _round(
     pool: ProcessPoolExecutor, bed: Bed, point: Point, jobs: int, work: Path, late: Path | None = None
 ) -> list[Sample]:
     copies = [replace(point, repeat=number) for number in range(jobs)]
     running = [pool.submit(_sample, bed, copy, work / str(copy.repeat), late) for copy in copies]
-    return [one.result() for one in running]
+    return [future.result() for future in running]
 
 
 def _sample(bed: Bed, point: Point, work: Path, late: Path | None) -> Sample:
@@ -151,22 +147,22 @@ def _sample(bed: Bed, point: Point, work: Path, late: Path | None) -> Sample:
 
 
 def _fits(check: Check, work: Path) -> dict[str, Any]:
-    """Host → the jitter that it had in all rounds alone, and the tuples for it.
+    """Host → its jitter over all rounds alone, and the tuples that model it.
 
-    Raises TestbedError when there are too few interrupts for any.
+    Raises TestbedError if no host has enough interrupts.
     """
     rounds: dict[str, list[Ints]] = {}
     for file in sorted(work.glob(f"*{LATE}")):
         rounds.setdefault(file.name.removesuffix(LATE).partition("-")[2], []).append(np.load(file))
-    times = {host: np.concatenate(one) for host, one in rounds.items()}
-    found = {host: described(late, check.seed) for host, late in times.items() if len(late) >= MIN_INTERRUPTS}
-    if not found:
+    times = {host: np.concatenate(times) for host, times in rounds.items()}
+    fits = {host: described(late, check.seed) for host, late in times.items() if len(late) >= MIN_INTERRUPTS}
+    if not fits:
         got = ", ".join(f"{host}: {len(late)}" for host, late in times.items()) or "none"
         raise TestbedError(
             f"--fit: point {check.point.id}: want a host with at least {MIN_INTERRUPTS} interrupts, captures at both "
             f"ends of its flow; got {got}"
         )
-    return found
+    return fits
 
 
 def numbers_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
@@ -180,15 +176,16 @@ def numbers_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 
 
 def judged(check: Check, rounds: Mapping[int, Sequence[Sequence[Sample]]]) -> dict[str, Any]:
-    """What the samples say: of each number at once its spreads, and how many may run at once."""
+    """Evaluates the samples: spreads for each number of jobs, and the allowed number of jobs."""
     bad = _not_passed(rounds[1])
     if bad:
         raise TestbedError(f"A/A check: point {check.point.id}, alone, is {bad}")
-    primary = sorted({n for one in rounds[1] for _, _, numbers in one for n in numbers if _named(n) in check.metrics})
+    names = {name for samples in rounds[1] for _, _, numbers in samples for name in numbers}
+    primary = sorted(name for name in names if name.rpartition(" ")[2] in check.metrics)
     alone = {name: _values(rounds[1], name) for name in primary}
     alone = {name: values for name, values in alone.items() if len(values) == check.repeat}
     spreads = {name: spread(values, check.seed, name) for name, values in alone.items()}
-    if not any(one.cv is not None for one in spreads.values()):
+    if not any(spread.cv is not None for spread in spreads.values()):
         raise TestbedError(f"A/A check: point {check.point.id} has none of {', '.join(check.metrics)}, alone")
     levels = {jobs: _level(check, alone, rounds[jobs]) for jobs in check.jobs if jobs > 1}
     most = 1
@@ -201,48 +198,49 @@ def judged(check: Check, rounds: Mapping[int, Sequence[Sequence[Sample]]]) -> di
         "factor": check.factor,
         "seed": check.seed,
         "most_at_once": most,
-        "alone": {name: _shown(one) for name, one in spreads.items() if one.cv is not None},
+        "alone": {name: _shown(spread) for name, spread in spreads.items() if spread.cv is not None},
         "beside": {str(jobs): level for jobs, level in levels.items()},
     }
 
 
 def _level(check: Check, alone: Mapping[str, Sequence[Sequence[float]]], rounds: Sequence[Sequence[Sample]]) -> Any:
-    """A number at once: may it be, and how much more each metric spreads."""
+    """The verdict on a number of jobs, and the excess spread of each metric."""
     if bad := _not_passed(rounds):
         return {"may": False, "sure": True, "why": f"a point is {bad}", "metrics": {}}
-    found: dict[str, Any] = {}
+    excesses: dict[str, Any] = {}
     for name, values in alone.items():
         beside = _values(rounds, name)
         if len(beside) < len(rounds):
             return {"may": False, "sure": True, "why": f"{name} has no value in some round", "metrics": {}}
-        found[name] = (spread(beside, check.seed, name), excess(values, beside, check.seed, name))
-    over = {name: one for name, (_, one) in found.items() if one.ratio > check.factor}
-    worst = max(found, key=lambda name: found[name][1].ratio)
-    one: Excess = found[worst][1]
+        excesses[name] = (spread(beside, check.seed, name), excess(values, beside, check.seed, name))
+    over = {name: excess for name, (_, excess) in excesses.items() if excess.ratio > check.factor}
+    worst = max(excesses, key=lambda name: excesses[name][1].ratio)
+    worst_excess: Excess = excesses[worst][1]
     sure = any(o.ratio_95[0] > check.factor for o in over.values()) if over else all(
-        o.ratio_95[1] <= check.factor for _, o in found.values()
+        o.ratio_95[1] <= check.factor for _, o in excesses.values()
     )  # fmt: skip
-    low, high = one.ratio_95
-    why = f"{worst} spreads {one.ratio:.2f} times as much as alone (95 %: {low:.2f} to {high:.2f})"
-    metrics = {n: {**_shown(s), "ratio": e.ratio, "ratio_95": list(e.ratio_95)} for n, (s, e) in found.items()}
+    low, high = worst_excess.ratio_95
+    why = f"{worst} spreads {worst_excess.ratio:.2f} times as much as alone (95 %: {low:.2f} to {high:.2f})"
+    metrics = {n: {**_shown(s), "ratio": e.ratio, "ratio_95": list(e.ratio_95)} for n, (s, e) in excesses.items()}
     return {"may": not over, "sure": sure, "why": f"{why}; allowed: {check.factor:g}", "metrics": metrics}
 
 
 def _not_passed(rounds: Sequence[Sequence[Sample]]) -> str:
-    """The first verdict that is none of a measurement, with its reason; "" when there is none."""
-    bad = [(verdict, reason) for one in rounds for verdict, reason, _ in one if verdict != "pass"]
+    """The first verdict other than pass, with its reason; "" if there is none."""
+    bad = [(verdict, reason) for samples in rounds for verdict, reason, _ in samples if verdict != "pass"]
     return f"{bad[0][0]}: {bad[0][1]}" if bad else ""
 
 
-def _named(name: str) -> str:
-    return name.rpartition(" ")[2]
-
-
 def _values(rounds: Sequence[Sequence[Sample]], name: str) -> list[list[float]]:
-    """By round, what has a value; rounds without one are left out."""
-    found = [[numbers[name] for _, _, numbers in one if name in numbers] for one in rounds]
-    return [values for values in found if values]
+    """The values by round; rounds without one are left out."""
+    by_round = [[numbers[name] for _, _, numbers in samples if name in numbers] for samples in rounds]
+    return [values for values in by_round if values]
 
 
-def _shown(one: Spread) -> dict[str, Any]:
-    return {"count": one.count, "mean": one.mean, "cv": one.cv, "cv_95": list(one.cv_95) if one.cv_95 else None}
+def _shown(spread: Spread) -> dict[str, Any]:
+    return {
+        "count": spread.count,
+        "mean": spread.mean,
+        "cv": spread.cv,
+        "cv_95": list(spread.cv_95) if spread.cv_95 else None,
+    }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far samples of one thing spread, and by how much more they do beside others: pure, seeded.
+"""The spread of samples, and its excess when several points run at once.  Pure and seeded.
 
 Intervals are percentiles of 2000 bootstrap samples.  What is drawn again are whole rounds, since points that ran
 at once are not independent.  With few rounds such an interval is too narrow rather than too wide.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 DRAWS = 2000
 MIN = 1e-3
-"""A spread below a thousandth of the mean counts as that: nothing is made of differences below it."""
+"""Lower limit of a spread, relative to the mean: smaller differences are ignored."""
 
 Rounds = Sequence[Sequence[float]]
 """The values of each round: one where a point ran alone, else one for each that ran at once."""
@@ -36,7 +36,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Excess:
-    """The spread beside others, about the mean alone, over the spread alone, and its interval."""
+    """The ratio of the spread with others (about the mean alone) to the spread alone, with its interval."""
 
     ratio: float
     ratio_95: tuple[float, float]
@@ -71,9 +71,9 @@ def spread(rounds: Rounds, seed: int, what: str) -> Spread:
 
 
 def excess(alone: Rounds, beside: Rounds, seed: int, what: str) -> Excess:
-    """By how much the spread beside others exceeds that alone.
+    """The excess of the spread with others over the spread alone.
 
-    The spread beside is about the mean alone, so that a mean that moved counts as well.
+    The spread with others is about the mean alone, so that a shift of the mean counts as well.
     """
     generator = _generator(seed, what)
     draws = [_ratio(_drawn(alone, generator), _drawn(beside, generator)) for _ in range(DRAWS)]

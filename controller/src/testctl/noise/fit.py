@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jitter of a lab's host that comes nearest to what a host of another testbed was measured to have.
+"""Fits the jitter of a lab's host to the measured jitter of a host of another testbed.
 
 An interrupt is the first packet that reaches a host after the last one of a batch was received; how late the host
 answers is its latency less the least one of its flow, which no packet can be below.  What a packet waited for in a
@@ -25,9 +25,9 @@ from testctl.records import Records
 from testctl.records.schema import Array, Ints
 
 MIN_INTERRUPTS = 100
-"""With fewer a host has no fit."""
+"""Minimum number of interrupts for a fit."""
 MIN_LONG = 10
-"""With fewer long ones a fit has no tail."""
+"""Minimum number of long times for a fitted tail."""
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 _LONG = {"constant": 1.5, "uniform": 2.2, "exponential": 10.0}
 """A time above this many means belongs to the tail: of an exponential distribution one in 22,000 is."""
@@ -36,7 +36,7 @@ _DRAWS = 200_000
 
 @dataclass(frozen=True)
 class Jitter:
-    """What the lab's parameters jitter, jitter_distribution, jitter_tail and jitter_tail_every want."""
+    """Values of the lab's parameters jitter, jitter_distribution, jitter_tail and jitter_tail_every."""
 
     distribution: str
     mean_ns: int
@@ -44,12 +44,12 @@ class Jitter:
     tail_every: int = 1000
 
     def tuples(self, host: str) -> list[tuple[str, str, str]]:
-        """As a plan has them."""
-        found = [(host, "jitter", str(Duration(self.mean_ns))), (host, "jitter_distribution", self.distribution)]
+        """As tuples of a plan."""
+        tuples = [(host, "jitter", str(Duration(self.mean_ns))), (host, "jitter_distribution", self.distribution)]
         if self.tail_ns:
-            found.append((host, "jitter_tail", str(Duration(self.tail_ns))))
-            found.append((host, "jitter_tail_every", str(self.tail_every)))
-        return found
+            tuples.append((host, "jitter_tail", str(Duration(self.tail_ns))))
+            tuples.append((host, "jitter_tail_every", str(self.tail_every)))
+        return tuples
 
     def draw(self, count: int, seed: int) -> Array:
         """So many times of it, in ns."""
@@ -65,9 +65,9 @@ class Jitter:
 
 
 def lateness(records: Records) -> dict[str, Ints]:
-    """Host → how late it answered each interrupt, in ns.
+    """Host → delay of its response to each interrupt, in ns.
 
-    Of hosts that data arrives at, where both ends of a flow were captured by one clock or by clocks whose error is
+    Only of data receivers, where both ends of a flow were captured by one clock or by clocks whose error is
     known to be below the median.
     """
     arrivals: dict[str, list[tuple[Ints, Ints]]] = {}
@@ -79,7 +79,7 @@ def lateness(records: Records) -> dict[str, Ints]:
             continue
         reached = left + latency.min()
         arrivals.setdefault(flow.receiver, []).append((reached, left + latency))
-    return {host: _of_interrupts(found) for host, found in sorted(arrivals.items())}
+    return {host: _of_interrupts(times) for host, times in sorted(arrivals.items())}
 
 
 def _of_interrupts(packets: Sequence[tuple[Ints, Ints]]) -> Ints:
@@ -93,34 +93,34 @@ def _of_interrupts(packets: Sequence[tuple[Ints, Ints]]) -> Ints:
 
 
 def fit(late_ns: Ints, seed: int = 1) -> Jitter:
-    """The model of these times: of each distribution, with and without a tail, the one whose quantiles are nearest.
+    """The model of these times: among all distributions, with and without a tail, the one with the nearest quantiles.
 
     Raises ValueError for fewer than MIN_INTERRUPTS.
     """
     if len(late_ns) < MIN_INTERRUPTS:
         raise ValueError(f"want at least {MIN_INTERRUPTS} interrupts; got {len(late_ns)}")
     late = np.asarray(late_ns, np.float64)
-    found = [model for name in _LONG for model in _models(name, late)]
-    return min(found, key=lambda model: _error(model, late, seed))
+    models = [model for name in _LONG for model in _models(name, late)]
+    return min(models, key=lambda model: _error(model, late, seed))
 
 
 def _models(distribution: str, late: Array) -> list[Jitter]:
-    """One without a tail, and one with it where there are enough long times."""
-    found = [Jitter(distribution, round(float(late.mean())))]
+    """A model without a tail, and one with a tail if there are enough long times."""
+    models = [Jitter(distribution, round(float(late.mean())))]
     body, long = late[late <= np.percentile(late, 99)], late[:0]
-    for _ in range(8):  # what is long depends on the mean of what is not
+    for _ in range(8):  # the threshold depends on the mean of the shorter times
         limit = _LONG[distribution] * float(body.mean())
         body, long = late[late <= limit], late[late > limit]
     if min(len(body), len(long)) >= MIN_LONG:
         mean, tail = float(body.mean()), float(long.mean()) - limit  # an exponential time has no memory
         share = len(long) / len(late) * float(np.exp(min((limit - mean) / tail, 50.0)))
         if share < 1:
-            found.append(Jitter(distribution, round(mean), round(tail), round(1 / share)))
-    return found
+            models.append(Jitter(distribution, round(mean), round(tail), round(1 / share)))
+    return models
 
 
 def _error(model: Jitter, late: Array, seed: int) -> float:
-    """How far its quantiles are from those of the times, by their ratios (1 ns counts as none)."""
+    """Distance of its quantiles from those of the times, by their ratios (1 ns stands for 0)."""
     at = list(QUANTILES.values())
     ours, theirs = np.percentile(model.draw(_DRAWS, seed), at), np.percentile(late, at)
     return float(np.abs(np.log((ours + 1) / (theirs + 1))).sum())
@@ -133,10 +133,10 @@ def quantiles(times: Array) -> dict[str, float]:
 
 def described(late_ns: Ints, seed: int) -> dict[str, Any]:
     """A host's fit for noise.json: the model, and its quantiles beside those that were measured, in µs."""
-    found = fit(late_ns, seed)
+    model = fit(late_ns, seed)
     return {
         "interrupts": len(late_ns),
-        **asdict(found),
+        **asdict(model),
         "measured_us": quantiles(np.asarray(late_ns)),
-        "model_us": quantiles(found.draw(_DRAWS, seed)),
+        "model_us": quantiles(model.draw(_DRAWS, seed)),
     }

@@ -2,6 +2,6 @@
 """Packet actions (the parameter `fate`): compares the requested actions with the switches' telemetry."""
 
 from testctl.packet_actions.check import check_fates
-from testctl.packet_actions.findings import RuleFinding, asked_of
+from testctl.packet_actions.findings import RuleFinding, requested_fates
 
-__all__ = ["RuleFinding", "asked_of", "check_fates"]
+__all__ = ["RuleFinding", "check_fates", "requested_fates"]

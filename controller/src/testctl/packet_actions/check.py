@@ -21,7 +21,7 @@ from testctl.core import routes
 from testctl.core.point import TimedFlow
 from testctl.metrics.core.view import Rows
 from testctl.packet_actions.copies import packets_of
-from testctl.packet_actions.findings import RuleFinding, asked_of, ranges_of, words_of
+from testctl.packet_actions.findings import RuleFinding, ranges_of, requested_fates, words_of
 from testctl.packet_actions.loss import are_lost
 from testctl.packet_actions.receivers import unnoticed
 from testctl.records import Records
@@ -41,16 +41,16 @@ def check_fates(records: Records) -> tuple[list[RuleFinding], list[str]]:
         if lost := records.outcome.result_of(switch, "telemetry").get("lost", 0):
             reasons.append(f"{switch}: {lost} records of its telemetry were lost, because its ring was full")
     findings: list[RuleFinding] = []
-    for switch, rules in asked_of(records.point).items():
+    for switch, rules in requested_fates(records.point).items():
         if switch not in records.switches:
-            asked = show(rules)
-            reasons.append(f"{switch}: wanted: {asked}; whether it happened is not known: there is no telemetry")
+            requested = show(rules)
+            reasons.append(f"{switch}: wanted: {requested}; whether it happened is not known: there is no telemetry")
             continue
         for number, flow in enumerate(records.point.flows):
-            mine = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow.name]
-            if mine:
-                found, why = _flow(records, switch, mine, number)
-                findings += found
+            own_rules = [(place, rule) for place, rule in enumerate(rules) if rule.flow == flow.name]
+            if own_rules:
+                checked, why = _flow(records, switch, own_rules, number)
+                findings += checked
                 reasons += why
     reasons += unnoticed(records)
     return findings, [*reasons, *(finding.fault for finding in findings if finding.fault)]
@@ -79,22 +79,22 @@ def _flow(
         of_conn = passed & (records.column("conn") == conn)
         for acks in (False, True):
             here = conn in passing[acks]
-            mine = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks and here]
+            own_rules = [(place, rule) for place, rule in rules if (rule.what == "acks") == acks and here]
             direction = int(acks != flow.reversed)
             packets = Rows(records, np.flatnonzero(of_conn & (records.column("direction") == direction)))
             packets = packets.where(_acks(packets) if acks else packets["length"] > 0) if len(packets) else packets
-            if mine:
+            if own_rules:
                 stream = _Stream(
                     switch, name, conn, flow_id(before + conn, direction), "acks" if acks else "data", packets
                 )
-                findings += stream.findings(mine)
+                findings += stream.findings(own_rules)
                 reasons += stream.gaps()
                 reasons += stream.unasked()
     return findings, reasons
 
 
 def _passing(records: Records, flow: TimedFlow, switch: str, *, back: bool) -> frozenset[int]:
-    """The connections whose packets pass a switch; all where the topology is not known."""
+    """The connections whose packets pass a switch; all if the topology is unknown."""
     ways = routes.ways(records.point, flow, back=back)
     return frozenset(conn for way, conns in ways.items() if switch in way or not way for conn in conns)
 
@@ -115,9 +115,9 @@ class _Stream:
     packets: Rows
 
     def __post_init__(self) -> None:
-        found = packets_of(self.packets)
-        self.rows, self.fate = found.rows, found.fate
-        self.packets = self.packets.where(found.first) if len(self.packets) else self.packets
+        packets = packets_of(self.packets)
+        self.rows, self.fate = packets.rows, packets.fate
+        self.packets = self.packets.where(packets.first) if len(self.packets) else self.packets
         self.taken = np.full(len(self.packets), _NOBODY, np.int64)
         self.code = np.zeros(len(self.packets), np.uint8)
 
@@ -148,20 +148,20 @@ class _Stream:
     def _one(self, place: int, rule: Fate) -> RuleFinding:
         numbers = self._numbers(rule)
         chosen = self._chosen(rule, numbers)
-        mine = chosen & (self.taken == _NOBODY)
-        self.taken[mine] = place
-        self.code[mine] = FATES.index(rule.action)
-        done = mine & (self.fate == FATES.index(rule.action))
+        matched = chosen & (self.taken == _NOBODY)
+        self.taken[matched] = place
+        self.code[matched] = FATES.index(rule.action)
+        done = matched & (self.fate == FATES.index(rule.action))
         absent = self._absent(rule, numbers)
-        not_done, note = self._not_done(rule, mine & ~done, numbers, bool(done.any()))
-        if shadowed := int((chosen & ~mine).sum()):
+        not_done, note = self._not_done(rule, matched & ~done, numbers, bool(done.any()))
+        if shadowed := int((chosen & ~matched).sum()):
             note = "; ".join([*([note] if note else []), f"an earlier rule applied to {shadowed}"])
         which = words_of(ranges_of(numbers[done]))
         faults = [text for text in (not_done, absent[1]) if text]
         fault = ""
         if faults:
-            asked = show((rule,)) if self.name == rule.flow else f"{show((rule,))} ({self.name})"
-            fault = f"{self.switch}: wanted: {asked}; happened: {which}; not: {', '.join(faults)}"
+            requested = show((rule,)) if self.name == rule.flow else f"{show((rule,))} ({self.name})"
+            fault = f"{self.switch}: wanted: {requested}; happened: {which}; not: {', '.join(faults)}"
         return RuleFinding(
             switch=self.switch,
             rule=show((rule,)),
@@ -176,7 +176,7 @@ class _Stream:
         )
 
     def _numbers(self, rule: Fate) -> Ints:
-        """The number of each packet by which the rule selects."""
+        """The index of each packet that the rule selects by."""
         if rule.what == "bytes":
             return np.asarray(self.packets["seq"] % _OFFSETS)
         return np.asarray(self.packets["first_ordinal" if rule.first else "ordinal"].astype(np.int64))
@@ -192,7 +192,7 @@ class _Stream:
         return np.asarray(chosen & (self.packets["first_ordinal"] > 0)) if rule.first else chosen
 
     def _absent(self, rule: Fate, numbers: Ints) -> tuple[int, str]:
-        """(how many selected packets never arrived, as far as the rule gives their numbers; which and why)."""
+        """(number of selected packets that never arrived, if the rule has numbers; their numbers and the reason)."""
         if rule.random:
             return 0, ""
         most = int(numbers.max(initial=0))
@@ -210,7 +210,7 @@ class _Stream:
         return f"the flow had {most} {what}"
 
     def _not_done(self, rule: Fate, rows: Bools, numbers: Ints, some: bool) -> tuple[str, str]:
-        """(packets to which the rule was not applied, and why; those that are no fault), both "" if none."""
+        """(faults: packets without the action, with reasons; notes: those that are no fault), "" if none."""
         if not rows.any():
             return "", ""
         by_number = bool(rule.ranges) and rule.what != "bytes" and all(high != LAST for _, high in rule.ranges)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the telemetry has of packets that left a switch twice: a row for each copy, both with the packet's ordinal."""
+"""Merges the telemetry of packets that left a switch twice: each copy has a row with the packet's ordinal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Packets:
 
     first  whether a row is the first one of its packet
     rows   how many each packet has
-    fate   of each packet: that of its rows; of copies that met different ones the one that is no duplicate, and
-           of a duplicate with one row none
+    fate   of each packet: that of its rows; if copies differ the one other than duplicate; none for a
+           duplicate with one row
     """
 
     first: Bools
@@ -28,9 +28,9 @@ class Packets:
     fate: Array
 
 
-def packets_of(found: Rows) -> Packets:
+def packets_of(stream: Rows) -> Packets:
     """The packets of one stream: rows of the same ordinal are one."""
-    ordinals, fate = found["ordinal"], found["fate"].copy()
+    ordinals, fate = stream["ordinal"], stream["fate"].copy()
     if len(np.unique(ordinals)) == len(ordinals):
         fate[fate == _DUPLICATE] = 0
         return Packets(np.ones(len(ordinals), np.bool_), np.ones(len(ordinals), np.int64), fate)

@@ -44,14 +44,14 @@ class RuleFinding:
         return asdict(self)
 
 
-def asked_of(point: PointSpec) -> dict[str, tuple[Fate, ...]]:
+def requested_fates(point: PointSpec) -> dict[str, tuple[Fate, ...]]:
     """Switch → its packet actions, of a point.json; only switches that have some."""
-    found: dict[str, tuple[Fate, ...]] = {}
+    requested: dict[str, tuple[Fate, ...]] = {}
     for switch in point.topology.switches:
         text = point.settings.get(switch, {}).get("fate")
         if text and (rules := fate.parse(str(text))):
-            found[switch] = rules
-    return found
+            requested[switch] = rules
+    return requested
 
 
 def ranges_of(numbers: Array) -> list[tuple[int, int]]:
@@ -68,14 +68,8 @@ def words_of(ranges: Sequence[tuple[int, int]]) -> str:
     """Ranges as text: "1-4, 7, 9-"; after MAX_RANGES, the total count."""
     if not ranges:
         return "none"
-    shown = [_range(low, high) for low, high in ranges[:MAX_RANGES]]
+    shown = [str(low) if low == high else f"{low}-{'' if high == LAST else high}" for low, high in ranges[:MAX_RANGES]]
     if len(ranges) <= MAX_RANGES:
         return ", ".join(shown)
     total = sum(high - low + 1 for low, high in ranges)
     return f"{', '.join(shown)}, … ({total} in all)"
-
-
-def _range(low: int, high: int) -> str:
-    if low == high:
-        return str(low)
-    return f"{low}-" if high == LAST else f"{low}-{high}"

@@ -24,17 +24,17 @@ def _table() -> Words:
     return table.astype(np.uint32)
 
 
-def crc32(words: Words) -> Words:
+def crc32(blocks: Words) -> Words:
     """CRC32 over the four bytes of each word, most significant first."""
     table = _table()
-    crc = np.full(words.shape, 0xFFFFFFFF, np.uint32)
+    crc = np.full(blocks.shape, 0xFFFFFFFF, np.uint32)
     for shift in (24, 16, 8, 0):
-        crc = table[(crc ^ words >> np.uint32(shift)) & np.uint32(0xFF)] ^ crc >> np.uint32(8)
+        crc = table[(crc ^ blocks >> np.uint32(shift)) & np.uint32(0xFF)] ^ crc >> np.uint32(8)
     return np.asarray(~crc, np.uint32)
 
 
 def are_lost(rule: Loss, ordinals: Array) -> Bools:
-    """Which of the segments with these ordinals (from 1; all of them, in order, for a rule with bursts) it chooses."""
+    """Mask of the segments that the rule selects, by ordinals (from 1; all, in order, for a rule with bursts)."""
     x = ordinals.astype(np.uint32)
     for salt in rule.salts:
         x = crc32(x + np.uint32(salt))
@@ -43,7 +43,7 @@ def are_lost(rule: Loss, ordinals: Array) -> Bools:
 
 
 def _in_bursts(begin: Bools, go_on: Bools) -> Bools:
-    """What is lost where a burst may begin after what was not lost, and goes on after what was."""
+    """Mask of lost segments: a burst may begin after a segment that arrived, and continue after a lost one."""
     lost = np.zeros(len(begin), np.bool_)
     ends = np.append(np.flatnonzero(~go_on), len(begin))
     at = 0

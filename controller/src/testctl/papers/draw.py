@@ -35,7 +35,13 @@ def draw_scorecard(card: Scorecard) -> Figure:
     """Published numbers on a logarithmic axis with their tolerance, published properties, reasons for differences."""
     numbers = [claim for claim in card.claims if claim.numeric]
     properties = [claim for claim in card.claims if not claim.numeric]
-    lines = _why(card.claims)
+    # (line, whether it names a claim).
+    lines = []
+    for claim in card.claims:
+        if claim.verdict in ("reproduced", "holds"):
+            continue
+        lines.append((f"{CLAIM_LOOKS[claim.verdict].sign} {claim.plan}: {claim.claim}", True))
+        lines += [(part, False) for part in wrap(reason(claim), 190)]
     parts = ((len(numbers), _ROW, _LABEL + _AXIS), (len(properties), _ROW, 0.1), (len(lines), _LINE, 0.1))
     height = _HEAD + _FOOT + sum(_TITLE + count * row + below for count, row, below in parts if count)
     figure = Figure(figsize=(_WIDTH, height), dpi=110)
@@ -82,17 +88,6 @@ def _part(
     axes.set_xlim(0, 1)
     axes.set_ylim(rows - 0.5, -0.5)
     return axes, bottom
-
-
-def _why(claims: Sequence[Claim]) -> list[tuple[str, bool]]:
-    """(line, whether it names a claim)."""
-    lines = []
-    for claim in claims:
-        if claim.verdict in ("reproduced", "holds"):
-            continue
-        lines.append((f"{CLAIM_LOOKS[claim.verdict].sign} {claim.plan}: {claim.claim}", True))
-        lines += [(part, False) for part in wrap(reason(claim), 190)]
-    return lines
 
 
 def _words(axes: Axes, claims: Sequence[Claim], numeric: bool) -> None:

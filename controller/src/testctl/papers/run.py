@@ -61,8 +61,8 @@ def run_papers(
 
 
 def _kernels(versions: Any) -> dict[str, str]:
-    found: dict[str, str] = versions.get("kernels", {})
-    return found
+    kernels: dict[str, str] = versions.get("kernels", {})
+    return kernels
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class Scorecard:
 
     @property
     def counts(self) -> dict[str, int]:
-        found = Counter(claim.verdict for claim in self.claims)
-        return {verdict: found[verdict] for verdict in CLAIM_VERDICTS}
+        counted = Counter(claim.verdict for claim in self.claims)
+        return {verdict: counted[verdict] for verdict in CLAIM_VERDICTS}
 
     @property
     def broken(self) -> list[str]:

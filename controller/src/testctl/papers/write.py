@@ -54,7 +54,7 @@ def render(card: Scorecard, out: Path, figure: bytes) -> str:
     """The page; links to the runs' reports are relative to `out`."""
     env = environment()
     env.loader = ChoiceLoader([PackageLoader("testctl.papers", "."), PackageLoader("testctl.report", ".")])
-    groups = {plan: claim_rows(list(found)) for plan, found in groupby(card.claims, key=lambda claim: claim.plan)}
+    groups = {plan: claim_rows(list(claims)) for plan, claims in groupby(card.claims, key=lambda claim: claim.plan)}
     return env.get_template("scorecard.html").render(
         card=card,
         counts=[(verdict, count, BADGES[verdict], CLAIM_LOOKS[verdict].sign) for verdict, count in card.counts.items()],

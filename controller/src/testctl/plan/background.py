@@ -2,7 +2,7 @@
 """Background traffic of ports, as hosts and flows of a point.
 
 A port `s:n` with background gets a host bgN at switch s, which sends requests to the host n or, where n is a switch,
-to a host bgNsink there.  Nothing of them is captured; their requests are recorded, as of every flow that makes some.
+to a host bgNsink there.  These hosts capture no packets; the requests are recorded as those of any flow.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from testctl.plan.topology_file import MAX_NODES
 
 NAME = "background"
 _SHARED = ("kernel",)
-"""Parameters of hosts that all must have alike."""
+"""Parameters that must be equal on all hosts."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Background that some point has: its place among the plan's, and the port."""
+    """A port with background traffic at some point, and its number in the plan."""
 
     number: int
     switch: str
@@ -47,59 +47,64 @@ class _Source:
 
     @property
     def links(self) -> dict[str, str]:
-        """Host that is made -> the switch where it stands."""
+        """Added host -> its switch."""
         start, end = self.ends
         return {start: self.switch} | ({} if self.of_host else {end: self.neighbour})
 
 
 def _sources(plan: WrittenPlan) -> Iterator[_Source]:
-    named = {target.entity for one in plan.assignments if one.param == NAME for target in one.targets}
+    named = {target.entity for a in plan.assignments if a.param == NAME for target in a.targets}
     for number, port in enumerate((port for port in plan.topology.all_ports if port in named), start=1):
         switch, _, neighbour = port.partition(":")
         yield _Source(number, switch, neighbour, neighbour in plan.topology.hosts)
 
 
 def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> Point:
-    """The point with the hosts and flows of its ports' background; as it is where there is none.
+    """The point with the hosts and flows of its ports' background traffic added, if it has any.
 
     ports  the next free server port, and client port of flows that make requests
     Raises PlanError with the place of the tuple.
     """
     server_port, client_port = ports
     length_ns = max((estimated_end_ns(flow.options) for flow in point.flows), default=0)
-    for one in _sources(plan):
-        asked = background.parse(str(port_setting(point, one.switch, one.neighbour, NAME) or background.NONE))
-        if asked is None:
+    for source in _sources(plan):
+        load = background.parse(str(port_setting(point, source.switch, source.neighbour, NAME) or background.NONE))
+        if load is None:
             continue
-        _check_names(plan, one)
-        rate = port_link(point, one.switch, one.neighbour).mean_bps(0, length_ns)
+        flows = {flow.name for flow in plan.flows}
+        for name in (source.flow, *source.links):
+            if name in flows or name in plan.topology.entities or name in plan.groups:
+                _refuse(plan, source, f"want the name {name} for it; got a plan in which another has it")
+        rate = port_link(point, source.switch, source.neighbour).mean_bps(0, length_ns)
         if not rate:
-            _refuse(plan, one, "want a rate of the port, which the load is a share of; got none")
-        mean = workload.parsed(asked.sizes).mean
-        arrivals = asked.load * rate / 8 / mean
+            _refuse(plan, source, "want a rate of the port, which the load is a share of; got none")
+        mean = workload.parsed(load.sizes).mean
+        arrivals = load.load * rate / 8 / mean
         count = round(arrivals * length_ns / 1e9)
         if count < 1:
             got = f"{arrivals * length_ns / 1e9:.3g} of them in {length_ns / 1e9:g} s"
-            _refuse(plan, one, f"want at least one request while the other flows last; got a load that gives {got}")
+            _refuse(plan, source, f"want at least one request while the other flows last; got a load that gives {got}")
         others = sum(workload.count(flow.options) for flow in point.flows if flow.asks)
         if count + others > workload.MOST_REQUESTS:
             want = f"want at most {workload.MOST_REQUESTS} requests: larger ones, a smaller load, or a shorter point"
-            _refuse(plan, one, f"{want}; got {count} beside {others} of other flows")
+            _refuse(plan, source, f"{want}; got {count} beside {others} of other flows")
         options: dict[str, Value] = {
-            "requests": count, "sizes": asked.sizes, "arrival_rate": round(arrivals, 6), "generator": "tgen",
+            "requests": count, "sizes": load.sizes, "arrival_rate": round(arrivals, 6), "generator": "tgen",
         }  # fmt: skip
-        start, end = one.ends
-        flow = PointFlow(one.flow, start, end, "tgen", server_port, client_port, workload.connections(options), options)
+        start, end = source.ends
+        flow = PointFlow(
+            source.flow, start, end, "tgen", server_port, client_port, workload.connections(options), options
+        )
         server_port, client_port = server_port + 1, client_port + flow.parallel
-        hosts = len(point.topology.entities) + len(one.links)
+        hosts = len(point.topology.entities) + len(source.links)
         if hosts > MAX_NODES or len(point.flows) >= MAX_FLOWS:
             want = f"want at most {MAX_NODES} hosts and switches and {MAX_FLOWS} flows, those of background among them"
-            _refuse(plan, one, f"{want}; got {hosts} and {len(point.flows) + 1}")
+            _refuse(plan, source, f"{want}; got {hosts} and {len(point.flows) + 1}")
         point = replace(
             point,
             flows=(*point.flows, flow),
-            topology=_with_hosts(point.topology, one.links),
-            settings=dict(point.settings) | _settings(point, one.links),
+            topology=_with_hosts(point.topology, source.links),
+            settings=dict(point.settings) | _settings(point, source.links),
         )
     return point
 
@@ -112,24 +117,21 @@ def _with_hosts(topology: Topology, links: Mapping[str, str]) -> Topology:
 
 
 def _settings(point: Point, links: Mapping[str, str]) -> dict[str, dict[str, Value]]:
-    """Of hosts that are made: recorded nothing, the MTU of their switch, and what all hosts share."""
+    """Settings of the added hosts: no recording, the MTU of their switch, and the parameters shared by all hosts."""
     shared = {name: value for name in _SHARED for host in point.topology.hosts
               if (value := point.settings.get(host, {}).get(name)) is not None}  # fmt: skip
-    found = {}
+    settings = {}
     for host, switch in links.items():
         mtu = point.settings.get(switch, {}).get("mtu")
-        found[host] = {"capture": False, "tcp_info": "off", **shared, **({} if mtu is None else {"mtu": mtu})}
-    return found
-
-
-def _check_names(plan: WrittenPlan, one: _Source) -> None:
-    flows = {flow.name for flow in plan.flows}
-    for name in (one.flow, *one.links):
-        if name in flows or name in plan.topology.entities or name in plan.groups:
-            _refuse(plan, one, f"want the name {name} for it; got a plan in which another has it")
+        settings[host] = {"capture": False, "tcp_info": "off", **shared, **({} if mtu is None else {"mtu": mtu})}
+    return settings
 
 
 def _refuse(plan: WrittenPlan, source: _Source, why: str) -> NoReturn:
     port = f"{source.switch}:{source.neighbour}"
-    asked = [one for one in plan.assignments if one.param == NAME and any(t.entity == port for t in one.targets)]
-    raise PlanError(f"{asked[-1].place}: port {port}, {NAME}: {why}")
+    assignments = [
+        assignment
+        for assignment in plan.assignments
+        if assignment.param == NAME and any(t.entity == port for t in assignment.targets)
+    ]
+    raise PlanError(f"{assignments[-1].place}: port {port}, {NAME}: {why}")

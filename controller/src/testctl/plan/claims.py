@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds results against what papers published: pure, from numbers to claims."""
+"""Compares results with published ones.  Pure functions, from numbers to claims."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Ours:
 class Claim:
     """What a paper says, what this run found, and the verdict.
 
-    than                what ours is the ratio to; "" when it is the metric itself
+    than                the point that a ratio refers to; "" for the metric itself
     want                the bounds of the expectation, such as "at least 5"; "" without any
     difference_percent  ours / published - 1; None for a property, and where published is 0
     within              relative difference that counts as reproduced; None for a property
-    found               what the verdict of a property rests on, or why nothing could be measured
+    found               the evidence for the verdict of a property, or why nothing was measured
     """
 
     plan: str
@@ -69,12 +69,12 @@ class Claim:
 
     @property
     def left_out(self) -> bool:
-        """Whether --set or --kernel took all of its points away."""
+        """Whether --set or --kernel left no point for it."""
         return self.verdict == "not measured" and self.ours.selected == 0
 
     @property
     def open(self) -> str:
-        """What is missing: a value, or the reason of a difference."""
+        """Missing parts: a value, or the reason of a difference."""
         if self.verdict == "not measured" and not self.left_out:
             return self.found
         if self.verdict in ("differs", "fails") and not self.why:
@@ -85,8 +85,8 @@ class Claim:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Claim:
-        return cls(**{**found, "ours": Ours(**found["ours"])})
+    def from_json(cls, document: Mapping[str, Any]) -> Claim:
+        return cls(**{**document, "ours": Ours(**document["ours"])})
 
 
 def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[ExpectationVerdict]) -> list[Claim]:
@@ -107,16 +107,16 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
         points = judge.about(expectation)
         ours, missing = _measure(judge, expectation, points)
         verdict: ClaimVerdict
-        difference, within, found = None, None, missing
+        difference, within, text = None, None, missing
         if not points:
-            verdict, found = "not measured", "no point of this run meets its `when`"
+            verdict, text = "not measured", "no point of this run meets its `when`"
         elif isinstance(paper.published, str):
             judged = held[expectation.name]
             verdict = _OF_PROPERTY.get(judged.verdict, "not measured")
-            found = judged.detail
+            text = judged.detail
         else:
             within = paper.within
-            verdict, difference, found = _compare(paper, paper.published, ours, missing)
+            verdict, difference, text = _compare(paper, paper.published, ours, missing)
         claims.append(
             Claim(
                 plan=plan.name,
@@ -131,7 +131,7 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
                 difference_percent=difference,
                 verdict=verdict,
                 why=paper.why,
-                found=found,
+                found=text,
             )
         )
     return claims
@@ -147,7 +147,7 @@ def _compare(paper: Paper, published: Number, ours: Ours, missing: str) -> tuple
 
 
 def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) -> tuple[Ours, str]:
-    """Ours, and what is missing of it ("" when nothing that has to be there is)."""
+    """Our value, and why it is incomplete ("" if it is complete)."""
     values: list[float | str] = []
     missing: list[str] = []
     skipped: list[str] = []
@@ -155,17 +155,17 @@ def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) ->
     for point in points:
         judged = judge.measured(point.id)
         if judged.verdict in ("pass", "fail"):
-            found, lacking = _at(judge, expectation, point)
-            values += found
+            results, lacking = _at(judge, expectation, point)
+            values += results
             missing += lacking
-            measured += bool(found)
+            measured += bool(results)
         else:
             why = f": {judged.reason}" if judged.reason else ""
             (skipped if judged.verdict == "skip" else missing).append(f"point {point.id} is {judged.verdict}{why}")
-    words = [value for value in values if isinstance(value, str)]
+    texts = [value for value in values if isinstance(value, str)]
     numbers = [value for value in values if not isinstance(value, str)]
-    ours = Ours(text=_shown_words(words), points=measured, selected=len(points))
-    if numbers and not words:
+    ours = Ours(text=first_of(list(dict.fromkeys(texts)), _WORDS_SHOWN, "; "), points=measured, selected=len(points))
+    if numbers and not texts:
         ours = Ours(fmean(numbers), min(numbers), max(numbers), "", measured, len(points))
     if not values:
         return ours, (missing or skipped or ["no point has a value"])[0]
@@ -174,14 +174,14 @@ def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) ->
 
 def _at(judge: Judge, expectation: Expectation, point: Point) -> tuple[list[float | str], list[str]]:
     """The values of a point's flows, and why some have none."""
-    found: list[float | str] = []
+    values: list[float | str] = []
     lacking = []
     for flow in judge.flows(expectation, point):
         try:
-            found.append(_value(*judge.values(expectation, point, flow)))
+            values.append(_value(*judge.values(expectation, point, flow)))
         except ValueError as error:
             lacking.append(f"point {point.id}: {error}")
-    return found, lacking
+    return values, lacking
 
 
 def _value(value: Number | str, base: Number | None) -> float | str:
@@ -190,18 +190,14 @@ def _value(value: Number | str, base: Number | None) -> float | str:
         return value
     if base == 0:
         raise ValueError("the value to compare with is 0")
-    found = float(value) if base is None else value / base
-    if math.isinf(found):
+    number = float(value) if base is None else value / base
+    if math.isinf(number):
         raise ValueError("the value is infinite")
-    return found
-
-
-def _shown_words(words: Sequence[str]) -> str:
-    return first_of(list(dict.fromkeys(words)), _WORDS_SHOWN, "; ")
+    return number
 
 
 def _than(plan: Plan, expectation: Expectation) -> str:
-    """`than` in words, such as "hosts.cc reno_prr"."""
+    """`than` as text, such as "hosts.cc reno_prr"."""
     named = []
     for index, level in expectation.bounds.than.items():
         assignment = plan.assignments[index]
@@ -210,7 +206,7 @@ def _than(plan: Plan, expectation: Expectation) -> str:
 
 
 def _want(bounds: Bounds) -> str:
-    """The bounds in words, in the metric's unit or as ratios."""
+    """The bounds as text, in the metric's unit or as ratios."""
     if bounds.equals is not None:
         margin = f"{bounds.tolerance * 100:g}%" if bounds.relative else f"{bounds.tolerance:g}"
         return f"exactly {bounds.equals}" if not bounds.tolerance else f"{bounds.equals} ± {margin}"

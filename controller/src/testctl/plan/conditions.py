@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads {ENTITY.PARAM: value or values}: which values of which tuples are meant."""
+"""Reads {ENTITY.PARAM: value or values} as indices of tuples and of their values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 @dataclass(frozen=True)
 class Reader:
-    """Finds tuples by their key and levels by their value.  files: what reads those that values name"""
+    """Finds tuples by key and levels by value.  files: reads the files that values name"""
 
     assignments: List[Assignment]
     names: Names
@@ -27,11 +27,11 @@ class Reader:
     files: ValueFiles
 
     def condition(self, node: Node, who: str) -> Condition | None:
-        """None when something was wrong with it (and is among the problems)."""
+        """None after a fault, which is among the problems."""
         if not isinstance(node, MappingNode) or not node.entries:
             self.problems.add(node.place, f"{who}: want a mapping such as {{ends.cc: cubic}}; got {what(node)}")
             return None
-        found: dict[int, frozenset[int]] = {}
+        condition: dict[int, frozenset[int]] = {}
         for key, value in node.entries:
             index = self.tuple_of(key, who)
             if index is None:
@@ -39,11 +39,11 @@ class Reader:
             levels = self._levels(index, value, f"{who}, {show(key.text)}")
             if levels is None:
                 return None
-            found[index] = found[index] & levels if index in found else levels
-        return found
+            condition[index] = condition[index] & levels if index in condition else levels
+        return condition
 
     def replacement(self, node: Node, who: str) -> dict[int, int] | None:
-        """As a condition, with one value each; -1 for a value that --set took away."""
+        """Like condition(), with one value for each key; -1 for a value that --set removed."""
         condition = self.condition(node, who)
         if condition is None:
             return None
@@ -53,7 +53,7 @@ class Reader:
         return {index: next(iter(levels), -1) for index, levels in condition.items()}
 
     def tuple_of(self, key: Scalar, who: str) -> int | None:
-        """The index of the tuple that ENTITY.PARAM means; None when there is none (it is among the problems)."""
+        """The index of the tuple that sets ENTITY.PARAM; None after a fault, which is among the problems."""
         entity, _, param = key.text.partition(".")
         entity = self.names.canonical(entity)
         try:
@@ -65,11 +65,11 @@ class Reader:
             return None
         owners: dict[int, int] = {}
         for index, assignment in enumerate(self.assignments):
-            mine = {target.key for target in assignment.targets}
-            if assignment.entity == entity and mine <= wanted:
+            own_keys = {target.key for target in assignment.targets}
+            if assignment.entity == entity and own_keys <= wanted:
                 return index
-            if mine & wanted:
-                owners[index] = len(mine & wanted)
+            if own_keys & wanted:
+                owners[index] = len(own_keys & wanted)
         if len(owners) == 1:
             return next(iter(owners))
         keys = [assignment.key for assignment in self.assignments]
@@ -81,8 +81,8 @@ class Reader:
         return None
 
     def _meant(self, short: str) -> str:
-        """ "; did you mean switch.buffer?" for the name of a parameter alone, that of several values first, or ""."""
-        keys = sorted((len(one.texts) == 1, one.key) for one in self.assignments if one.param == short)
+        """ "; did you mean switch.buffer?" for a parameter without its entity (swept ones first), or ""."""
+        keys = sorted((len(a.texts) == 1, a.key) for a in self.assignments if a.param == short)
         return f"; did you mean {keys[0][1]}?" if keys else ""
 
     def _levels(self, index: int, node: Node, who: str) -> frozenset[int] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covering arrays: few points in which every t values that can meet do meet.
+"""Covering arrays: few points that contain every feasible combination of t values.
 
 allpairspy makes the array; it may give up on tuples when there are excludes, so what it leaves
 out is found and added.  Coverage of any set of points is counted the same way.
@@ -27,7 +27,7 @@ Combination = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the value t-tuples that can occur do occur in the points.
+    """How many of the feasible t-tuples of values occur in the points.
 
     sampled   the figures are of a fixed sample, since there are too many to count
     total     how many t-tuples there are before excludes
@@ -41,12 +41,12 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """1.0 when there is nothing to cover."""
+        """The covered share; 1.0 if there is nothing to cover."""
         return self.covered / self.feasible if self.feasible else 1.0
 
 
 def combinations_count(sizes: Sequence[int], strength: int) -> int:
-    """How many value tuples of that strength there are."""
+    """The number of value tuples of that strength."""
     counts = [1] + [0] * strength
     for size in sizes:
         for t in range(strength, 0, -1):
@@ -77,7 +77,7 @@ def covering_array(space: Space, strength: int, seed: int) -> list[Levels]:
 
 
 def coverage(space: Space, points: Sequence[Levels], strength: int) -> Coverage:
-    """What share of the feasible tuples of `strength` values the points cover."""
+    """The share of the feasible tuples of `strength` values that the points cover."""
     factors = [index for index, size in enumerate(space.sizes) if size > 1]
     total = combinations_count([space.sizes[index] for index in factors], strength)
     sampled = total > SAMPLE
@@ -117,7 +117,7 @@ def _all(space: Space, factors: Sequence[int], strength: int) -> Iterator[Combin
 
 
 def _sample(space: Space, factors: Sequence[int], strength: int) -> Iterator[Combination]:
-    """Tuples drawn evenly from all there are, the same ones every time."""
+    """A uniform sample of all tuples, from a fixed seed."""
     values = [(index, level) for index in factors for level in range(space.sizes[index])]
     rng = random.Random(strength)
     drawn = 0
@@ -129,7 +129,7 @@ def _sample(space: Space, factors: Sequence[int], strength: int) -> Iterator[Com
 
 
 def _allpairs(space: Space, factors: Sequence[int], strength: int, seed: int) -> list[Levels]:
-    """What allpairspy finds, with factors and values in an order drawn by the seed."""
+    """The points of allpairspy, with factors and values shuffled by the seed."""
     rng = random.Random(seed)
     order = rng.sample(list(factors), len(factors))
     values = [rng.sample(range(space.sizes[index]), space.sizes[index]) for index in order]
@@ -137,16 +137,16 @@ def _allpairs(space: Space, factors: Sequence[int], strength: int, seed: int) ->
     def fits(row: Sequence[int]) -> bool:
         return not space.excludes or space.complete(dict(zip(order, row, strict=False))) is not None
 
-    found: list[Levels] = []
+    combinations: list[Levels] = []
     for row in AllPairs(values, filter_func=fits, n=strength):
         levels = space.complete(dict(zip(order, row, strict=True)))
         if levels is not None:
-            found.append(levels)
-    return found
+            combinations.append(levels)
+    return combinations
 
 
 def _repair(space: Space, missing: Sequence[Combination]) -> Iterator[Levels]:
-    """Points that cover each of these that can be covered, several at a time where they fit together."""
+    """Points that cover each feasible one of these tuples; compatible tuples share a point."""
     open_ones = [c for c in missing if space.complete(dict(c)) is not None]
     while open_ones:
         fixed: dict[int, int] = {}
@@ -165,5 +165,5 @@ def _repair(space: Space, missing: Sequence[Combination]) -> Iterator[Levels]:
 
 
 def least_points(sizes: Sequence[int], strength: int) -> int:
-    """No covering array (without excludes) has fewer points than this."""
+    """A lower bound on the points of a covering array without excludes."""
     return math.prod(sorted(sizes, reverse=True)[:strength])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where something stands in the user's file, and the list of what is wrong there."""
+"""Places in the user's file, and the list of faults."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Place:
 
     @classmethod
     def of(cls, text: str) -> Place:
-        """The place that str() gave; of any other text the file."""
-        found = re.fullmatch(r"(.+):([1-9][0-9]{0,8}):([0-9]{1,9})", text, re.DOTALL)
-        return cls(found[1], int(found[2]), int(found[3])) if found else cls(text)
+        """The inverse of str(); other text is taken as a file name."""
+        match = re.fullmatch(r"(.+):([1-9][0-9]{0,8}):([0-9]{1,9})", text, re.DOTALL)
+        return cls(match[1], int(match[2]), int(match[3])) if match else cls(text)
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Problems:
     more: int = 0
 
     def add(self, place: Place, text: str) -> None:
-        """Raises PlanError when there are so many that the rest of the file is not worth reading."""
+        """Raises PlanError after MAX_PROBLEMS."""
         line = f"{place}: {text}"
         if len(line) > _LONGEST_LINE:
             line = line[: _LONGEST_LINE - 1] + "…"

@@ -15,20 +15,13 @@ from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
+from testctl.plan.field_tables import BOUNDS, EXPECT, PAPER, RATIOS, WITH_FAILS_WITH
 from testctl.plan.fields import Fields, words_of
 from testctl.plan.hints import unit_meant
 from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
 from testctl.plan.registry import MetricInfo
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
-FIELDS = (
-    "name", "metric", "fails_with", "flow", "min", "max", "equals", "tolerance", "at_least", "at_most", "than", "when",
-    "quantifier", "paper",
-)  # fmt: skip
-_BESIDE_FAILS_WITH = ("name", "fails_with", "flow", "when")
-PAPER_FIELDS = ("source", "published", "within", "why")
-_RATIOS = ("at_least", "at_most")
-_BOUNDS = ("min", "max", "equals", *_RATIOS)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
@@ -45,16 +38,16 @@ class ExpectReader:
         if not isinstance(node, Sequence):
             self.reader.problems.add(node.place, f"expect: want a list; got {what(node)}")
             return ()
-        found = [self._one(item, number) for number, item in enumerate(node.items, start=1)]
-        return tuple(e for e in found if e is not None)
+        expectations = [self._one(item, number) for number, item in enumerate(node.items, start=1)]
+        return tuple(e for e in expectations if e is not None)
 
     def _one(self, node: Node, number: int) -> Expectation | None:
         problems = self.reader.problems
-        fields = Fields(node, f"expect {number}", FIELDS, problems)
+        fields = Fields(node, f"expect {number}", EXPECT, problems)
         if not fields.ok:
             return None
-        failing = "fails_with" in fields.found
-        if not failing and "metric" not in fields.found:
+        failing = "fails_with" in fields.nodes
+        if not failing and "metric" not in fields.nodes:
             problems.add(node.place, f"{fields.who}want a field metric, or fails_with; got none")
             return None
         metric = FAILURE if failing else fields.text("metric")
@@ -64,27 +57,27 @@ class ExpectReader:
         before = len(problems.lines) + problems.more
         if self.metrics is not None and not failing and metric not in self.metrics:
             hint = suggest(metric, self.metrics)
-            problems.add(fields.found["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
+            problems.add(fields.nodes["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
             return None
         info = self.metrics[metric] if self.metrics and not failing else None
         unit, null = (info.unit, info.null) if info else (None, "")
         paper = self._paper(fields, unit)
         bounds = self._failure(fields) if failing else self._bounds(fields, unit, paper, info.text if info else None)
         when = {}
-        if "when" in fields.found:
-            when = dict(self.reader.condition(fields.found["when"], f"{fields.who}when") or {})
+        if "when" in fields.nodes:
+            when = dict(self.reader.condition(fields.nodes["when"], f"{fields.who}when") or {})
         flows = self._flows(fields)
         quantifier: Literal["every", "some"] = "every"
-        if fields.choice("quantifier", ("every", "some"), "every") == "some":
+        if fields.choice("quantifier", "every") == "some":
             quantifier = "some"
         if len(problems.lines) + problems.more > before:
             return None
         return Expectation(name, metric, flows, bounds, when, quantifier, node.place, paper, null)
 
     def _failure(self, fields: Fields) -> Bounds:
-        """Of fails_with, which has no other bounds."""
-        node, problems = fields.found["fails_with"], self.reader.problems
-        if others := [name for name in fields.found if name not in _BESIDE_FAILS_WITH]:
+        """The bounds of fails_with, which excludes all others."""
+        node, problems = fields.nodes["fails_with"], self.reader.problems
+        if others := [name for name in fields.nodes if name not in WITH_FAILS_WITH]:
             problems.add(node.place, f"{fields.who}want fails_with without {', '.join(others)}")
         word = node.text if isinstance(node, Scalar) else ""
         if word not in FAILURES:
@@ -93,66 +86,67 @@ class ExpectReader:
         return Bounds(equals=word)
 
     def _flows(self, fields: Fields) -> tuple[str, ...]:
-        """The flows meant; every one when none is named."""
+        """The named flows; default: all."""
         names = self.reader.names
-        node = fields.found.get("flow")
+        node = fields.nodes.get("flow")
         if node is None:
             return names.groups["flows"]
-        found: list[str] = []
+        chosen: list[str] = []
         for word in words_of(node, f"{fields.who}flow", self.reader.problems):
             members = names.members(word.text)
             if names.kind(word.text) and all(names.kind(member) == "flow" for member in members):
-                found += [member for member in members if member not in found]
+                chosen += [member for member in members if member not in chosen]
             else:
                 hint = suggest(word.text, names.groups["flows"])
                 self.reader.problems.add(word.place, f"{fields.who}no flow named {show(word.text)}{hint}")
-        return tuple(found)
+        return tuple(chosen)
 
     def _paper(self, fields: Fields, unit: str | None) -> Paper | None:
-        node = fields.found.get("paper")
+        node = fields.nodes.get("paper")
         if node is None:
             return None
         problems = self.reader.problems
-        inner = Fields(node, f"{fields.who}paper", PAPER_FIELDS, problems, needed=("source", "published"))
+        inner = Fields(node, f"{fields.who}paper", PAPER, problems)
         if not inner.ok:
             return None
-        said = inner.found["published"]
-        if not isinstance(said, Scalar) or said.empty:
-            inner.refuse(said, "published", "a number or text")
+        year = inner.nodes["published"]
+        if not isinstance(year, Scalar) or year.empty:
+            inner.refuse(year, "published", "a number or text")
             return None
-        published = self._equals(inner, "published", "" if "than" in fields.found else unit)
+        published = self._equals(inner, "published", "" if "than" in fields.nodes else unit)
         within = self._number(inner, "within", "")
-        if isinstance(published, str) and "within" in inner.found:
-            problems.add(inner.found["within"].place, f"{inner.who}want within with a published number; got text")
+        if isinstance(published, str) and "within" in inner.nodes:
+            problems.add(inner.nodes["within"].place, f"{inner.who}want within with a published number; got text")
         elif within is not None and within < 0:
-            problems.add(inner.found["within"].place, f"{inner.who}within: want 0 or more; got {show(str(within))}")
+            problems.add(inner.nodes["within"].place, f"{inner.who}within: want 0 or more; got {show(str(within))}")
         if published is None:
             return None
         return Paper(inner.text("source"), published, within or 0, inner.text("why"))
 
     def _bounds(self, fields: Fields, unit: str | None, paper: Paper | None, text: bool | None) -> Bounds:
-        """text: whether the metric is; None: it is not known."""
+        """text: whether the metric is text; None: unknown."""
         problems = self.reader.problems
-        given = [name for name in _BOUNDS if name in fields.found]
-        ratios = [name for name in given if name in _RATIOS]
+        given = [name for name in BOUNDS if name in fields.nodes]
+        ratios = [name for name in given if name in RATIOS]
         assert fields.node is not None, "Fields is ok"
         free = not given and paper is not None and not isinstance(paper.published, str)
         if not given and not free:
-            problems.add(fields.node.place, f"{fields.who}want one of {', '.join(_BOUNDS)}; got none")
+            problems.add(fields.node.place, f"{fields.who}want one of {', '.join(BOUNDS)}; got none")
         if len(ratios) not in (0, len(given)) or ("equals" in given and len(given) > 1):
             problems.add(
                 fields.node.place,
                 f"{fields.who}want min and max, or equals, or at_least and at_most with than; got {', '.join(given)}",
             )
-        if bool(ratios) != ("than" in fields.found) and not free:
+        if bool(ratios) != ("than" in fields.nodes) and not free:
             got = f"{ratios[0]} without than" if ratios else "than without at_least or at_most"
             problems.add(fields.node.place, f"{fields.who}want at_least or at_most together with than; got {got}")
-        if "tolerance" in fields.found and "equals" not in given:
-            problems.add(fields.found["tolerance"].place, f"{fields.who}want tolerance with equals only")
+        if "tolerance" in fields.nodes and "equals" not in given:
+            problems.add(fields.nodes["tolerance"].place, f"{fields.who}want tolerance with equals only")
         if text and (numeric := [name for name in given if name != "equals"]):
-            node = fields.found[numeric[0]]
+            node = fields.nodes[numeric[0]]
             problems.add(node.place, f"{fields.who}want equals of a metric that is text; got {numeric[0]}")
         tolerance, relative = self._tolerance(fields, unit)
+        than = fields.nodes.get("than")
         bounds = Bounds(
             least=self._number(fields, "min", unit),
             most=self._number(fields, "max", unit),
@@ -161,20 +155,16 @@ class ExpectReader:
             relative=relative,
             at_least=self._number(fields, "at_least", ""),
             at_most=self._number(fields, "at_most", ""),
-            than=self._than(fields),
+            than=(self.reader.replacement(than, f"{fields.who}than") if than else None) or {},
         )
         if bounds.least is not None and bounds.most is not None and bounds.least > bounds.most:
             problems.add(fields.node.place, f"{fields.who}want min <= max; got {bounds.least} and {bounds.most}")
-        if isinstance(bounds.equals, str) and "tolerance" in fields.found:
-            problems.add(fields.found["tolerance"].place, f"{fields.who}want tolerance with a number; got text")
+        if isinstance(bounds.equals, str) and "tolerance" in fields.nodes:
+            problems.add(fields.nodes["tolerance"].place, f"{fields.who}want tolerance with a number; got text")
         return bounds
 
-    def _than(self, fields: Fields) -> Mapping[int, int]:
-        node = fields.found.get("than")
-        return (self.reader.replacement(node, f"{fields.who}than") if node else None) or {}
-
     def _number(self, fields: Fields, name: str, unit: str | None) -> Number | None:
-        node = fields.found.get(name)
+        node = fields.nodes.get(name)
         if node is None:
             return None
         try:
@@ -184,8 +174,8 @@ class ExpectReader:
             return None
 
     def _equals(self, fields: Fields, name: str, unit: str | None, text: bool | None = None) -> Number | str | None:
-        """A number where it can be read as one, else text (some metrics are words) but where `text` says no."""
-        node = fields.found.get(name)
+        """A number if it parses as one, else text, which is refused where `text` is False."""
+        node = fields.nodes.get(name)
         if text is False or not isinstance(node, Scalar) or node.empty or _NUMBER.fullmatch(node.text):
             return self._number(fields, name, unit)
         try:
@@ -194,7 +184,7 @@ class ExpectReader:
             return node.text
 
     def _tolerance(self, fields: Fields, unit: str | None) -> tuple[Number, bool]:
-        node = fields.found.get("tolerance")
+        node = fields.nodes.get("tolerance")
         if isinstance(node, Scalar) and node.text.endswith("%") and _NUMBER.fullmatch(node.text[:-1]):
             return float(node.text[:-1]) / 100, True
         value = self._number(fields, "tolerance", unit)
@@ -233,7 +223,7 @@ def _shortest(value: int, base: int) -> Number:
 
 
 def _quantity(unit: str | None) -> tuple[type[Quantity] | None, int]:
-    """The kind of quantity that a metric's unit measures, and how many base units it is."""
+    """The kind of quantity of a metric's unit, and its size in base units."""
     if unit == "bit/s":
         return Rate, 1
     for kind in (Duration, Bytes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What failing points have in common: values of parameters that tell them from the others.
+"""Finds values of parameters that distinguish failing points from passing ones.
 
 The method is sequential covering, as of rule lists (Clark and Niblett, 1989): the best condition is stated, the points
 that meet it are set aside, and the next one is about the others.  A condition is one value or a pair of values of
@@ -29,7 +29,7 @@ Rank = tuple[Fraction, int, int, tuple[int, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Shared:
-    """Points that meet a condition, and none of those stated before it.
+    """Points that meet a condition and no earlier one.
 
     failed, points   how many of them failed, and how many there are
     of               how many points were not covered before
@@ -56,22 +56,22 @@ def shared_values(points: Sequence[Values], failed: Sequence[bool]) -> list[Shar
     """
     left = list(zip(points, failed, strict=True))
     order = {name: index for index, name in enumerate(dict.fromkeys(name for point in points for name in point))}
-    found: list[Shared] = []
-    while len(found) < MOST:
+    shared: list[Shared] = []
+    while len(shared) < MOST:
         best = _best(left, order)
         if best is None:
             break
-        found.append(best)
+        shared.append(best)
         left = [(point, fails) for point, fails in left if not _meets(point, best.condition)]
-    return found
+    return shared
 
 
 def in_words(points: Sequence[Values], failed: Sequence[bool]) -> str:
-    """What the failures share: "all 20 with delay=30ms; of the other 40 2 of 14 with cc=reno; 1 more"; or ""."""
-    found = shared_values(points, failed)
-    parts = [one.text if index == 0 else f"of the other {one.of} {one.text}" for index, one in enumerate(found)]
-    more = sum(failed) - sum(one.failed for one in found)
-    return "; ".join([*parts, *([f"{more} more"] if found and more else [])])
+    """Common values of the failures: "all 20 with delay=30ms; of the other 40 2 of 14 with cc=reno; 1 more"; or ""."""
+    values = shared_values(points, failed)
+    parts = [v.text if index == 0 else f"of the other {v.of} {v.text}" for index, v in enumerate(values)]
+    more = sum(failed) - sum(value.failed for value in values)
+    return "; ".join([*parts, *([f"{more} more"] if values and more else [])])
 
 
 def _best(left: Sequence[tuple[Values, bool]], order: Mapping[str, int]) -> Shared | None:
@@ -90,11 +90,11 @@ def _best(left: Sequence[tuple[Values, bool]], order: Mapping[str, int]) -> Shar
                 known = tuple(str(value) for value in values)
                 shared = Shared(tuple(zip(names, known, strict=True)), count, there[values], len(left))
                 ranked.append(((-square, len(names), -count, tuple(order[name] for name in names), known), shared))
-    return min(ranked, key=lambda one: one[0])[1] if ranked else None
+    return min(ranked, key=lambda candidate: candidate[0])[1] if ranked else None
 
 
 def _counted(points: Sequence[Values], names: Sequence[str]) -> Counter[tuple[str | None, ...]]:
-    """How many points have which values of these parameters."""
+    """Values of these parameters → number of points."""
     return Counter(zip(*([point.get(name) for point in points] for name in names), strict=True))
 
 

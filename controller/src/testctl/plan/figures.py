@@ -11,13 +11,12 @@ from testctl_agent.spec.units import Duration
 from testctl.core.point import Point
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
+from testctl.plan.field_tables import FIGURE, MAX_TITLE
 from testctl.plan.fields import Fields
-from testctl.plan.model import DEFAULT_BIN_NS, Condition, FigureSpec
+from testctl.plan.model import DEFAULT_BIN_NS, FigureSpec
 from testctl.plan.registry import MetricInfo
 from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import (
-    SWEEP_FIELDS,
-    SWEEP_KINDS,
     check_fields,
     kind_of_figure,
     needed_fields,
@@ -27,12 +26,8 @@ from testctl.plan.sweep_figures import (
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
-KINDS = ("throughput", "connections", "sequence", "time_sequence", "response", *REQUEST_KINDS, *SWEEP_KINDS)
-FIELDS = ("title", "kind", "bin", "flow", "connection", "when", "from", "to", *SWEEP_FIELDS)
 MAX_FIGURES = 20
-MAX_TITLE = 200
 MIN_BIN_NS = 1000
-MAX_CONNECTION = 63
 
 
 def read_figures(
@@ -41,7 +36,7 @@ def read_figures(
     reader: Reader | None = None,
     metrics: MappingOf[str, MetricInfo] | None = None,
 ) -> tuple[FigureSpec, ...]:
-    """The figures of a plan's `figures:`; what is wrong goes to `problems`.
+    """The figures of a plan's `figures:`; faults go to `problems`.
 
     reader  knows the plan's tuples and flows; None: they are not checked (the plan of a run was, before it ran)
     metrics  those that a figure may show; None: any
@@ -52,21 +47,21 @@ def read_figures(
         got = f"{len(node.items)}" if isinstance(node, Sequence) else what(node)
         problems.add(node.place, f"figures: want a list of at most {MAX_FIGURES} figures; got {got}")
         return ()
-    found = [_figure(item, number, problems, reader, metrics) for number, item in enumerate(node.items, start=1)]
-    return tuple(one for one in found if one is not None)
+    figures = [_figure(item, number, problems, reader, metrics) for number, item in enumerate(node.items, start=1)]
+    return tuple(figure for figure in figures if figure is not None)
 
 
 def figures_of(plan_text: str, file: str) -> tuple[FigureSpec, ...]:
-    """Those of the plan that a run kept.  Raises PlanError."""
+    """The figures of a run's plan.  Raises PlanError."""
     root = parse(plan_text, file) if plan_text.strip() else None
     problems = Problems()
-    found = read_figures(root.get("figures") if isinstance(root, MappingNode) else None, problems)
+    figures = read_figures(root.get("figures") if isinstance(root, MappingNode) else None, problems)
     problems.check()
-    return found
+    return figures
 
 
 def nothing_to_draw(figure: FigureSpec, points: Iterable[Point]) -> str:
-    """Why a figure of these points, which meet its `when`, would be empty; "" when it is not."""
+    """Why a figure of these points, which meet its `when`, would be empty; "" if it would not."""
     shown = [flow for point in points for flow in point.flows if figure.flow in ("", flow.name)]
     if not shown:
         return "no point of the plan meets its `when`"
@@ -83,35 +78,36 @@ def _figure(
 ) -> FigureSpec | None:
     before = len(problems.lines) + problems.more
     written = kind_of_figure(node)
-    known = not written or written in KINDS
-    fields = Fields(node, f"figure {number}", FIELDS, problems, needed=needed_fields(written) if known else ())
+    known = not written or written in FIGURE["kind"].schema["enum"]
+    fields = Fields(node, f"figure {number}", FIGURE, problems, needed=needed_fields(written) if known else ())
     if not fields.ok:
         return None
-    kind = fields.choice("kind", KINDS, "throughput")
+    kind = fields.choice("kind", "throughput")
     if not known:
         return None
     check_fields(fields, kind)
-    condition = _condition(fields, reader)
+    node_when = fields.nodes.get("when")
+    condition = (reader.condition(node_when, f"{fields.who}when") or {}) if reader and node_when else {}
     sweep = read_sweep(fields, reader, condition, metrics)
     title = fields.text("title") or title_of(sweep)
-    if len(title) > MAX_TITLE and "title" in fields.found:
-        fields.refuse(fields.found["title"], "title", f"at most {MAX_TITLE} characters")
+    if len(title) > MAX_TITLE and "title" in fields.nodes:
+        fields.refuse(fields.nodes["title"], "title", f"at most {MAX_TITLE} characters")
     width_ns = _time(fields, "bin", DEFAULT_BIN_NS)
     if width_ns < MIN_BIN_NS:
-        fields.refuse(fields.found["bin"], "bin", "at least 1us")
+        fields.refuse(fields.nodes["bin"], "bin", "at least 1us")
     start_ns, end_ns = _time(fields, "from", 0), _time(fields, "to", 0)
     if end_ns and end_ns <= start_ns:
-        fields.refuse(fields.found["to"], "to", "a time after `from`")
+        fields.refuse(fields.nodes["to"], "to", "a time after `from`")
     flow = fields.text("flow")
     if reader is not None and flow and flow not in reader.names.groups["flows"]:
         hint = suggest(flow, reader.names.groups["flows"])
-        problems.add(fields.found["flow"].place, f"{fields.who}no flow named {show(flow)}{hint}")
+        problems.add(fields.nodes["flow"].place, f"{fields.who}no flow named {show(flow)}{hint}")
     spec = FigureSpec(
         title=title,
         kind=kind,
         bin_ns=width_ns,
         flow=flow,
-        connection=fields.integer("connection", 0, MAX_CONNECTION, 0),
+        connection=fields.integer("connection", 0),
         when=_when(fields, reader),
         from_ns=start_ns,
         to_ns=end_ns,
@@ -123,7 +119,7 @@ def _figure(
 
 
 def _time(fields: Fields, name: str, default: int) -> int:
-    node = fields.found.get(name)
+    node = fields.nodes.get(name)
     if node is None:
         return default
     try:
@@ -133,25 +129,18 @@ def _time(fields: Fields, name: str, default: int) -> int:
         return default
 
 
-def _condition(fields: Fields, reader: Reader | None) -> Condition:
-    node = fields.found.get("when")
-    if node is None or reader is None:
-        return {}
-    return reader.condition(node, f"{fields.who}when") or {}
-
-
 def _when(fields: Fields, reader: Reader | None) -> dict[str, tuple[str, ...]]:
-    node = fields.found.get("when")
+    node = fields.nodes.get("when")
     if node is None:
         return {}
     if not isinstance(node, MappingNode):
         if reader is None:
             fields.refuse(node, "when", "a mapping")
         return {}
-    found = {}
+    levels = {}
     for key, value in node.entries:
         items = value.items if isinstance(value, Sequence) else (value,)
-        found[key.text] = tuple(item.text for item in items if isinstance(item, Scalar))
-        if reader is None and (len(found[key.text]) < len(items) or not all(key.text.partition("."))):
+        levels[key.text] = tuple(item.text for item in items if isinstance(item, Scalar))
+        if reader is None and (len(levels[key.text]) < len(items) or not all(key.text.partition("."))):
             fields.problems.add(key.place, f"{fields.who}when: want ENTITY.PARAMETER: value or values")
-    return found
+    return levels

@@ -15,16 +15,16 @@ from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, what
 
 BUILTIN = ("hosts", "switches", "flows", "all")
-"""Groups that every plan has."""
+"""Built-in groups."""
 MAX_FLOWS = 200
 LONGEST = 31
-"""Characters of a flow's or a group's name."""
+"""Greatest length of a flow's or group's name."""
 
 Groups = Mapping[str, tuple[str, ...]]
 
 
 def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tuple[tuple[Flow, ...], Groups]:
-    """The flows in the plan's order; and a group, with the entry's name, of the flows of each that has a pattern."""
+    """The flows in the plan's order, and the groups of the flows that patterns made, by the entry's name."""
     flows: list[Flow] = []
     groups: dict[str, tuple[str, ...]] = {}
     if not isinstance(node, MappingNode) or not node.entries:
@@ -44,15 +44,17 @@ def read_flows(node: Node | None, topology: Topology, problems: Problems) -> tup
         if key.text in taken:
             problems.add(key.place, f"flow {key.text}: the name is taken by a host, switch or group")
             continue
-        found, several = _ends(key.text, value, topology, problems)
-        mine = [Flow(f"{key.text}{n}" if several else key.text, *ends, key.place) for n, ends in enumerate(found, 1)]
-        for one in mine if several else ():
-            if one.name in taken | written or len(one.name) > LONGEST:
-                fault = "is too long" if len(one.name) > LONGEST else "is taken"
-                problems.add(key.place, f"flow {key.text}: the name {one.name} of the flow from {one.source} {fault}")
-        if several and mine:
-            groups[key.text] = tuple(one.name for one in mine)
-        flows += mine
+        pairs, several = _ends(key.text, value, topology, problems)
+        expanded = [
+            Flow(f"{key.text}{n}" if several else key.text, *ends, key.place) for n, ends in enumerate(pairs, 1)
+        ]
+        for flow in expanded if several else ():
+            if flow.name in taken | written or len(flow.name) > LONGEST:
+                fault = "is too long" if len(flow.name) > LONGEST else "is taken"
+                problems.add(key.place, f"flow {key.text}: the name {flow.name} of the flow from {flow.source} {fault}")
+        if several and expanded:
+            groups[key.text] = tuple(flow.name for flow in expanded)
+        flows += expanded
         if len(flows) > MAX_FLOWS:
             problems.add(key.place, f"flows: want at most {MAX_FLOWS}; got {len(flows)}, and maybe more")
             del flows[MAX_FLOWS:]
@@ -67,12 +69,12 @@ def _ends(name: str, value: Node, topology: Topology, problems: Problems) -> tup
         problems.add(value.place, f"flow {name}: want HOST -> HOST; got {what(value)}")
         return [], False
     hosts = [_hosts(end, topology) for end in ends]
-    for end, found in zip(ends, hosts, strict=True):
-        if not found:
+    for end, members in zip(ends, hosts, strict=True):
+        if not members:
             problems.add(value.place, f"flow {name}: {_no_host(end, topology)}")
     if not all(hosts):
         return [], False
-    several = any(_is_pattern(end, topology) for end in ends)
+    several = any("*" in end or end in topology.groups or end == "hosts" for end in ends)
     pairs = _pairs(*hosts)
     if pairs is None:
         counts = f"{len(hosts[0])} and {len(hosts[1])}"
@@ -84,12 +86,8 @@ def _ends(name: str, value: Node, topology: Topology, problems: Problems) -> tup
     return different, several
 
 
-def _is_pattern(end: str, topology: Topology) -> bool:
-    return "*" in end or end in topology.groups or end == "hosts"
-
-
 def _hosts(end: str, topology: Topology) -> tuple[str, ...]:
-    """The hosts that an end means: one by its name, those of a group, or all whose name fits a pattern such as h*."""
+    """The hosts of an end: a host's name, a group, or a pattern such as h*."""
     host = topology.aliases.get(end, end)
     if host in topology.hosts:
         return (host,)
@@ -103,7 +101,7 @@ def _hosts(end: str, topology: Topology) -> tuple[str, ...]:
 
 
 def _pairs(sources: Sequence[str], sinks: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Each of one side with the one of the other, or the first with the first, …; None when the counts differ."""
+    """One source with each sink, each source with one sink, or pairs in order; None if the counts differ."""
     if len(sources) == 1 or len(sinks) == 1:
         return [(source, sink) for source in sources for sink in sinks]
     return list(zip(sources, sinks, strict=True)) if len(sources) == len(sinks) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may have meant by a unit or a parameter's name that there is not."""
+"""Suggestions for unknown units and names of parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYNONYMS = {
     "time": "duration", "length": "duration", "size": "bytes", "connections": "parallel", "streams": "parallel",
     "ecn": "tcp_ecn", "sack": "tcp_sack", "iw": "initcwnd", "gso": "tso",
 }  # fmt: skip
-"""Other names of parameters; those of them that an entity has are suggested."""
+"""Alternative names → our parameters; suggested if the entity has them."""
 
 
 def unit_meant(kind: ValueType, raw: object) -> str:
@@ -60,7 +60,7 @@ def _unit(quantity: type[Quantity], raw: str) -> str:
 
 
 def name_meant(word: str, known: list[str]) -> str:
-    """ "; did you mean cc?" for another name of a parameter, or what can be set in its place, or ""."""
+    """ "; did you mean cc?" for an alternative name, or the parameter to set instead, or ""."""
     other = SYNONYMS.get(word, "")
     if other in known:
         return f"; did you mean {other}?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds results against what a plan expects: pure, from numbers to verdicts."""
+"""Compares results with a plan's expectations.  Pure functions, from numbers to verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
-"""What a point is to be looked at for."""
+"""Verdicts that need attention."""
 POINT_WIDE = "*"
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
@@ -25,7 +25,7 @@ _POINTS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict of a point, and why: of its measurement alone, or by what a plan expects."""
+    """A point's verdict with its reason: of the measurement alone, or by the plan's expectations."""
 
     verdict: Verdict
     reason: str = ""
@@ -34,17 +34,17 @@ class Judgement:
         return {"verdict": self.verdict, "reason": self.reason}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Judgement:
-        """Raises ValueError for what is no verdict."""
-        verdict: Any = found.get("verdict")
+    def from_json(cls, document: Mapping[str, Any]) -> Judgement:
+        """Raises ValueError for an invalid document."""
+        verdict: Any = document.get("verdict")
         if verdict not in get_args(Verdict):
             raise ValueError(f"want a verdict of {', '.join(get_args(Verdict))}; got {verdict!r}")
-        return cls(verdict, str(found.get("reason") or ""))
+        return cls(verdict, str(document.get("reason") or ""))
 
 
 @dataclass(frozen=True)
 class Measured(Judgement):
-    """What a point is judged by: the verdict of its measurement alone, before any expectation, and its metrics.
+    """The verdict of a point's measurement, before any expectation, and its metrics.
 
     metrics   {flow: {metric: number, text or None}}; point-wide metrics under "*"
     """
@@ -58,14 +58,14 @@ Results = Mapping[str, Measured]
 
 @dataclass(frozen=True)
 class PointVerdict(Judgement):
-    """What becomes of a point by what its plan expects; `reason` says which expectations did not hold."""
+    """A point's verdict by its plan's expectations; `reason` lists those that failed."""
 
     point: str = ""
 
 
 @dataclass(frozen=True)
 class ExpectationVerdict:
-    """What becomes of an expectation; `points` are those that the verdict rests on, `at` is its place in the plan.
+    """The verdict of an expectation; `points` determined it, `at` is its place in the plan.
 
     alone  whether no single point can fail by it (the quantifier `some`)
     """
@@ -95,8 +95,8 @@ class _Finding:
     """One expectation at one point.
 
     text   why, for the point
-    worst  the same of the flow that is worst, without the expectation's name
-    gap    how far that flow is from what was wanted, relative to it
+    worst  the reason of the worst flow, without the expectation's name
+    gap    relative distance of that flow from the bound
     """
 
     point: str
@@ -117,8 +117,8 @@ def counterpart(levels: Levels, than: Mapping[int, int]) -> Levels:
 def matching(expectation: Expectation, points: Iterable[Point]) -> list[Point]:
     """The points an expectation is about.  A point is never compared with itself."""
     than = expectation.bounds.than
-    found = [point for point in points if meets(point.levels, expectation.when)]
-    return [p for p in found if not than or counterpart(p.levels, than) != p.levels]
+    selected = [point for point in points if meets(point.levels, expectation.when)]
+    return [p for p in selected if not than or counterpart(p.levels, than) != p.levels]
 
 
 def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[ExpectationVerdict]]:
@@ -132,15 +132,15 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
     bounded = [e for e in plan.expectations if e.bounds.given]
     findings = [(e, [judge.one(e, point) for point in judge.about(e)]) for e in bounded]
     against: dict[str, list[_Finding]] = {}
-    for expectation, found in findings:
-        for finding in found:
+    for expectation, measured in findings:
+        for finding in measured:
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
     points = [
         _of_point(point, judge.measured(point.id), [*judge.failed(point), *against.get(point.id, [])])
         for point in plan.points
     ]
-    return points, [_of_expectation(plan, expectation, found) for expectation, found in findings]
+    return points, [_of_expectation(plan, expectation, measured) for expectation, measured in findings]
 
 
 def compared_with(plan: Plan, point: Point) -> set[tuple[Levels, int]]:
@@ -155,7 +155,7 @@ def verdict_alone(
     """The verdict of one point while others of its plan are still to be run.
 
     None where a comparison with another point (`than`) could still make it fail.
-    others: those that it is compared with and that are finished
+    others: finished points that it is compared with
     """
     own = [e for e in plan.expectations if e.bounds.given and e.quantifier == "every" and matching(e, [point])]
     there = {(other.levels, other.repeat) for other, _ in others}
@@ -163,7 +163,7 @@ def verdict_alone(
         e for e in own if not e.bounds.than or (counterpart(point.levels, e.bounds.than), point.repeat) in there
     )
     some = replace(plan, points=(point, *(other for other, _ in others)), expectations=alone)
-    judged = evaluate(some, {point.id: measured} | {other.id: found for other, found in others})[0][0]
+    judged = evaluate(some, {point.id: measured} | {other.id: measured for other, measured in others})[0][0]
     is_open = measured.verdict == "pass" and judged.verdict != "fail" and len(alone) < len(own)
     return None if is_open else judged
 
@@ -177,22 +177,34 @@ def _of_point(point: Point, measured: Judgement, against: Sequence[_Finding]) ->
     return PointVerdict(verdict, "; ".join(finding.text for finding in against), point.id)
 
 
-def _of_expectation(plan: Plan, expectation: Expectation, found: Sequence[_Finding]) -> ExpectationVerdict:
+def _of_expectation(plan: Plan, expectation: Expectation, findings: Sequence[_Finding]) -> ExpectationVerdict:
     """every: the worst of fail, invalid, pass; some: pass with one pass.  Skipped points don't count."""
     by: dict[str, list[_Finding]] = {}
-    for finding in found:
+    for finding in findings:
         by.setdefault("invalid" if finding.verdict == "broken" else finding.verdict, []).append(finding)
     order: tuple[Verdict, ...] = (
         ("fail", "invalid", "pass") if expectation.quantifier == "every" else ("pass", "invalid", "fail")
     )
     verdict: Verdict = next((v for v in order if v in by), "skip")
     basis = by.get(verdict, [])
-    if not found:
+    if not findings:
         detail = "no point to judge"
     elif verdict in ("pass", "skip"):
-        detail = _how_many(verdict, basis, found)
+        detail = _how_many(verdict, basis, findings)
     else:
-        detail = _detail(plan, verdict, basis, found)
+        # Their number, their common values, the worst one, and some others by name.
+        points = {point.id: point for point in plan.points}
+        shared = _shared(plan, [points[f.point] for f in basis], [points[f.point] for f in findings])
+        parts = [_how_many(verdict, basis, findings) + (f": {shared}" if shared else "")]
+        ranked = sorted(basis, key=lambda finding: -finding.gap)
+        worst, others = ranked[0], ranked[1:]
+        label = "worst: " if others and worst.gap else ""
+        name = in_words(plan, points[worst.point])
+        parts.append(f"{label}{worst.worst or worst.text}" + (f" ({name})" if name and name not in worst.text else ""))
+        if others:
+            named = [in_words(plan, points[finding.point]) or finding.point for finding in others]
+            parts.append(f"also {first_of(named, _POINTS_SHOWN - 1)}")
+        detail = "; ".join(parts)
     ids, at = tuple(finding.point for finding in basis), str(expectation.place)
     alone = expectation.quantifier == "some"
     return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at, alone)
@@ -202,34 +214,18 @@ _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": 
 _VERBS_OF_ONE = _VERBS | {"pass": "passes", "fail": "fails", "skip": "was skipped"}
 
 
-def _how_many(verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
+def _how_many(verdict: str, basis: Sequence[_Finding], findings: Sequence[_Finding]) -> str:
     """ "2 of 6 points fail", "1 of 1 point passes"."""
-    verbs = _VERBS_OF_ONE if len(found) == 1 else _VERBS
-    return f"{len(basis)} of {counted(len(found), 'point')} {verbs[verdict]}"
+    verbs = _VERBS_OF_ONE if len(findings) == 1 else _VERBS
+    return f"{len(basis)} of {counted(len(findings), 'point')} {verbs[verdict]}"
 
 
-def _detail(plan: Plan, verdict: str, basis: Sequence[_Finding], found: Sequence[_Finding]) -> str:
-    """How many, what they share, the worst of them, and some others by name."""
-    points = {point.id: point for point in plan.points}
-    shared = _shared(plan, [points[one.point] for one in basis], [points[one.point] for one in found])
-    parts = [_how_many(verdict, basis, found) + (f": {shared}" if shared else "")]
-    ranked = sorted(basis, key=lambda one: -one.gap)
-    worst, others = ranked[0], ranked[1:]
-    label = "worst: " if others and worst.gap else ""
-    name = in_words(plan, points[worst.point])
-    parts.append(f"{label}{worst.worst or worst.text}" + (f" ({name})" if name and name not in worst.text else ""))
-    if others:
-        named = [in_words(plan, points[one.point]) or one.point for one in others]
-        parts.append(f"also {first_of(named, _POINTS_SHOWN - 1)}")
-    return "; ".join(parts)
-
-
-def _shared(plan: Plan, basis: Sequence[Point], found: Sequence[Point]) -> str:
-    """What the points of `basis` have in common, where others of `found` have not."""
-    swept = [(index, one) for index, one in enumerate(plan.assignments) if len(one.texts) > 1]
+def _shared(plan: Plan, basis: Sequence[Point], points: Sequence[Point]) -> str:
+    """Values common to the points of `basis` and absent from other points."""
+    swept = [(index, assignment) for index, assignment in enumerate(plan.assignments) if len(assignment.texts) > 1]
     there = {point.id for point in basis}
-    values = [{one.key: one.texts[point.levels[index]] for index, one in swept} for point in found]
-    return failures.in_words(values, [point.id in there for point in found])
+    values = [{a.key: a.texts[point.levels[index]] for index, a in swept} for point in points]
+    return failures.in_words(values, [point.id in there for point in points])
 
 
 def in_words(plan: Plan, point: Point) -> str:
@@ -239,7 +235,7 @@ def in_words(plan: Plan, point: Point) -> str:
 
 
 class Judge:
-    """Looks up results and holds an expectation against one point."""
+    """Looks up results and evaluates an expectation at one point."""
 
     def __init__(self, plan: Plan, results: Results) -> None:
         self._plan = plan
@@ -247,10 +243,10 @@ class Judge:
         self._at = {(point.levels, point.repeat): point for point in plan.points}
 
     def about(self, expectation: Expectation) -> list[Point]:
-        """The points an expectation is about; where not all of a plan was run, those that have what to compare with."""
+        """The points of an expectation; in a partial run those whose point of comparison was run."""
         than = expectation.bounds.than
-        found = matching(expectation, self._plan.points)
-        return [p for p in found if not than or (counterpart(p.levels, than), p.repeat) in self._at]
+        selected = matching(expectation, self._plan.points)
+        return [p for p in selected if not than or (counterpart(p.levels, than), p.repeat) in self._at]
 
     def measured(self, point: str) -> Measured:
         return self._results.get(point) or Measured("broken", "it has no result")
@@ -259,11 +255,13 @@ class Judge:
         """The flows that failed though no expectation is about their failure: one finding, or none."""
         measured = self.measured(point.id)
         failing = {
-            flow: words for flow, of in measured.metrics.items() if (words := of.get(FAILURE)) not in (None, NO_FAILURE)
+            flow: failure
+            for flow, of in measured.metrics.items()
+            if (failure := of.get(FAILURE)) not in (None, NO_FAILURE)
         }
         about = [e for e in self._plan.expectations if e.metric == FAILURE and meets(point.levels, e.when)]
         expected = {flow for e in about for flow in e.flows}
-        other = [f"flow {flow} failed: {words}" for flow, words in failing.items() if flow not in expected]
+        other = [f"flow {flow} failed: {text}" for flow, text in failing.items() if flow not in expected]
         if not other:
             return []
         text = measured.reason if measured.reason and len(other) == len(failing) else "; ".join(other)
@@ -278,11 +276,11 @@ class Judge:
         verdicts = [self._flow(expectation, point, flow) for flow in self.flows(expectation, point)]
         order: tuple[Verdict, ...] = ("fail", "invalid")
         for verdict in order:
-            mine = [(text, gap) for of_flow, text, gap in verdicts if of_flow == verdict]
-            if mine:
-                words, gap = max(mine, key=lambda one: one[1])
-                text = f"{expectation.name}: {'; '.join(text for text, _ in mine)}"
-                return _Finding(point.id, verdict, text, words, gap)
+            of_verdict = [(text, gap) for of_flow, text, gap in verdicts if of_flow == verdict]
+            if of_verdict:
+                reason, gap = max(of_verdict, key=lambda pair: pair[1])
+                text = f"{expectation.name}: {'; '.join(text for text, _ in of_verdict)}"
+                return _Finding(point.id, verdict, text, reason, gap)
         return _Finding(point.id, "pass", "")
 
     def flows(self, expectation: Expectation, point: Point) -> tuple[str, ...]:
@@ -290,7 +288,7 @@ class Judge:
         return (POINT_WIDE,) if expectation.metric in wide else expectation.flows
 
     def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str, float]:
-        """(verdict, why, how far from what was wanted)."""
+        """(verdict, reason, relative distance from the bound)."""
         bounds = expectation.bounds
         who = f"{expectation.metric} of {flow}" if flow != POINT_WIDE else expectation.metric
         try:
@@ -310,7 +308,7 @@ class Judge:
     def values(self, expectation: Expectation, point: Point, flow: str) -> tuple[Number | str, Number | None]:
         """The metric, and the same at the point that `than` names (None without `than`; both are numbers with it).
 
-        Raises ValueError, saying what has no value.
+        Raises ValueError that names the missing value.
         """
         metric, than = expectation.metric, expectation.bounds.than
         who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
@@ -342,7 +340,7 @@ class Judge:
 
 
 def _outside(metric: str, value: Number | str, bounds: Bounds) -> str:
-    """What was wanted, when the value is not that."""
+    """The violated bound as text; "" if the value meets all."""
     if metric == FAILURE and isinstance(bounds.equals, str):
         return "" if bounds.equals in str(value).split(", ") else bounds.equals
     if bounds.equals is not None:
@@ -362,7 +360,7 @@ def _outside(metric: str, value: Number | str, bounds: Bounds) -> str:
 
 
 def _apart(metric: str, value: Number, base: Number, bounds: Bounds) -> str:
-    """What was wanted, when the ratio is not that."""
+    """The violated ratio as text; "" if it is met."""
     if bounds.at_least is not None and value < bounds.at_least * base:
         return f"at least {bounds.at_least:.6g} times {exact_metric(metric, base)}"
     if bounds.at_most is not None and value > bounds.at_most * base:
@@ -371,7 +369,7 @@ def _apart(metric: str, value: Number, base: Number, bounds: Bounds) -> str:
 
 
 def _gap(value: Number | str, bounds: Bounds, low: Number | None, high: Number | None) -> float:
-    """How far a value is outside of its bounds, relative to them; 0 for a text."""
+    """Relative distance of a value from its bounds; 0 for text."""
     if isinstance(value, str):
         return 0.0
     away: list[tuple[Number, Number]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a plan and checks all of it before anything is touched."""
+"""Reads a plan and checks it before anything runs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from testctl.plan.checks.workloads import check_workloads
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.expect import ExpectReader
+from testctl.plan.field_tables import DESIGN, PLAN
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import nothing_to_draw, read_figures
 from testctl.plan.flows import read_flows
@@ -32,22 +33,17 @@ from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.topology import topology_dir, topology_names
-from testctl.plan.topology_file import OwnTopology, Parameter, TopologyFile, read_topology
+from testctl.plan.topology_file import OwnTopology, TopologyFile, read_topology
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Sequence as SequenceNode
 
-FIELDS = ("about", "topology", "flows", "groups", "tuples", "design", "repeat", "seed", "exclude", "expect", "figures")
-NEEDED = ("topology", "flows", "tuples")
-MAX_REPEAT = 10_000
-MAX_SEED = 2**31 - 1
-MAX_COVER = 6
 MAX_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
 PAPER_PLANS = ("plans", "paper")
-CAPTURES = {bytes.fromhex(one) for one in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")}
-"""How files of pcap and pcapng begin, of either byte order."""
+CAPTURES = {bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")}
+"""Magic numbers of pcap and pcapng, in both byte orders."""
 
 
 def load_plan(
@@ -82,31 +78,31 @@ def load_plan(
     """
     root, text, file, name = _source(given)
     problems = Problems()
-    fields = Fields(root, "", FIELDS, problems, needed=NEEDED)
+    fields = Fields(root, "", PLAN, problems)
     if not fields.ok:
         problems.check()
     if directory is None and file != TEXT_NAME:
         directory = Path(file).parent
     own, files = OwnTopology(directory, topology_text), ValueFiles(directory, traces)
-    topology = _topology(fields.found["topology"], topologies, own, problems)
+    topology = _topology(fields.nodes["topology"], topologies, own, problems)
     if topology is None:
         problems.check()
         raise PlanError(f"{file}: no topology")
-    flows, of_flows = read_flows(fields.found["flows"], topology, problems)
-    names = read_names(fields.found.get("groups"), topology, flows, of_flows, problems)
+    flows, of_flows = read_flows(fields.nodes["flows"], topology, problems)
+    names = read_names(fields.nodes.get("groups"), topology, flows, of_flows, problems)
     parameters = Parameters(registry or default_registry())
     bed = kind_of(testbed).name
     assignments, left_out = read_tuples(
-        fields.found["tuples"], overrides, names, parameters, bed, problems, without, files
+        fields.nodes["tuples"], overrides, names, parameters, bed, problems, without, files
     )
-    about, design = fields.text("about"), _design(fields.found.get("design"), problems)
-    repeat, seed = fields.integer("repeat", 1, MAX_REPEAT, 1), fields.integer("seed", 0, MAX_SEED, 1)
+    about, design = fields.text("about"), _design(fields.nodes.get("design"), problems)
+    repeat, seed = fields.integer("repeat", 1), fields.integer("seed", 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
     reader = Reader(assignments, names, parameters, problems, files)
     remaining = LeftOut(left_out, assignments, names, parameters)
-    excludes, _ = remaining.kept(fields.found.get("exclude"))
-    expectations, not_judged = remaining.kept(fields.found.get("expect"))
-    figures, _ = remaining.kept(fields.found.get("figures"))
+    excludes, _ = remaining.kept(fields.nodes.get("exclude"))
+    expectations, not_judged = remaining.kept(fields.nodes.get("expect"))
+    figures, _ = remaining.kept(fields.nodes.get("figures"))
     written = WrittenPlan(
         name=name,
         file=file,
@@ -153,17 +149,14 @@ def load_topology(name: str, values: Mapping[str, int] | None = None, directory:
     known = topology_names(where)
     if name not in known:
         raise PlanError(f"no topology named {show(name)}{_other_topologies(name, known)}")
-    found = read_topology(where / f"{name}.yaml")
+    topology = read_topology(where / f"{name}.yaml")
     for key, value in (values or {}).items():
-        parameter = next((p for p in found.parameters if p.name == key), None)
+        parameter = next((p for p in topology.parameters if p.name == key), None)
         if parameter is None or not parameter.least <= value <= parameter.most:
-            raise PlanError(f"topology {name}: want {_wanted(found.parameters)}; got {show(key)}: {value}")
-    return found.resolve(values or {})
-
-
-def _wanted(parameters: Sequence[Parameter]) -> str:
-    texts = [f"{p.name} from {p.least} to {p.most}" for p in parameters]
-    return " and ".join(texts) or "no parameters"
+            texts = [f"{p.name} from {p.least} to {p.most}" for p in topology.parameters]
+            want = " and ".join(texts) or "no parameters"
+            raise PlanError(f"topology {name}: want {want}; got {show(key)}: {value}")
+    return topology.resolve(values or {})
 
 
 def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
@@ -194,21 +187,23 @@ def _topology(node: Node, directory: Path | None, own: OwnTopology, problems: Pr
     if not isinstance(name, Scalar) or name.empty:
         problems.add(node.place, f"topology: want a name or {{name: {{parameter: number}}}}; got {what(node)}")
         return None
-    found = own.file(name, problems) if "/" in name.text else _of_the_lab(name, directory or topology_dir(), problems)
-    if found is None:
+    topology = (
+        own.file(name, problems) if "/" in name.text else _of_the_lab(name, directory or topology_dir(), problems)
+    )
+    if topology is None:
         return None
     who = f"topology {name.text}"
     filled: dict[str, int] = {}
     if values is not None and not (isinstance(values, Scalar) and values.empty):
-        if not found.parameters:
+        if not topology.parameters:
             got = values.entries[0][0] if isinstance(values, MappingNode) and values.entries else values
             problems.add(values.place, f"{who}: want no parameters; got {what(got)}")
             return None
-        fields = Fields(values, who, [p.name for p in found.parameters], problems)
-        for p in found.parameters:
-            if p.name in fields.found:
-                filled[p.name] = integer(fields.found[p.name], f"{who}, {p.name}", p.least, p.most, problems, p.default)
-    return found.resolve(filled)
+        fields = Fields(values, who, [p.name for p in topology.parameters], problems)
+        for p in topology.parameters:
+            if p.name in fields.nodes:
+                filled[p.name] = integer(fields.nodes[p.name], f"{who}, {p.name}", p.least, p.most, problems, p.default)
+    return topology.resolve(filled)
 
 
 def _of_the_lab(name: Scalar, directory: Path, problems: Problems) -> TopologyFile | None:
@@ -220,7 +215,7 @@ def _of_the_lab(name: Scalar, directory: Path, problems: Problems) -> TopologyFi
 
 
 def _other_topologies(name: str, known: Sequence[str]) -> str:
-    """What there is instead, and how a user's own is found."""
+    """The known topologies, and how to name one's own."""
     return suggest(name, known) or (f"; there are {', '.join(known)}; your own: ./NAME.yaml, a file beside the plan")
 
 
@@ -232,12 +227,12 @@ def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, d
         "port": names.topology.all_ports,
         "flow": names.groups["flows"],
     }
-    found: dict[str, dict[str, Value]] = {}
+    defaults: dict[str, dict[str, Value]] = {}
     for kind, members in entities.items():
         specs = parameters.specs.get(kind, {})
         values = {n: s.default for n, s in specs.items() if s.default is not None and testbed in s.testbeds}
-        found |= {member: dict(values) for member in members if values}
-    return found
+        defaults |= {member: dict(values) for member in members if values}
+    return defaults
 
 
 def _design(node: Node | None, problems: Problems) -> Design:
@@ -247,8 +242,8 @@ def _design(node: Node | None, problems: Problems) -> Design:
     if not isinstance(node, MappingNode):
         problems.add(node.place, f"design: want full or {{cover: 2}}; got {what(node)}")
         return Design()
-    fields = Fields(node, "design", ("cover", "seed"), problems, needed=("cover",))
-    return Design(fields.integer("cover", 1, MAX_COVER, 2), fields.integer("seed", 0, MAX_SEED, 1))
+    fields = Fields(node, "design", DESIGN, problems)
+    return Design(fields.integer("cover", 2), fields.integer("seed", 1))
 
 
 def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
@@ -257,26 +252,26 @@ def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
     if not isinstance(node, SequenceNode):
         reader.problems.add(node.place, f"exclude: want a list of mappings; got {what(node)}")
         return ()
-    found = [reader.condition(item, "exclude") for item in node.items]
-    return tuple(condition for condition in found if condition is not None)
+    conditions = [reader.condition(item, "exclude") for item in node.items]
+    return tuple(condition for condition in conditions if condition is not None)
 
 
 def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -> tuple[Expectation, ...]:
-    found = reader.read(node)
-    if node is not None and len(found) > MAX_EXPECTATIONS:
-        problems.add(node.place, f"expect: want at most {MAX_EXPECTATIONS}; got {len(found)}")
+    expectations = reader.read(node)
+    if node is not None and len(expectations) > MAX_EXPECTATIONS:
+        problems.add(node.place, f"expect: want at most {MAX_EXPECTATIONS}; got {len(expectations)}")
     seen: set[str] = set()
-    for expectation in found:
+    for expectation in expectations:
         if expectation.name in seen:
             problems.add(expectation.place, f"expect {show(expectation.name)}: want a name for each; got it twice")
         seen.add(expectation.name)
-    return found
+    return expectations
 
 
 def _expanded(written: WrittenPlan, points: tuple[Point, ...], not_judged: tuple[str, ...]) -> Plan:
-    """With its points, and without the expectations that compare with a value that --set took away.
+    """The plan with its points, and without expectations that compare with a value that --set removed.
 
-    not_judged: expectations that were taken away before, since --without left out what they are about
+    not_judged: expectations already removed by --without
     """
     gone = tuple(e.name for e in written.expectations if -1 in e.bounds.than.values())
     kept = tuple(e for e in written.expectations if e.name not in gone)
@@ -284,7 +279,7 @@ def _expanded(written: WrittenPlan, points: tuple[Point, ...], not_judged: tuple
 
 
 def _check_expectations(plan: Plan, problems: Problems) -> None:
-    """Each is about some point, and what it compares with is there."""
+    """Checks that each has a point, and that its points of comparison exist."""
     there = {point.levels for point in plan.points}
     for expectation in plan.expectations:
         who = f"expect {show(expectation.name)}"
@@ -308,7 +303,7 @@ def _of_paper(given: Path | str | bytes | Node) -> bool:
 
 def _check_claims(plan: WrittenPlan, fields: Fields, problems: Problems) -> None:
     if not any(expectation.paper for expectation in plan.expectations) and not problems:
-        node = fields.found.get("expect") or fields.node
+        node = fields.nodes.get("expect") or fields.node
         assert node is not None, "Fields is ok"
         problems.add(node.place, "expect: want an entry with `paper:`, what a paper published; got none")
 

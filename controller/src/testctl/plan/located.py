@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of a plan as plain data, with the place of everything in it, and plain data as a part of a plan."""
+"""Converts parts of a plan to plain data with places, and plain data to nodes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Path = tuple[int | str, ...]
 
 @dataclass(frozen=True)
 class Plain:
-    """Data, and where each part of it stands: by the keys and indexes that lead to it."""
+    """Data with the place of each part, by its path of keys and indexes."""
 
     data: Any = None
     places: dict[Path, Place] = field(default_factory=dict)
 
     def place(self, path: Path) -> str:
-        """Where a part stands; for one that isn't there, what it would be part of."""
+        """The place of a part; of a missing part the place of the enclosing one."""
         while path and path not in self.places:
             path = path[:-1]
         return str(self.places[path]) if path in self.places else "figures"
@@ -42,7 +42,7 @@ def _read(node: Node, path: Path, places: dict[Path, Place]) -> Any:
 
 
 def node_of(data: Any, place: Place) -> Node:
-    """Lists, dicts and scalars as nodes, all of them at one place; `plain` gives the same data again."""
+    """Lists, dicts and scalars as nodes at one place; the inverse of `plain`."""
     if isinstance(data, dict):
         entries = [(Scalar(place, str(key), True), node_of(value, place)) for key, value in data.items()]
         return Mapping(place, tuple(entries))

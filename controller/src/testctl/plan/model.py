@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is once it is read."""
+"""The model of a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place
 
 Levels = tuple[int, ...]
-"""For every assignment of a plan the index of the value it has."""
+"""The index of the value of every assignment."""
 
 Number = int | float
 
@@ -34,7 +34,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Target:
-    """One parameter of one entity, by its full name, and its value at every level of what sets it (none so far: ())."""
+    """A parameter of an entity, and its value for each level of the tuple that sets it; () if unset."""
 
     entity: str
     kind: str
@@ -52,9 +52,9 @@ class Assignment:
     """A tuple of the plan.  With more than one value it is a factor.
 
     texts     the values as written, one a level
-    targets   what it sets; targets that a more specific tuple sets are left out
+    targets   parameters that it sets, without those that a more specific tuple sets
     rank      how specific it is: 0 a group, 1 a switch for its ports, 2 the entity itself; 10 more for --set
-    places    where each value stands
+    places    place of each value
     """
 
     entity: str
@@ -70,7 +70,7 @@ class Assignment:
         return f"{self.entity}.{self.param}"
 
     def place_of(self, level: int) -> Place:
-        """Where the value of a level stands."""
+        """The place of a level's value."""
         return self.places[level] if level < len(self.places) else self.place
 
 
@@ -80,7 +80,7 @@ Condition = Mapping[int, frozenset[int]]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a metric has to be.  Numbers are in the metric's own unit.
+    """The bounds of a metric.  Numbers are in the metric's unit.
 
     `at_least` and `at_most` are ratios to the same metric at the point where `than`
     (assignment index -> level) is replaced.
@@ -97,13 +97,13 @@ class Bounds:
 
     @property
     def given(self) -> bool:
-        """Whether there is any bound at all."""
+        """Whether there is a bound."""
         return any(b is not None for b in (self.least, self.most, self.equals, self.at_least, self.at_most))
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What a paper says of an expectation's metric.
+    """The published value of an expectation's metric.
 
     source      who, what, which figure
     published   in the metric's unit, or as the ratio where there is a `than`; text: the property that is claimed

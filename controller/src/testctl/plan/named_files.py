@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -60,7 +61,8 @@ class ValueFiles:
         """
         if not isinstance(kind, FileType) or kind.file is None or not isinstance(raw, str) or "/" not in raw:
             return raw
-        if _takes(kind, raw):
+        with suppress(ValueError):
+            kind.parse(raw)
             return raw
         if raw not in self.read:
             self.read[raw] = self._read(kind, raw)
@@ -77,12 +79,3 @@ class ValueFiles:
             return kind.file(data)
         except ValueError as error:
             raise ValueError(f"{name}, {error}") from error
-
-
-def _takes(kind: FileType, raw: str) -> bool:
-    """Whether it is a value itself."""
-    try:
-        kind.parse(raw)
-    except ValueError:
-        return False
-    return True

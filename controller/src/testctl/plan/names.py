@@ -49,7 +49,7 @@ class Names:
         ends = {self.canonical(a), self.canonical(b)}
         if not dash or not ends <= {*self.topology.hosts, *self.topology.switches}:
             return ""
-        of_host = [one for one in ends if one in self.topology.hosts]
+        of_host = [end for end in ends if end in self.topology.hosts]
         if len(of_host) == 1 and self.topology.neighbours[of_host[0]][0] in ends:
             (switch,) = ends - set(of_host)
             return (
@@ -71,23 +71,20 @@ class Names:
             return f"switch {switch} has no port toward {show(neighbour)}; its ports are {ports}"
         if why := self._no_link(word):
             return why
-        hint = suggest(word, self.known) or f"; topology {self.topology.name} has {_some(self.topology)}"
+        names = [*self.topology.hosts, *self.topology.switches]
+        some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        hint = suggest(word, self.known) or f"; topology {self.topology.name} has {some}"
         return f"no host, switch, port, flow or group named {show(word)}{hint}"
 
 
 def links_of(topology: Topology) -> dict[str, tuple[str, ...]]:
     """The links between switches, by the names of their ends in both orders ("left-right"): their two ports."""
-    found: dict[str, tuple[str, ...]] = {}
+    links: dict[str, tuple[str, ...]] = {}
     for a, b in topology.links:
         if a in topology.switches and b in topology.switches:
-            found[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
-            found[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
-    return found
-
-
-def _some(topology: Topology) -> str:
-    names = [*topology.hosts, *topology.switches]
-    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+            links[f"{a}-{b}"] = (f"{a}:{b}", f"{b}:{a}")
+            links[f"{b}-{a}"] = (f"{b}:{a}", f"{a}:{b}")
+    return links
 
 
 def read_names(

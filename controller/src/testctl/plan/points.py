@@ -42,29 +42,24 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
     """
     space = space_of(plan)
     try:
-        rows = _rows(plan, space, max_points)
+        most = max_points // plan.repeat
+        strength = plan.design.strength
+        swept = [size for size in space.sizes if size > 1]
+        full = strength == 0 or strength >= len(swept)
+        count = space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
+        if count > most:
+            raise PlanError(f"{_too_many(plan, space, max_points)}")
+        rows = list(space.points()) if full else covering_array(space, strength, plan.design.seed)
+        if len(rows) > most:
+            raise PlanError(f"{_too_many(plan, space, max_points)}")
+        if not rows:
+            raise PlanError(f"expands to nothing: exclude leaves no point of {space.product}")
     except PlanError as error:
         raise PlanError(f"{plan.file}: {error}") from error
     points = tuple(_point(plan, levels, repeat) for levels in rows for repeat in range(plan.repeat))
     if len({point.id for point in points}) != len(points):
         raise PlanError(f"{plan.file}: two points are the same in all they set; want every value once")
     return points
-
-
-def _rows(plan: WrittenPlan, space: Space, max_points: int) -> list[Levels]:
-    most = max_points // plan.repeat
-    strength = plan.design.strength
-    swept = [size for size in space.sizes if size > 1]
-    full = strength == 0 or strength >= len(swept)
-    count = space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
-    if count > most:
-        raise PlanError(f"{_too_many(plan, space, max_points)}")
-    rows = list(space.points()) if full else covering_array(space, strength, plan.design.seed)
-    if len(rows) > most:
-        raise PlanError(f"{_too_many(plan, space, max_points)}")
-    if not rows:
-        raise PlanError(f"expands to nothing: exclude leaves no point of {space.product}")
-    return rows
 
 
 def _too_many(plan: WrittenPlan, space: Space, max_points: int) -> str:

@@ -78,7 +78,7 @@ def gaps(plan: Plan, rows: Sequence[Levels]) -> list[Gap]:
     """The pairs of swept tuples whose values do not all meet in these rows, most missing first."""
     space = space_of(plan)
     factors = [index for index, size in enumerate(plan.sizes) if size > 1]
-    found = []
+    gaps_s = []
     for a, b in combinations(factors, 2):
         there = {(row[a], row[b]) for row in rows}
         may = {
@@ -87,5 +87,5 @@ def gaps(plan: Plan, rows: Sequence[Levels]) -> list[Gap]:
             if pair in there or space.complete({a: pair[0], b: pair[1]}) is not None
         }
         if len(there) < len(may):
-            found.append(Gap((plan.assignments[a].key, plan.assignments[b].key), len(there), len(may)))
-    return sorted(found, key=lambda gap: gap.covered - gap.feasible)
+            gaps_s.append(Gap((plan.assignments[a].key, plan.assignments[b].key), len(there), len(may)))
+    return sorted(gaps_s, key=lambda gap: gap.covered - gap.feasible)

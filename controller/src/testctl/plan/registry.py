@@ -78,12 +78,12 @@ class Parameters:
 
     def words(self, kind: str) -> list[str]:
         """The names there are for a kind, with those that a family's pattern spells out."""
-        found: list[str] = []
+        texts: list[str] = []
         for name, spec in self.specs.get(kind, {}).items():
             if spec.internal:
                 continue
-            found += [w for w in spec.pattern.split("|") if re.fullmatch(r"[a-z0-9_]+", w)] if spec.pattern else [name]
-        return found
+            texts += [w for w in spec.pattern.split("|") if re.fullmatch(r"[a-z0-9_]+", w)] if spec.pattern else [name]
+        return texts
 
 
 def plain(value: Value) -> Value:

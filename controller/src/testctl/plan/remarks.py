@@ -23,21 +23,21 @@ def remarks(plan: Plan) -> list[str]:
 
 def _bits(plan: Plan) -> Iterator[str]:
     """Rates in "Gbps", which are bytes to tc and bits here."""
-    for one in plan.assignments:
-        if not any(isinstance(t.spec.type, Amount) and t.spec.type.of is Rate for t in one.targets):
+    for assignment in plan.assignments:
+        if not any(isinstance(t.spec.type, Amount) and t.spec.type.of is Rate for t in assignment.targets):
             continue
-        places = one.places or (one.place,) * len(one.texts)
-        for text, place in zip(one.texts, places, strict=True):
-            if found := _BPS.fullmatch(text):
-                meant = f"{found[1]}{found[2].lower()}bit"
-                yield f"{place}: {one.key}: {text} is {meant}, in bits (tc would read bytes): write {meant}"
+        places = assignment.places or (assignment.place,) * len(assignment.texts)
+        for text, place in zip(assignment.texts, places, strict=True):
+            if match := _BPS.fullmatch(text):
+                meant = f"{match[1]}{match[2].lower()}bit"
+                yield f"{place}: {assignment.key}: {text} is {meant}, in bits (tc would read bytes): write {meant}"
 
 
 def _seeds(plan: Plan) -> Iterator[str]:
     """A seed that chooses between ways which the topology does not have."""
-    for one in plan.assignments:
-        if not plan.topology.ecmp and any(target.param == SEED for target in one.targets):
+    for assignment in plan.assignments:
+        if not plan.topology.ecmp and any(target.param == SEED for target in assignment.targets):
             yield (
-                f"{one.place}: {one.key}: topology {plan.topology.name} has one way between any two hosts, so this "
-                "changes nothing (docs/plans.md has those with several)"
+                f"{assignment.place}: {assignment.key}: topology {plan.topology.name} has one way between any two "
+                "hosts, so this changes nothing (docs/plans.md has those with several)"
             )

@@ -54,10 +54,10 @@ class Space:
         if not self.allows(fixed):
             return None
         order = [index for index in self._excluded if index not in fixed]
-        found = next(self._walk(order, fixed), None)
-        if found is None:
+        point = next(self._walk(order, fixed), None)
+        if point is None:
             return None
-        chosen = {**fixed, **dict(zip(order, found, strict=True))}
+        chosen = {**fixed, **dict(zip(order, point, strict=True))}
         return tuple(chosen.get(index, 0) for index in range(len(self.sizes)))
 
     def _walk(self, order: Sequence[int], fixed: Mapping[int, int]) -> Iterator[Levels]:

@@ -26,8 +26,8 @@ MOST_VALUES = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
 
 def kind_of_figure(node: Node) -> str:
     """The kind as written; "" where none is."""
-    found = node.get("kind") if isinstance(node, Mapping) else None
-    return found.text if isinstance(found, Scalar) else ""
+    kind = node.get("kind") if isinstance(node, Mapping) else None
+    return kind.text if isinstance(kind, Scalar) else ""
 
 
 def needed_fields(kind: str) -> tuple[str, ...]:
@@ -47,14 +47,14 @@ def unused_fields(kind: str) -> tuple[str, ...]:
 def check_fields(fields: Fields, kind: str) -> None:
     """Problems for fields that the kind has no use for."""
     for name in unused_fields(kind):
-        if name in fields.found:
+        if name in fields.nodes:
             kinds = (
                 TIME_KINDS
                 if name in TIME_FIELDS
-                else [one for one in (*REQUEST_KINDS, *SWEEP_KINDS) if name not in unused_fields(one)]
+                else [kind for kind in (*REQUEST_KINDS, *SWEEP_KINDS) if name not in unused_fields(kind)]
             )
             text = f"want it in a figure of kind {', '.join(kinds)}; got kind {kind}"
-            fields.problems.add(fields.found[name].place, f"{fields.who}{name}: {text}")
+            fields.problems.add(fields.nodes[name].place, f"{fields.who}{name}: {text}")
 
 
 def read_sweep(
@@ -65,36 +65,33 @@ def read_sweep(
     condition  the figure's `when`: values that it leaves out do not count
     reader, metrics  None: what the fields name is not checked
     """
-    found = {name: fields.text(name) for name in SWEEP_FIELDS}
-    if metrics is not None and found["metric"]:
-        _check_metric(fields, found["metric"], metrics)
+    sweep = {name: fields.text(name) for name in SWEEP_FIELDS}
+    if metrics is not None and sweep["metric"]:
+        metric = sweep["metric"]
+        place = fields.nodes["metric"].place
+        if metric not in metrics:
+            fields.problems.add(place, f"{fields.who}no metric named {show(metric)}{suggest(metric, metrics)}")
+        elif metrics[metric].text:
+            fields.problems.add(place, f"{fields.who}metric: want one that is a number; got {metric}, which is text")
     before: dict[str, str] = {}
     for name in ("x", "by", "facet"):
-        key = found[name]
+        key = sweep[name]
         if key and key in before:
-            fields.refuse(fields.found[name], name, f"another parameter than {before[key]}")
+            fields.refuse(fields.nodes[name], name, f"another parameter than {before[key]}")
         elif key and reader is not None:
             _check_swept(fields, name, reader, condition)
         before.setdefault(key, name)
-    return found
+    return sweep
 
 
 def title_of(sweep: MappingOf[str, str]) -> str:
     """The title of a figure without one: "jain over switch.delay by switch.buffer"."""
-    words = {"x": "over", "by": "by", "facet": "for each"}
-    return " ".join([sweep["metric"], *(f"{word} {sweep[name]}" for name, word in words.items() if sweep[name])])
-
-
-def _check_metric(fields: Fields, metric: str, metrics: MappingOf[str, MetricInfo]) -> None:
-    place = fields.found["metric"].place
-    if metric not in metrics:
-        fields.problems.add(place, f"{fields.who}no metric named {show(metric)}{suggest(metric, metrics)}")
-    elif metrics[metric].text:
-        fields.problems.add(place, f"{fields.who}metric: want one that is a number; got {metric}, which is text")
+    prepositions = {"x": "over", "by": "by", "facet": "for each"}
+    return " ".join([sweep["metric"], *(f"{word} {sweep[name]}" for name, word in prepositions.items() if sweep[name])])
 
 
 def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition) -> None:
-    node, who = fields.found[name], f"{fields.who}{name}"
+    node, who = fields.nodes[name], f"{fields.who}{name}"
     index = reader.tuple_of(node, who) if isinstance(node, Scalar) else None
     if index is None:
         return

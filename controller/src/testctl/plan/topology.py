@@ -15,10 +15,10 @@ def topology_dir() -> Path:
     """Where the topology files are: $TESTCTL_LAB/topologies, or lab/topologies."""
     lab = os.environ.get("TESTCTL_LAB")
     if lab:
-        found = Path(lab) / "topologies"
-        if not found.is_dir():
+        directory = Path(lab) / "topologies"
+        if not directory.is_dir():
             raise PlanError(f"TESTCTL_LAB: want a directory with topologies/ in it; got {lab}")
-        return found
+        return directory
     return checkout.lab() / "topologies"
 
 

@@ -44,7 +44,7 @@ _COUNT = re.compile(r"([a-z][a-z0-9_]*)(?: *\+ *([0-9]{1,3}))?")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a plan may give; where it says nothing, the default."""
+    """A number that a plan may set."""
 
     name: str
     default: int
@@ -64,30 +64,48 @@ class TopologyFile:
     ecmp: bool = False
 
     def resolve(self, values: Mapping[str, int]) -> Topology:
-        """With these parameters (the others at their defaults).  Raises PlanError in terms of the file."""
+        """The topology for these parameters; others have their defaults.  Raises PlanError with places of the file."""
         problems = Problems()
         filled = {p.name: values.get(p.name, p.default) for p in self.parameters}
         names, kinds, groups = _nodes(self.nodes, filled, problems)
         problems.check()
         links = _links(self.links, names, problems)
         problems.check()
-        hosts = [n for node, found in names.items() if kinds[node] == "host" for n in found]
-        switches = [n for node, found in names.items() if kinds[node] == "switch" for n in found]
-        _check_hosts(hosts, switches, links, self.links.place)
+        hosts = [n for node, members in names.items() if kinds[node] == "host" for n in members]
+        switches = [n for node, members in names.items() if kinds[node] == "switch" for n in members]
+        linked: dict[str, list[str]] = {host: [] for host in hosts}
+        for a, b in links:
+            for end, other in ((a, b), (b, a)):
+                if end in linked:
+                    linked[end].append(other)
+        for host, ends in linked.items():
+            if len(ends) != 1 or ends[0] not in switches:
+                got = f"{len(ends)}: {', '.join(ends[:8]) or 'none'}"
+                raise PlanError(f"{self.links.place}: host {host}: want one link, to a switch; got {got}")
         _check_ways(hosts, switches, links, self.links.place, several=self.ecmp)
         addresses = {host: f"10.0.0.{index}" for index, host in enumerate(hosts, start=1)}
-        aliases = _aliases(self.nodes, names)
-        found = Topology(self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases, ecmp=self.ecmp)
-        _check_spread(found, self.links.place)
-        return found
+        # sender1 -> sender where a node with a count is alone, so that a plan need not change with the count.
+        taken = {name for members in names.values() for name in members}
+        counted = {key.text for key, value in _entries(self.nodes, "nodes", Problems())
+                   if isinstance(value, MappingNode) and value.get("count") is not None}  # fmt: skip
+        aliases = {f"{node}1": node for node in counted if names[node] == (node,) and f"{node}1" not in taken}
+        topology = Topology(
+            self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases, ecmp=self.ecmp
+        )
+        for switch in topology.switches:
+            for host, ways in topology.next_hops(switch).items():
+                if len(ways) > MAX_WAYS:
+                    want = f"want at most {MAX_WAYS} ways to {host}; got {len(ways)}"
+                    raise PlanError(f"{self.links.place}: switch {switch}: {want}")
+        return topology
 
 
 @dataclass
 class OwnTopology:
     """A topology file that a plan names by its path, which begins at the plan.
 
-    directory  the plan's; None: the plan is not in a file
-    kept       the text that the file had, where the file itself is not to be read; "" if it was lost
+    directory  of the plan; None: the plan is not in a file
+    kept       the text to use instead of the file; "" if it was lost
     read       the text, once it has been read
     """
 
@@ -96,7 +114,7 @@ class OwnTopology:
     read: str = ""
 
     def file(self, name: Scalar, problems: Problems) -> TopologyFile | None:
-        """What the file says; None with a problem added."""
+        """The parsed file; None after adding a problem."""
         if not name.text.endswith(".yaml"):
             why = "want a path of a .yaml file that begins at the plan, such as ./mine.yaml"
         elif self.kept == "":
@@ -113,7 +131,7 @@ class OwnTopology:
 
 
 def read_topology(path: Path, text: str | None = None) -> TopologyFile:
-    """The topology of a file, or of the text that it had.  Raises PlanError with places."""
+    """The topology of a file, or of `text` in its place.  Raises PlanError with places."""
     try:
         data = path.read_bytes() if text is None else text.encode()
     except OSError as error:
@@ -126,27 +144,27 @@ def read_topology(path: Path, text: str | None = None) -> TopologyFile:
         problems,
         needed=("nodes", "links"),
     )
-    parameters = _parameters(fields.found.get("parameters"), problems)
+    parameters = _parameters(fields.nodes.get("parameters"), problems)
     problems.check()
-    ecmp = fields.found.get("ecmp")
+    ecmp = fields.nodes.get("ecmp")
     if ecmp is not None and not (isinstance(ecmp, Scalar) and isinstance(ecmp.value, bool)):
         problems.add(ecmp.place, f"ecmp: want true or false; got {what(ecmp)}")
         problems.check()
     return TopologyFile(
-        path.stem, fields.text("about"), parameters, fields.found["nodes"], fields.found["links"],
+        path.stem, fields.text("about"), parameters, fields.nodes["nodes"], fields.nodes["links"],
         isinstance(ecmp, Scalar) and bool(ecmp.value),
     )  # fmt: skip
 
 
 def _parameters(node: Node | None, problems: Problems) -> tuple[Parameter, ...]:
-    found = []
+    parameters = []
     for key, value in _entries(node, "parameters", problems):
         fields = Fields(value, key.text, ("default", "least", "most"), problems, needed=("default",))
         if fields.ok and name_of(key, "parameter", problems, 31):
-            least = fields.integer("least", 0, MAX_NODES, 1)
-            most = fields.integer("most", least, MAX_NODES, MAX_NODES)
-            found.append(Parameter(key.text, fields.integer("default", least, most, least), least, most))
-    return tuple(found)
+            least = fields.integer("least", 1, 0, MAX_NODES)
+            most = fields.integer("most", MAX_NODES, least, MAX_NODES)
+            parameters.append(Parameter(key.text, fields.integer("default", least, least, most), least, most))
+    return tuple(parameters)
 
 
 def _entries(node: Node | None, name: str, problems: Problems) -> tuple[tuple[Scalar, Node], ...]:
@@ -162,7 +180,7 @@ Nodes = tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, tuple[str, .
 
 
 def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
-    """Per node its names and its kind; and the groups."""
+    """(node → its names, node → its kind, group → names)."""
     names: dict[str, tuple[str, ...]] = {}
     kinds: dict[str, str] = {}
     groups: dict[str, tuple[str, ...]] = {}
@@ -171,35 +189,27 @@ def _nodes(node: Node, filled: Mapping[str, int], problems: Problems) -> Nodes:
         fields = Fields(value, key.text, ("kind", "count", "group"), problems, needed=("kind",))
         if not fields.ok or name_of(key, "node", problems) is None:
             continue
-        count = _count(fields.found.get("count"), key.text, filled, problems)
-        found = (key.text,) if count == 1 else tuple(f"{key.text}{i}" for i in range(1, count + 1))
-        for name in found:
+        count = _count(fields.nodes.get("count"), key.text, filled, problems)
+        members = (key.text,) if count == 1 else tuple(f"{key.text}{i}" for i in range(1, count + 1))
+        for name in members:
             fault = f"has more than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
             fault = fault or ("is that of a group of every plan" if name in BUILTIN else "")
             fault = fault or ("is there twice" if name in taken else "")
             if fault:
                 problems.add(key.place, f"{key.text}: the name {name} {fault}")
-        taken.update(found)
-        names[key.text] = found
-        kinds[key.text] = fields.choice("kind", ("host", "switch"), "host")
-        group = fields.found.get("group")
+        taken.update(members)
+        names[key.text] = members
+        kinds[key.text] = fields.choice("kind", "host", ("host", "switch"))
+        group = fields.nodes.get("group")
         if group is not None and name_of(group, "group", problems, 31):
             if fields.text("group") in BUILTIN:
                 problems.add(
                     group.place, f"{key.text}: the name {fields.text('group')} is that of a group of every plan"
                 )
-            groups[fields.text("group")] = groups.get(fields.text("group"), ()) + found
+            groups[fields.text("group")] = groups.get(fields.text("group"), ()) + members
     if len(taken) > MAX_NODES:
         problems.add(node.place, f"nodes: want at most {MAX_NODES}; got {len(taken)}")
     return names, kinds, groups
-
-
-def _aliases(nodes: Node, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """sender1 -> sender where a node with a count is alone, so that a plan need not change with the count."""
-    taken = {name for found in names.values() for name in found}
-    counted = {key.text for key, value in _entries(nodes, "nodes", Problems())
-               if isinstance(value, MappingNode) and value.get("count") is not None}  # fmt: skip
-    return {f"{node}1": node for node in counted if names[node] == (node,) and f"{node}1" not in taken}
 
 
 def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Problems) -> int:
@@ -216,7 +226,7 @@ def _count(node: Node | None, who: str, filled: Mapping[str, int], problems: Pro
 
 
 def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems) -> list[tuple[str, str]]:
-    """The links, each between two nodes that no other one links.  Raises PlanError at the first that is not."""
+    """The links.  Raises PlanError at the first duplicate or loop."""
     links: dict[tuple[str, str], None] = {}
     if not isinstance(node, SequenceNode):
         problems.add(node.place, f"links: want a list; got {what(node)}")
@@ -234,15 +244,15 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
                 problems.add(word.place, f"{how.text}: no node named {show(word.text)}{suggest(word.text, names)}")
         match (how.text, [len(end) for end in ends]):
             case ("link", [1, 1]) | ("each", [_, 1]):
-                found: Iterable[tuple[str, str]] = ((name, ends[1][0]) for name in ends[0])
+                pairs: Iterable[tuple[str, str]] = ((name, ends[1][0]) for name in ends[0])
             case ("mesh", [_, _]):
-                found = ((one, other) for one in ends[0] for other in ends[1])
+                pairs = ((left, other) for left in ends[0] for other in ends[1])
             case ("divide", [m, n]) if m >= n:
-                found = ((name, ends[1][place * n // m]) for place, name in enumerate(ends[0]))
+                pairs = ((name, ends[1][place * n // m]) for place, name in enumerate(ends[0]))
             case ("zip", [m, n]) if m == n:
-                found = zip(ends[0], ends[1], strict=True)
+                pairs = zip(ends[0], ends[1], strict=True)
             case ("chain", [_]):
-                found = pairwise(ends[0])
+                pairs = pairwise(ends[0])
             case (text, counts):
                 want = (
                     "link: [one, one], each: [some, one], mesh: [some, some], divide: [some, as many or fewer], "
@@ -250,7 +260,7 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
                 )
                 problems.add(how.place, f"want {want}; got {show(text)} of {', '.join(map(str, counts)) or 'nothing'}")
                 continue
-        for a, b in found:
+        for a, b in pairs:
             if a == b:
                 raise PlanError(f"{how.place}: want links between two nodes; got one from {a} to itself")
             if (a, b) in links or (b, a) in links:
@@ -259,24 +269,10 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
     return list(links)
 
 
-def _check_hosts(hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place) -> None:
-    """Every host on one switch."""
-    linked: dict[str, list[str]] = {host: [] for host in hosts}
-    for a, b in links:
-        for one, other in ((a, b), (b, a)):
-            if one in linked:
-                linked[one].append(other)
-    for host, ends in linked.items():
-        if len(ends) != 1 or ends[0] not in switches:
-            raise PlanError(
-                f"{place}: host {host}: want one link, to a switch; got {len(ends)}: {', '.join(ends[:8]) or 'none'}"
-            )
-
-
 def _check_ways(
     hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place, *, several: bool
 ) -> None:
-    """A way between any two, and unless there may be several, one only."""
+    """Checks that there is one path between any two nodes; with `several`, at least one."""
     parent = {name: name for name in (*hosts, *switches)}
 
     def top(name: str) -> str:
@@ -294,11 +290,3 @@ def _check_ways(
     apart = sorted({top(name) for name in parent})
     if len(apart) > 1:
         raise PlanError(f"{place}: {apart[0]} and {apart[1]} are not linked; want one way between any two")
-
-
-def _check_spread(topology: Topology, place: Place) -> None:
-    """As many ways as a switch can have."""
-    for switch in topology.switches:
-        for host, ways in topology.next_hops(switch).items():
-            if len(ways) > MAX_WAYS:
-                raise PlanError(f"{place}: switch {switch}: want at most {MAX_WAYS} ways to {host}; got {len(ways)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads `tuples` and the --set words into assignments: what each sets, and which wins."""
+"""Reads `tuples` and --set arguments as assignments, and decides which one wins."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from testctl.plan.registry import KINDS, Parameters
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
 
 MAX_TUPLES = 1000
-OVERRIDE = 10  # added to the rank of what --set gives
+OVERRIDE = 10  # added to the rank of --set
 
 
 @dataclass(frozen=True)
 class Written:
-    """A tuple as it stands in the file or on the command line."""
+    """A tuple as written in the file or on the command line."""
 
     place: Place
     entity: Scalar
@@ -31,7 +31,7 @@ class Written:
     values: tuple[Node, ...]
     override: bool = False
     split: bool = False
-    """Whether its values were one word with commas."""
+    """Whether its values were given as one word with commas."""
 
 
 def read_tuples(
@@ -46,7 +46,7 @@ def read_tuples(
 ) -> tuple[tuple[Assignment, ...], tuple[Assignment, ...]]:
     """The assignments of a plan, in its order, and those left out; what --set adds comes last.
 
-    without: ENTITY.PARAM words, the tuples to leave out; files: what reads those that values name
+    without: ENTITY.PARAM of tuples to leave out; files: reads the files that values name
     """
     files = files or ValueFiles()
     written = _from_file(node, problems)
@@ -76,15 +76,15 @@ def _key(word: str, names: Names) -> str:
 
 def _left_out(assignments: list[Assignment], without: Iterable[str], problems: Problems) -> tuple[Assignment, ...]:
     """The tuples that --without names, each as it is written."""
-    found: list[Assignment] = []
+    kept: list[Assignment] = []
     for word in without:
-        mine = [a for a in assignments if a.key == word]
-        if not mine:
+        matching = [a for a in assignments if a.key == word]
+        if not matching:
             keys = [a.key for a in assignments]
             hint = suggest(word, keys) or f"; there are {', '.join(keys)}"
             problems.add(Place(f"--without {show(word)}"), f"want ENTITY.PARAM of a tuple of the plan{hint}")
-        found += mine
-    return tuple(found)
+        kept += matching
+    return tuple(kept)
 
 
 def _from_file(node: Node | None, problems: Problems) -> list[Written]:
@@ -97,7 +97,7 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
     if len(node.items) > MAX_TUPLES:
         problems.add(node.place, f"tuples: want at most {MAX_TUPLES}; got {len(node.items)}")
         return []
-    found = []
+    written = []
     for item in node.items:
         if not isinstance(item, Sequence) or len(item.items) != 3:
             got = f"a list of {len(item.items)}" if isinstance(item, Sequence) else what(item)
@@ -114,8 +114,8 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
                 value.place, f"{show(entity.text)}, {show(param.text)}: want at least one value; got an empty list"
             )
             continue
-        found.append(Written(item.place, entity, param, values))
-    return found
+        written.append(Written(item.place, entity, param, values))
+    return written
 
 
 def _from_override(word: str, problems: Problems) -> Written | None:
@@ -132,7 +132,7 @@ def _from_override(word: str, problems: Problems) -> Written | None:
     except PlanError as error:
         problems.add(place, f"want a value or a list of values; {str(error).splitlines()[0].partition(': ')[2]}")
         return None
-    nodes = tuple(_move(node, place) for node in (value.items if isinstance(value, Sequence) else (value,)))
+    nodes = tuple(replace(node, place=place) for node in (value.items if isinstance(value, Sequence) else (value,)))
     if not nodes:
         problems.add(place, "want at least one value; got an empty list")
         return None
@@ -140,7 +140,7 @@ def _from_override(word: str, problems: Problems) -> Written | None:
 
 
 def _yaml(text: str, place: Place) -> Node:
-    """A value or a list of them; also of several in quotes with commas between."""
+    """A value or a list of values; also several quoted ones separated by commas."""
     try:
         return parse(text, str(place))
     except PlanError:
@@ -149,23 +149,19 @@ def _yaml(text: str, place: Place) -> Node:
     return parse(f"[{text}]", str(place))
 
 
-def _move(node: Node, place: Place) -> Node:
-    return replace(node, place=place)
-
-
 def _assignment(
     w: Written, names: Names, parameters: Parameters, testbed: str, problems: Problems, files: ValueFiles
 ) -> Assignment | None:
     entity, param = names.canonical(w.entity.text), w.param.text
     try:
-        found = targets_of(names, parameters, entity, param)
+        entities = targets_of(names, parameters, entity, param)
     except ValueError as error:
         problems.add(w.param.place if names.kind(entity) else w.entity.place, str(error))
         return None
-    if not found:
+    if not entities:
         return None
     who = f"{names.kind(entity)} {entity}, {param}"
-    for target in found:
+    for target in entities:
         if target.spec.internal:
             problems.add(w.param.place, f"{who}: is set by the testbed; want a parameter that a plan sets")
             return None
@@ -173,19 +169,20 @@ def _assignment(
             able = ", ".join(sorted(target.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
             return None
-    texts, columns = _levels(w, found, who, problems, files)
+    texts, columns = _levels(w, entities, who, problems, files)
     if not texts:
         return None
     places = tuple(node.place for node in w.values)
-    targets = tuple(replace(target, values=columns[target.spec.type]) for target in found)
+    targets = tuple(replace(target, values=columns[target.spec.type]) for target in entities)
     base = OVERRIDE if w.override else 0
-    return Assignment(entity, param, w.place, texts, targets, base + _rank(names, entity, found[0]), places)
+    rank = 0 if names.kind(entity) == "group" else 2 if entity == entities[0].entity else 1
+    return Assignment(entity, param, w.place, texts, targets, base + rank, places)
 
 
 def _levels(
     w: Written, targets: list[Target], who: str, problems: Problems, files: ValueFiles
 ) -> tuple[tuple[str, ...], dict[ValueType, tuple[Value, ...]]]:
-    """The values as shown, and per type of value as parsed; no texts when any was refused."""
+    """The values as text, and parsed by each type; no texts after a fault."""
     types = list(dict.fromkeys(target.spec.type for target in targets))
     rows: list[tuple[Value, ...]] = []
     texts: list[str] = []
@@ -259,20 +256,20 @@ def _resolve(assignments: list[Assignment], names: Names, problems: Problems) ->
 
 
 def targets_of(names: Names, parameters: Parameters, entity: str, param: str) -> list[Target]:
-    """All that an (entity, parameter) pair stands for; a port parameter of a switch is one of each of its ports.
+    """The targets of an (entity, parameter) pair; a port parameter of a switch applies to each of its ports.
 
     Raises ValueError that says who has no such parameter.
     """
     if not names.kind(entity):
         raise ValueError(names.unknown(entity))
-    return [one for member in names.members(entity) for one in _of_member(names, parameters, entity, member, param)]
+    return [t for member in names.members(entity) for t in _of_member(names, parameters, entity, member, param)]
 
 
 def _of_member(names: Names, parameters: Parameters, entity: str, member: str, param: str) -> Iterator[Target]:
     kind = names.kind(member)
-    found = parameters.find(kind, param)
-    if found:
-        yield Target(member, kind, *found)
+    spec = parameters.find(kind, param)
+    if spec:
+        yield Target(member, kind, *spec)
         return
     of_port = parameters.find("port", param) if kind == "switch" else None
     if of_port is None:
@@ -295,10 +292,3 @@ def _no_parameter(names: Names, parameters: Parameters, entity: str, member: str
         f" (another sysctl by its whole name: net.ipv4.{show(param)})" if parameters.like_sysctl(param, hint) else ""
     )
     return f"{who}no parameter named {show(param)}{hint}{as_sysctl if kind == 'host' else ''}"
-
-
-def _rank(names: Names, entity: str, target: Target) -> int:
-    """How specific a tuple is: 0 by a group, 1 by the switch of a port, 2 by its own name."""
-    if names.kind(entity) == "group":
-        return 0
-    return 2 if entity == target.entity else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that nothing limits: in the lab, where packets cost no time, they fill every virtual second with packets."""
+"""Finds flows without a limit: in the lab, where packets cost no virtual time, they send without bound."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from testctl.plan.model import Plan
 WINDOW_BYTES = 6 * 2**20
 """The greatest value of the kernel's default tcp_rmem: what a flow has in flight at most."""
 MOST_BPS = 20 * 10**9
-"""A rate that a window over a round-trip time may have without a word."""
+"""Greatest rate, as window over round-trip time, that needs no warning."""
 _LIMITS = ("rate", "read_rate", "bytes", "pattern")
 """Options of a flow that limit what it sends."""
 
 
 def unlimited_flows(plan: Plan) -> list[str]:
-    """A sentence for each flow without any limit, with its place; on a machine's own time there is always one."""
+    """A sentence for each flow without a limit, with its place; none on testbeds in real time, whose CPU limits."""
     if not kind_of(plan.testbed).boots_kernels:
         return []
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for point in plan.points:
         for name in _of_point(point):
-            found[name] = found.get(name, 0) + 1
-    return [_sentence(plan, name, count) for name, count in found.items()]
+            counts[name] = counts.get(name, 0) + 1
+    return [_sentence(plan, name, count) for name, count in counts.items()]
 
 
 def _sentence(plan: Plan, name: str, count: int) -> str:
-    (flow,) = (one for one in plan.flows if one.name == name)
+    (flow,) = (flow for flow in plan.flows if flow.name == name)
     way = plan.topology.path(flow.source, flow.sink)
     port = next((f"{at}:{to}" for at, to in pairwise(way) if at != flow.source), flow.source)
     points = f" at {count} of {len(plan.points)} points" if count < len(plan.points) else ""
@@ -48,13 +48,11 @@ def _sentence(plan: Plan, name: str, count: int) -> str:
 
 def _of_point(point: Point) -> Iterator[str]:
     for flow in point.flows:
-        limited = flow.generator == command.GENERATOR or any(_given(flow, name) for name in _LIMITS)
+        limited = flow.generator == command.GENERATOR or any(
+            flow.options.get(name) not in (None, "none", "greedy") for name in _LIMITS
+        )
         if not limited and not path_rates(point, flow, back=flow.reversed) and not _slow(point, flow):
             yield flow.name
-
-
-def _given(flow: PointFlow, name: str) -> bool:
-    return flow.options.get(name) not in (None, "none", "greedy")
 
 
 def _slow(point: Point, flow: PointFlow) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML text to nodes that know their place.
+"""Parses YAML into nodes with places.
 
 Only a plain subset is taken: mappings, lists and scalars.  Anchors, aliases, tags and
 several documents are refused, so nothing in a file can grow or run.  The parser's events
@@ -37,7 +37,7 @@ class Scalar:
 
     @property
     def value(self) -> int | bool | str:
-        """An integer, true or false when plainly written; all else is the text as it stands."""
+        """An integer, true or false if unquoted; otherwise the text."""
         if self.plain and _INTEGER.fullmatch(self.text):
             return int(self.text)
         if self.plain and self.text in ("true", "false"):
@@ -66,7 +66,7 @@ Node = Scalar | Sequence | Mapping
 
 
 def what(node: Node | None) -> str:
-    """A node as an error shows it."""
+    """A node as shown in errors."""
     if node is None or (isinstance(node, Scalar) and node.empty):
         return "nothing"
     if isinstance(node, Scalar):
@@ -81,9 +81,14 @@ def parse(data: bytes | str, name: str) -> Node:
 
     Raises PlanError with its place for anything that is not a small plain document.
     """
-    text = _decoded(data, name)
+    if len(data) > MAX_BYTES:
+        raise PlanError(f"{name}: want at most {MAX_BYTES} bytes; got more")
+    text = data if isinstance(data, str) else _utf8(data, name)
+    zero = text.find("\0")
+    if zero >= 0:
+        raise PlanError(f"{_at(text, zero, name)}: want text; got a NUL character")
     try:
-        return _build(_events(text), name)
+        return _build(iter(yaml.parse(text, Loader=yaml.SafeLoader)), name)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(name, mark.line + 1, mark.column + 1) if mark else Place(name)
@@ -95,16 +100,6 @@ def parse(data: bytes | str, name: str) -> Node:
         raise PlanError(f"{_at(text, error.position, name)}: not YAML: a character that can't be printed") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise PlanError(f"{name}: not YAML: {error}") from error
-
-
-def _decoded(data: bytes | str, name: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise PlanError(f"{name}: want at most {MAX_BYTES} bytes; got more")
-    text = data if isinstance(data, str) else _utf8(data, name)
-    zero = text.find("\0")
-    if zero >= 0:
-        raise PlanError(f"{_at(text, zero, name)}: want text; got a NUL character")
-    return text
 
 
 def _utf8(data: bytes, name: str) -> str:
@@ -122,12 +117,8 @@ def _at(text: str, position: int, name: str) -> Place:
     return Place(name, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
 
 
-def _events(text: str) -> Iterator[yaml.Event]:
-    return iter(yaml.parse(text, Loader=yaml.SafeLoader))
-
-
 class _Open:
-    """A list or mapping whose end has not come yet."""
+    """A list or mapping that is still being read."""
 
     def __init__(self, place: Place, mapping: bool) -> None:
         self.place = place
@@ -158,7 +149,12 @@ def _build(events: Iterator[yaml.Event], name: str) -> Node:
         mark = event.start_mark
         place = Place(name, mark.line + 1, mark.column + 1) if mark else Place(name)
         node: Node | None = None
-        _refuse_extras(event, place, again=root is not None)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise PlanError(f"{place}: anchors and aliases (& and *) are not taken; write the value out")
+        if getattr(event, "tag", None):
+            raise PlanError(f"{place}: tags (!) are not taken; got {show(str(getattr(event, 'tag', '')))}")
+        if root is not None and isinstance(event, yaml.DocumentStartEvent):
+            raise PlanError(f"{place}: want one document; got another")
         if isinstance(event, yaml.ScalarEvent):
             node = Scalar(place, event.value, event.style is None)
             if words(event.value) != event.value:
@@ -177,12 +173,3 @@ def _build(events: Iterator[yaml.Event], name: str) -> Node:
     if root is None:
         raise PlanError(f"{name}: want a document; got an empty file")
     return root
-
-
-def _refuse_extras(event: yaml.Event, place: Place, *, again: bool) -> None:
-    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-        raise PlanError(f"{place}: anchors and aliases (& and *) are not taken; write the value out")
-    if getattr(event, "tag", None):
-        raise PlanError(f"{place}: tags (!) are not taken; got {show(str(getattr(event, 'tag', '')))}")
-    if again and isinstance(event, yaml.DocumentStartEvent):
-        raise PlanError(f"{place}: want one document; got another")

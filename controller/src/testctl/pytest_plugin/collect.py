@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `pytest --plan` does: plans as files to collect, their points as tests, and a directory of what they found.
+"""`pytest --plan`: plans as files to collect, their points as tests, and a directory of results.
 
 With xdist the controller makes the directories and completes them; every worker has the same tests and runs those
 that it is given.
@@ -25,7 +25,7 @@ from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
 from testctl.plan.subset import subset
 from testctl.pytest_plugin.lazy_run import SharedRun
-from testctl.results import IN_PROGRESS, Run, RunPoint, RunWriter
+from testctl.results import IN_PROGRESS, RunPoint, RunWriter
 from testctl.results.reader import load_points
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.testbeds.choose import find
@@ -33,7 +33,7 @@ from testctl.testbeds.testbed import Request
 
 RESULTS = Path("results")
 RUNS = "testctl_runs"
-"""In a worker's input: plan's file -> the run in progress."""
+"""Key of a worker's input: plan's file -> the run in progress."""
 NUMBERS_SHOWN = ("throughput_bps", "stability_cv_10ms", "rtt_p99_us", "retransmissions", "stall_count")
 
 
@@ -53,8 +53,11 @@ class PlanSession:
         except TestctlError as error:
             self.pytest_unconfigure()
             raise pytest.UsageError(str(error)) from error
-        asked = config.args_source == pytest.Config.ArgsSource.ARGS
-        config.args[:] = [*(config.args if asked else ()), *(str(p) for p in self.plans if str(p) not in config.args)]
+        by_arguments = config.args_source == pytest.Config.ArgsSource.ARGS
+        config.args[:] = [
+            *(config.args if by_arguments else ()),
+            *(str(p) for p in self.plans if str(p) not in config.args),
+        ]
 
     def _files(self) -> Iterable[Path]:
         here = self._config.invocation_params.dir
@@ -69,33 +72,30 @@ class PlanSession:
         """The runs: made here, or in a worker those that the controller made."""
         given = getattr(self._config, "workerinput", {})
         jobs = int(given.get("workercount", 1))
-        found = {}
+        run_points = {}
         for path, plan in self.plans.items():
             if given:
                 place = Path(given[RUNS][str(path)]) if RUNS in given else Path()
             elif self._config.option.collectonly:
                 place = Path()
             else:
-                self._writers[path] = self._begin(plan)
+                out = self._config.getoption("testctl_out")
+                if out is None:
+                    writer = RunWriter.create(self._config.invocation_params.dir / RESULTS, plan.name)
+                else:
+                    whole = self._config.invocation_params.dir / out
+                    writer = RunWriter.create_at(whole if len(self.plans) == 1 else whole / plan.name)
+                begin_work(writer.path)
+                points = {"points": [point.to_json() for point in plan.points]}
+                writer.write_plan(plan.text, points, plan.topology_text, plan.traces)
+                self._writers[path] = writer
                 place = self._writers[path].path
 
             def make_testbed(plan: Plan = plan) -> Any:
                 return find(self._testbed).ready(plan.points, Request(jobs=jobs, commands=True))
 
-            found[path] = SharedRun(plan, place, make_testbed)
-        return found
-
-    def _begin(self, plan: Plan) -> RunWriter:
-        out = self._config.getoption("testctl_out")
-        if out is None:
-            writer = RunWriter.create(self._config.invocation_params.dir / RESULTS, plan.name)
-        else:
-            whole = self._config.invocation_params.dir / out
-            writer = RunWriter.create_at(whole if len(self.plans) == 1 else whole / plan.name)
-        begin_work(writer.path)
-        points = {"points": [point.to_json() for point in plan.points]}
-        writer.write_plan(plan.text, points, plan.topology_text, plan.traces)
-        return writer
+            run_points[path] = SharedRun(plan, place, make_testbed)
+        return run_points
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -118,15 +118,14 @@ class PlanSession:
                 self._said.append(f"{writer.path}: not complete; what ended is kept: {counted(len(there), 'point')}")
                 continue
             try:
-                self._said.append(_words(self._complete(self.plans[path], writer, there)))
+                options = Options(writer.final.parent)
+                wall_s = time.monotonic() - self._clock
+                run = complete(subset(self.plans[path], there), writer, options, self._started, wall_s)
+                counts = "  ".join(f"{count} {verdict}" for verdict, count in run.summary["counts"].items() if count)
+                self._said.append(f"{run.path}: {counts} of {len(run.points)}; digest {run.digest[:12]}")
             except TestctlError as error:
                 self._said.append(str(error))
                 session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-
-    def _complete(self, plan: Plan, writer: RunWriter, there: list[str]) -> Run:
-        options = Options(writer.final.parent)
-        wall_s = time.monotonic() - self._clock
-        return complete(subset(plan, there), writer, options, self._started, wall_s)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._said:
@@ -139,13 +138,8 @@ class PlanSession:
             writer.discard()
 
 
-def _words(run: Run) -> str:
-    counts = "  ".join(f"{count} {verdict}" for verdict, count in run.summary["counts"].items() if count)
-    return f"{run.path}: {counts} of {len(run.points)}; digest {run.digest[:12]}"
-
-
 class PlanFile(pytest.File):
-    """A plan: its points, and then what it expects of several of them together."""
+    """A plan: its points, and then its expectations over several points."""
 
     run: SharedRun
 
@@ -173,12 +167,12 @@ class PlanFile(pytest.File):
 def name_of(plan: Plan, point: Point) -> str:
     """The tuples by which a point differs from the others of its plan; all of them where it is the only one."""
     swept = [index for index, a in enumerate(plan.assignments) if len(a.texts) > 1] or range(len(plan.assignments))
-    words = [f"{plan.assignments[index].key}={point.tuples[index][2]}" for index in swept]
-    return ",".join([*words, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]).replace("::", ":")
+    texts = [f"{plan.assignments[index].key}={point.tuples[index][2]}" for index in swept]
+    return ",".join([*texts, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]).replace("::", ":")
 
 
 class PlanItem(pytest.Item):
-    """What points and claims have in common: the plan, and its words instead of a traceback."""
+    """Base of points and expectations: has the plan, and reports messages instead of tracebacks."""
 
     @property
     def run(self) -> SharedRun:
@@ -190,7 +184,7 @@ class PlanItem(pytest.Item):
 
 
 class PointItem(PlanItem):
-    """One point.  It is run while the test is set up, so that a broken testbed is an error and not a failure."""
+    """A point.  It runs during the test's setup, so that a broken testbed is an error and not a failure."""
 
     point: Point
 
@@ -215,7 +209,7 @@ class PointItem(PlanItem):
 
 
 class ClaimItem(PlanItem):
-    """An expectation that some of several points have to meet: judged once, when all of them were run."""
+    """An expectation that one of several points has to meet: judged once, after all of them were run."""
 
     expectation: Expectation
 
@@ -238,12 +232,12 @@ class ClaimItem(PlanItem):
             pytest.fail(f"{self._said.name}: {self._said.detail}", pytrace=False)
 
 
-def explain(reason: str, found: RunPoint) -> str:
+def explain(reason: str, point: RunPoint) -> str:
     """Why a point fails: the expectations, the metrics of each flow, all tuples."""
-    lines = [reason, "", f"point {found.id} of {found.path.parents[1].name.removesuffix(IN_PROGRESS)}"]
-    for flow, values in found.metrics.items():
+    lines = [reason, "", f"point {point.id} of {point.path.parents[1].name.removesuffix(IN_PROGRESS)}"]
+    for flow, values in point.metrics.items():
         shown = [f"{name} {values[name]:.6g}" for name in NUMBERS_SHOWN if isinstance(values.get(name), int | float)]
         if shown:
             lines.append(f"{flow}: {'  '.join(shown)}")
-    lines += [f"  {entity}.{param} = {value}" for entity, param, value in found.tuples]
+    lines += [f"  {entity}.{param} = {value}" for entity, param, value in point.tuples]
     return "\n".join(lines)

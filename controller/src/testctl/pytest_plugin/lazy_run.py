@@ -32,9 +32,9 @@ class SharedRun:
         return self._make_testbed()
 
     def result(self, point: Point) -> RunPoint:
-        """The point's result: of this run so far, or it is run now.
+        """The point's result; runs the point if this run lacks it.
 
-        Another process that runs it is waited for; one that dies leaves it to the next.
+        Waits for another process that runs it; if that dies, the next process runs it.
         """
         place = layout.point_dir(self.path, point.id)
         with self._alone(point.id):
@@ -44,15 +44,15 @@ class SharedRun:
         return load_point(place)
 
     def judged(self, point: Point) -> PointVerdict:
-        """The point's verdict against all that the plan expects of it; points it is compared with are run too."""
-        mine = [e for e in self.plan.expectations if e.bounds.given and matching(e, [point])]
-        every = [e for e in mine if e.quantifier == "every"]
+        """The point's verdict by all its expectations; runs the points that it is compared with, too."""
+        expectations = [e for e in self.plan.expectations if e.bounds.given and matching(e, [point])]
+        every = [e for e in expectations if e.quantifier == "every"]
         others = self._others(every, [point]) if self.result(point).verdict == "pass" else []
         points, _ = self._evaluated([point, *others], every)
         return points[0]
 
     def claimed(self, expectation: Expectation) -> ExpectationVerdict:
-        """The verdict of one expectation over all points it is about, which are run if they have not been."""
+        """The verdict of an expectation over its points, which are run if they have not been."""
         points = matching(expectation, self.plan.points)
         points += [point for point in self._others([expectation], points) if point not in points]
         return self._evaluated(points, [expectation])[1][0]
@@ -66,16 +66,16 @@ class SharedRun:
     def _others(self, expectations: Iterable[Expectation], points: Sequence[Point]) -> list[Point]:
         """The points that these are compared with."""
         there = {(point.levels, point.repeat): point for point in self.plan.points}
-        found = {}
+        others = {}
         for expectation in expectations:
             for point in points if expectation.bounds.than else ():
                 other = there[counterpart(point.levels, expectation.bounds.than), point.repeat]
-                found[other.id] = other
-        return list(found.values())
+                others[other.id] = other
+        return list(others.values())
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """Nobody else is in here for this point."""
+        """A lock between processes for this point."""
         (self.path / WORK).mkdir(exist_ok=True)
         with (self.path / WORK / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

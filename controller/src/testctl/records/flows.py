@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec, told_apart
+from testctl.core.point import PointSpec, numbered_flows
 from testctl.records.schema import Array
 
 
@@ -44,7 +44,7 @@ class FlowMap:
         by_port = np.full(1 << 16, -1, np.int16)
         for number, flow in enumerate(flows):
             by_port[flow.server_port] = number
-        told = {flow.name for flow in told_apart(flows)}
+        numbered = {flow.name for flow in numbered_flows(flows)}
         index = {host: number for number, host in enumerate(hosts)}
         return cls(
             names=[flow.name for flow in flows],
@@ -55,7 +55,7 @@ class FlowMap:
             client_port=np.array([flow.client_port for flow in flows], np.int32),
             parallel=np.array([flow.parallel for flow in flows], np.int32),
             by_port=by_port,
-            numbered=np.array([flow.parallel if flow.name in told else 0 for flow in flows], np.int32),
+            numbered=np.array([flow.parallel if flow.name in numbered else 0 for flow in flows], np.int32),
         )
 
     def of_ports(self, sport: Array, dport: Array) -> tuple[Array, Array]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point of a finished run once more: proven to be the same, with more instruments attached."""
+"""Repeats a point of a finished run with more instruments, and verifies that it is identical."""

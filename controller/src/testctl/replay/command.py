@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay from a finished run to a run of its own with one point, and what it proves."""
+"""Replays a point of a finished run as a run of its own, and compares the two."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from testctl.testbeds.point_spec import kernel_of, spec_of
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of it.
+    """The result of a replay.
 
-    unlike    what of the kernel and the code is not what the run had; empty: nothing
-    identity  None where either has no records to compare
+    unlike    differences of kernel and code from those of the run
+    identity  None if either has no records to compare
     """
 
     run: Run
@@ -57,16 +57,16 @@ def replay(
 
     Raises PlanError for a point that can't be replayed, TestbedError when its kernel is not built.
     """
-    found = run.point(start)
+    recorded = run.point(start)
     bed = str(run.summary.get("testbed", DEFAULT))
     if not kind_of(bed).deterministic:
         raise PlanError(f"{run.path}: ran on {bed}; only in the lab, in virtual time, is a point the same again")
     plan = plan_of(run)
-    point = point_of(run, plan, found.id)
-    lab = lab_for(found, point, commands)
+    point = point_of(run, plan, recorded.id)
+    lab = lab_for(recorded, point, commands)
     if instruments.trace:
         lab = replace(lab, kernels={name: with_tracepoints(kernel) for name, kernel in lab.kernels.items()})
-    unlike = differences(run, found, lab.code_key(point))
+    unlike = differences(run, recorded, lab.code_key(point))
     name = f"{run.summary.get('plan', 'plan')}-{point.id}"
     writer = RunWriter.create_at(out) if out else RunWriter.create(results, name)
     try:
@@ -75,33 +75,33 @@ def replay(
         shutil.rmtree(writer.path, ignore_errors=True)
         raise
     after = load_point(layout.point_dir(done.path, point.id))
-    before, again = found.records(), after.records()
+    before, again = recorded.records(), after.records()
     proof = None
     if before is not None and again is not None:
-        proof = identity(before, found.digest, again)
+        proof = identity(before, recorded.digest, again)
     return Replay(done, after, unlike, proof, tuple(done.path / file for file in files))
 
 
-def lab_for(found: RunPoint, point: Point, commands: bool) -> LabTestbed:
-    """The lab with the kernel of the run's point; with another one of its name, after a line that says so.
+def lab_for(recorded: RunPoint, point: Point, commands: bool) -> LabTestbed:
+    """The lab with the kernel of the run's point; a different build of that name is reported.
 
     Raises as LabTestbed.for_points.
     """
-    name, key = kernel_of(point), CodeKey.parse(found.verdict_file.code_key).kernel
+    name, key = kernel_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel
     kernel = by_key(name, key)
     if kernel:
         return replace(LabTestbed.all_on([point], kernel, commands), boot=boot_code(code_hash(), boot_modules()))
     lab = LabTestbed.for_points([point], commands=commands)
     say(
-        f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {found.id} runs on "
+        f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {recorded.id} runs on "
         f"{lab.kernels[name].directory.name}, and may differ"
     )
     return lab
 
 
-def differences(run: Run, found: RunPoint, key: str) -> tuple[str, ...]:
-    """What determines the records beside the point, and is not what the run had."""
-    changes = CodeKey.parse(found.verdict_file.code_key).differences(CodeKey.parse(key))
+def differences(run: Run, recorded: RunPoint, key: str) -> tuple[str, ...]:
+    """Differences from the run in kernel and code, which determine the records."""
+    changes = CodeKey.parse(recorded.verdict_file.code_key).differences(CodeKey.parse(key))
     if changes:
         here, there = collect_versions(), run.versions
         changes += [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay in gdb: the lab's kernel stops where the user wants, and what it did is compared if it runs to its end."""
+"""A replay in gdb: the lab's kernel stops at the user's breakpoints; records are compared if it runs to its end."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from testctl.testbeds.point_spec import kernel_of
 
 @dataclass(frozen=True)
 class Debugged:
-    """kernel: that ran; same: whether its records were those of the run, None if it did not run to its end."""
+    """kernel: that ran; same: whether the records equal those of the run, None if it did not run to its end."""
 
     kernel: Kernel
     same: bool | None
 
 
 def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debugged:
-    """Run a point of a finished run in gdb; nothing is kept of it.
+    """Run a point of a finished run in gdb, without keeping results.
 
-    The kernel is the variant `trace` of the point's, with symbols, where that is built.
+    The kernel is the variant `trace` of the point's, with symbols, if it is built.
 
     Raises PlanError for a point that can't be replayed, TestbedError when gdb or its kernel is missing.
     """
     debugger.gdb()
     given = debugger.session(scripts)
-    found = run.point(start)
+    recorded = run.point(start)
     bed = str(run.summary.get("testbed", DEFAULT))
     if not kind_of(bed).deterministic:
         raise PlanError(f"{run.path}: ran on {bed}; want a run in the lab: its kernel is a process that gdb starts")
-    point = point_of(run, plan_of(run), found.id)
-    lab = lab_for(found, point, commands)
+    point = point_of(run, plan_of(run), recorded.id)
+    lab = lab_for(recorded, point, commands)
     kernel = with_symbols(lab.kernels[kernel_of(point)])
-    asked = lab.spec(point)
+    spec = lab.spec(point)
     with temporary("testctl-gdb-") as where:
-        outcome = debugger.run_in_gdb(asked, kernel.binary, where, given, lab.program, lab.boot)
+        outcome = debugger.run_in_gdb(spec, kernel.binary, where, given, lab.program, lab.boot)
         if outcome is None or outcome.error or outcome.skip:
             return Debugged(kernel, None)
         from testctl.records import make_records
 
-        return Debugged(kernel, make_records(asked, outcome, where).digest() == found.digest)
+        return Debugged(kernel, make_records(spec, outcome, where).digest() == recorded.digest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a replay went as the point did: by digest, and where it did not, the first record that differs."""
+"""Compares a replay with its point by digest, and finds the first record that differs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Mismatch:
 class Identity:
     """What was compared, and the outcome.
 
-    compared  how many rows of which tables the run's point has
-    left_out  whose packets were left out, since only the replay recorded them
+    compared  table -> number of rows of the run's point
+    left_out  hosts and switches whose packets were left out: only the replay recorded them
     digests   of the run's point, and of the same tables of the replay
     """
 
@@ -66,7 +66,7 @@ class Identity:
 
 
 def identity(before: Records, digest: str, after: Records) -> Identity:
-    """Compare the kinds of records that the point has; what the replay has more of is left out.
+    """Compare the records that the point has; additional ones of the replay are left out.
 
     digest: the point's, as the run keeps it
     """
@@ -84,18 +84,18 @@ def identity(before: Records, digest: str, after: Records) -> Identity:
     again = digest_of(packets, after.tcp_info, traced, after.requests)
     difference = None
     if again != digest:
-        found = (first_difference(name, *pair) for name, pair in tables.items())
-        difference = next((one for one in found if one is not None), None)
+        differences = (first_difference(name, *pair) for name, pair in tables.items())
+        difference = next((difference for difference in differences if difference is not None), None)
     return Identity({name: pair[0].num_rows for name, pair in tables.items()}, more, (digest, again), difference)
 
 
 def _places(packets: pa.Table) -> set[str]:
-    """Who recorded packets."""
+    """The hosts and switches that recorded packets."""
     return set(packets.column("where").cast(pa.string()).unique().to_pylist())
 
 
 def _at(records: pa.Table, places: set[str], named: Sequence[str]) -> pa.Table:
-    """What was recorded at these places, as if nobody else had recorded any; named: columns of names that were seen."""
+    """The records of these places, as if there were no others; named: columns of names to be encoded again."""
     where = records.column("where").cast(pa.string())
     kept = records.filter(pc.is_in(where, pa.array(sorted(places))))
     for name in named:

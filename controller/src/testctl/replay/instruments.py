@@ -14,12 +14,12 @@ from testctl.testbeds.point_spec import port_list
 
 KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 WHOLE_BYTES = 262144
-"""More than any packet has, merged ones too."""
+"""Above the size of every packet, merged ones included."""
 
 
 @dataclass(frozen=True)
 class Instruments:
-    """What is attached to every host: captures of whole packets, every TCP event; the kernel's log and tracepoints."""
+    """Instruments of every host: captures of whole packets, all TCP events; the kernel's log and tracepoints."""
 
     packets: bool = False
     events: bool = False
@@ -32,7 +32,7 @@ class Instruments:
         return [name for name, on in names.items() if on] + [f"tracepoints {event}" for event in self.trace]
 
     def added(self, spec: PointSpec) -> PointSpec:
-        """A lab's point with them in it."""
+        """A lab's point with these instruments."""
         ports = port_list(flow.server_port for flow in spec.flows)
         collect = {name: dict(collectors) for name, collectors in spec.collect.items()}
         given: dict[str, Value] = {"device": HOST_DEVICE, "ports": ports}

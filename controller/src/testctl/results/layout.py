@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies where in a run's directory, how a run is named, and its digest."""
+"""Files of a run's directory, names of runs, and the digest of a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from testctl_agent.spec.errors import PlanError
 IN_PROGRESS = ".in-progress"
 LATEST = "latest"
 CHECK = "-aa"
-"""What the name of an A/A check's directory ends with."""
+"""Suffix of the directory of an A/A test."""
 
 PLAN = "plan.yaml"
 EXPANDED = "plan.expanded.json"
 TOPOLOGY = "topology.yaml"
-"""Of a plan that names a topology by its path."""
+"""The topology that a plan names by its path."""
 TRACES = "traces.json"
-"""Of a plan that names files of values by their paths, such as traces of links: path -> value."""
+"""Files of values that a plan names by their paths, such as traces of links: path -> value."""
 VERSIONS = "versions.json"
 SUMMARY = "summary.json"
 REPORT = "report.html"
@@ -29,7 +29,7 @@ POINTS = "points"
 FIGURES = "figures"
 PAPER = "paper.png"
 SCORECARD = "scorecard"
-"""Of papers: scorecard.json, .html and .png, in a directory of their own."""
+"""Directory of a scorecard: scorecard.json, .html and .png."""
 
 POINT = "point.json"
 OUTCOME = "outcome.json"
@@ -43,12 +43,12 @@ STALLS = "stalls.parquet"
 FATES = "fates.json"
 CAPTURES = "captures"
 TRACEBACK = "traceback.txt"
-"""Of a point that ended in a bug."""
+"""Traceback of a point that ended in a bug."""
 
 VERDICTS = ("pass", "fail", "invalid", "skip", "broken")
 """Every verdict, in the order in which they are counted and shown."""
 UNJUDGED = "not judged yet"
-"""What is shown in place of a verdict while points are missing on which it depends whether the point passes."""
+"""Shown instead of a verdict that depends on points that are still missing."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -85,7 +85,7 @@ def capture_name(host: str) -> str:
 
 
 def verdict_shown(run: Path, verdict: str) -> str:
-    """A point's verdict as it is shown: in a run in progress a point may have failed, and none has passed yet."""
+    """A point's verdict as shown: in a run in progress a point may have failed, but none has passed yet."""
     return UNJUDGED if verdict == "pass" and run.name.endswith(IN_PROGRESS) else verdict
 
 

@@ -22,7 +22,7 @@ def manifest_of(directory: Path) -> Manifest:
 
 
 def difference(directory: Path, manifest: Any) -> str:
-    """How a point's directory is not what its manifest says, one file of it; "" where it is.  Raises OSError."""
+    """The first difference between a point's directory and its manifest; "" if there is none.  Raises OSError."""
     if not isinstance(manifest, Mapping) or not all(isinstance(entry, Mapping) for entry in manifest.values()):
         return f"{layout.VERDICT}: want a manifest of the files; got none"
     there = _files(directory)
@@ -42,14 +42,14 @@ def difference(directory: Path, manifest: Any) -> str:
 
 
 def _files(directory: Path) -> dict[str, Path]:
-    """Everything below a directory that is no directory, but verdict.json, sorted by name."""
-    found = {}
+    """All files below a directory except verdict.json, sorted by name."""
+    digests = {}
     for folder, folders, names in os.walk(directory, onerror=_raise):
         links = [name for name in folders if Path(folder, name).is_symlink()]
         for path in (Path(folder, name) for name in (*names, *links)):
-            found[path.relative_to(directory).as_posix()] = path
-    found.pop(layout.VERDICT, None)
-    return dict(sorted(found.items()))
+            digests[path.relative_to(directory).as_posix()] = path
+    digests.pop(layout.VERDICT, None)
+    return dict(sorted(digests.items()))
 
 
 def _sha256(path: Path) -> str:

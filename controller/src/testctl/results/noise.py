@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The noise of a testbed in wall-clock time, as the A/A check wrote it down: noise.json."""
+"""Reads noise.json, which the A/A test of a testbed in wall-clock time wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEEDED = ("machine", "testbed", "plan", "started", "repeat", "alone", "most_at_o
 
 
 def machine() -> dict[str, Any]:
-    """What tells one machine, as far as noise goes, from another."""
+    """The properties of a machine that its noise depends on."""
     return {"node": platform.node(), "kernel": platform.release(), "processors": os.cpu_count() or 1}
 
 
@@ -23,7 +23,7 @@ def newest(results: Path, testbed: str) -> dict[str, Any] | None:
 
     A file that can't be read is skipped.
     """
-    found: dict[str, Any] | None = None
+    document_: dict[str, Any] | None = None
     for path in results.glob(f"*/{FILE}"):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def newest(results: Path, testbed: str) -> dict[str, Any] | None:
             continue
         if not isinstance(document, dict) or any(name not in document for name in NEEDED):
             continue
-        mine = (document["machine"], document["testbed"]) == (machine(), testbed)
-        if mine and (found is None or document["started"] > found["started"]):
-            found = document
-    return found
+        same = (document["machine"], document["testbed"]) == (machine(), testbed)
+        if same and (document_ is None or document["started"] > document_["started"]):
+            document_ = document
+    return document_

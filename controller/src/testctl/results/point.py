@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one point of a run, whole or not at all, and its verdict."""
+"""Writes a point of a run atomically, and its verdict."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from testctl.results.verdict_file import VerdictFile
 
 @dataclass(frozen=True)
 class PointResult:
-    """All that is kept of a point.
+    """The data of a point to write.
 
-    point       what was asked (point.json); must have "id"
-    outcome     what the testbed says happened (outcome.json); its "entities" hold the states
+    point       the specification (point.json); must have "id"
+    outcome     the testbed's report (outcome.json); its "entities" hold the states
     metrics     {"<flow>" or "*": {metric: number or text}}
     records     None where there are none (broken, skip); the digest of the point is theirs
     stalls      table of testctl.metrics.stalls, or None
-    fates       findings of testctl.packet_actions as JSON: what became of every fate asked for
+    fates       findings of testctl.packet_actions as JSON: the outcome of every requested fate
     captures    pcap file of each host, if they are kept; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
     more        other files by the name they get in the point; likewise
-    code_key    what, besides the point, determines the raw files: kernel, agents, tgen
+    code_key    hash of everything besides the point that determines the raw files: kernel, agents, tgen
     analysis    hashes of the code that made the rest of them: {"records": …, "metrics": …}
     """
 
@@ -59,7 +59,7 @@ class PointResult:
 
     @property
     def measured(self) -> Measured:
-        """What it is judged by, as it is written: NaN and infinity are null."""
+        """The measurement as written: NaN and infinity are null."""
         return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics))
 
 
@@ -87,9 +87,9 @@ def write_point(run: Path, result: PointResult) -> Path:
 
 
 def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
-    """The point of a run in progress with this verdict, as judged against the plan's `expect`; its file says so too.
+    """Set the verdict by the plan's `expect` of a point of a run in progress, also in its file.
 
-    What was measured stays beside it, for another plan to judge.
+    The verdict of the measurement is kept, for evaluation by another plan.
     """
     _check_verdict(point.id, verdict)
     run = point.path.parents[1]
@@ -155,7 +155,7 @@ def write_analysis(
     if stalls is not None:
         pq.write_table(stalls, directory / layout.STALLS, compression="zstd")
     if fates:
-        _write(directory / layout.FATES, {"fates": [dict(found) for found in fates]})
+        _write(directory / layout.FATES, {"fates": [dict(fate) for fate in fates]})
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run states of itself beside its points: how it was made, where, and the noise of the machine."""
+"""The provenance of a run: how and where it was made, and the noise of the machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Provenance:
     """How a run was made, as summary.json has it.
 
     testbed    "lab", "netns" or the path of an inventory
-    overrides  the --set words, and that of --kernel
+    overrides  the arguments of --set, including that of --kernel
     left_out   (entity, parameter, values) of the tuples that --without left out
-    dropped    names of the expectations that are about what --set or --without took away
+    dropped    names of the expectations that --set or --without removed
     jobs       points at once; 0: not known
-    noise      what the newest A/A test of this testbed found; None: there is none, or it is the lab
+    noise      result of the newest A/A test of this testbed; None: there is none, or it is the lab
     versions   of the kernels, the code and the tools
     reproduce  the command that makes the run again
     """
@@ -45,7 +45,7 @@ class Provenance:
 
     @classmethod
     def of(cls, plan: Plan, results: Path, jobs: int, versions: Mapping[str, Any]) -> Provenance:
-        """That of a run of this plan, made now; results: where the A/A tests are kept."""
+        """The provenance of a run of this plan, made now; results: the directory of the A/A tests."""
         return cls(
             testbed=plan.testbed,
             overrides=plan.overrides,
@@ -61,19 +61,19 @@ class Provenance:
         """Entries of summary.json: no empty lists; in the lab no "testbed", "jobs" and "noise"."""
         lists = {
             "overrides": list(self.overrides),
-            "left_out": [list(one) for one in self.left_out],
+            "left_out": [list(tuple_) for tuple_ in self.left_out],
             "dropped": list(self.dropped),
         }
         if not kind_of(self.testbed).deterministic:
             own = {"testbed": self.testbed, "jobs": self.jobs, "noise": self.noise}
         else:
             own = {}
-        found = {name: given for name, given in lists.items() if given}
-        return {"reproduce": self.reproduce, "versions": dict(self.versions), **found, **own}
+        document = {name: given for name, given in lists.items() if given}
+        return {"reproduce": self.reproduce, "versions": dict(self.versions), **document, **own}
 
     @classmethod
     def from_json(cls, summary: Mapping[str, Any]) -> Provenance:
-        """That of a summary.json."""
+        """From summary.json."""
         return cls(
             testbed=str(summary.get("testbed") or DEFAULT),
             overrides=tuple(map(str, summary.get("overrides", []))),
@@ -92,9 +92,9 @@ class Provenance:
 
 
 def plan_of(run: Run, as_written: bool = False) -> Plan:
-    """The plan as a finished run ran it: the plan.yaml that it kept, its overrides, without what it left out.
+    """The plan of a finished run: its plan.yaml with its overrides, without the tuples left out.
 
-    as_written  without the overrides, and with what was left out
+    as_written  without the overrides, with the tuples left out
 
     Raises PlanError.
     """
@@ -102,7 +102,18 @@ def plan_of(run: Run, as_written: bool = False) -> Plan:
 
     if not run.plan_text:
         raise PlanError(f"{run.path}: want the run's plan.yaml; there is none")
-    _refuse_unknown_metrics(run)
+    made_with = run.versions.get("metrics")
+    brought = {str(name): str(by) for name, by in made_with.items()} if isinstance(made_with, Mapping) else {}
+    names = set(re.findall(r"\w+", run.plan_text))
+    expected = {str(expectation.get("metric") or "") for expectation in run.summary.get("expectations") or ()} - {""}
+    missing = sorted(((names & brought.keys()) | expected) - metric_names().keys())
+    if missing:
+        by = sorted({brought[name] for name in missing if name in brought})
+        remedy = f"the run was made with {', '.join(by)}: install that" if by else "install what brings it"
+        raise PlanError(
+            f"{run.path}: its plan names the metric {', '.join(missing)}, which is not installed here; {remedy} "
+            "(docs/extensions.md); show and compare work without it"
+        )
     made = Provenance.from_json(run.summary)
     return load_plan(
         run.plan_text.encode(),
@@ -116,70 +127,50 @@ def plan_of(run: Run, as_written: bool = False) -> Plan:
     )
 
 
-def _refuse_unknown_metrics(run: Run) -> None:
-    """Raises PlanError for a plan that names metrics of a distribution which is not installed."""
-    from testctl.metrics import metric_names
-
-    made_with = run.versions.get("metrics")
-    brought = {str(name): str(by) for name, by in made_with.items()} if isinstance(made_with, Mapping) else {}
-    words = set(re.findall(r"\w+", run.plan_text))
-    expected = {str(one.get("metric") or "") for one in run.summary.get("expectations") or ()} - {""}
-    missing = sorted(((words & brought.keys()) | expected) - metric_names().keys())
-    if missing:
-        by = sorted({brought[name] for name in missing if name in brought})
-        remedy = f"the run was made with {', '.join(by)}: install that" if by else "install what brings it"
-        raise PlanError(
-            f"{run.path}: its plan names the metric {', '.join(missing)}, which is not installed here; {remedy} "
-            "(docs/extensions.md); show and compare work without it"
-        )
-
-
 def point_of(run: Run, plan: Plan, point_id: str) -> Point:
-    """A point as its run's plan makes it; its id is a hash of all that it sets.
+    """A point from its run's plan, by its id, which is a hash of its settings.
 
-    What else the run says of it is not believed: it may come from elsewhere, and a lab runs what a point names.
+    The run's point.json is not trusted: the run may be foreign, and a lab executes commands that a point names.
     Raises PlanError.
     """
-    found = next((point for point in plan.points if point.id == point_id), None)
-    if found is None:
+    match = next((point for point in plan.points if point.id == point_id), None)
+    if match is None:
         raise PlanError(f"{run.path}: the point {point_id} can't be made again from its plan (another testctl?)")
-    return found
+    return match
 
 
 def command_of(plan: Plan, does: str = "run") -> str:
-    """The command that does it again, in this directory; "" where the plan is no file.  does: its name."""
+    """The command for a plan in this directory; "" if the plan is not in a file.  does: the subcommand."""
     default = kind_of(plan.testbed).name == DEFAULT
     if default and plan.file == TEXT_NAME:
         return ""
-    words = ["testctl", does, from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
-    words += [word for given in plan.overrides for word in ("--set", given)]
-    words += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
-    return shlex.join(words)
+    arguments = ["testctl", does, from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
+    arguments += [word for given in plan.overrides for word in ("--set", given)]
+    arguments += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
+    return shlex.join(arguments)
 
 
 def command_without(plan: Plan, lacking: Collection[tuple[str, str]]) -> str:
     """The command that leaves out the tuples that set these parameters of these entities.
 
-    "" where there is none: no tuple sets one of them, or another one needs it.
+    "" if that is impossible: no tuple sets one of them, or another tuple needs it.
     """
     from testctl.metrics import metric_names
 
     by = {(target.entity, target.param): (a.entity, a.param, "") for a in plan.assignments for target in a.targets}
-    if not lacking or any(one not in by for one in lacking):
+    if not lacking or any(key not in by for key in lacking):
         return ""
-    left_out = (*plan.left_out, *sorted({by[one] for one in lacking}))
-    words = [f"{entity}.{parameter}" for entity, parameter, _ in left_out]
+    left_out = (*plan.left_out, *sorted({by[key] for key in lacking}))
+    keys = [f"{entity}.{parameter}" for entity, parameter, _ in left_out]
     try:
-        load_plan(
-            Path(plan.file), metrics=metric_names(), testbed=plan.testbed, overrides=plan.overrides, without=words
-        )
+        load_plan(Path(plan.file), metrics=metric_names(), testbed=plan.testbed, overrides=plan.overrides, without=keys)
     except PlanError:
         return ""
     return command_of(replace(plan, left_out=left_out))
 
 
 def from_here(path: Path | str) -> str:
-    """A path, from this directory on where it is below."""
+    """A path, relative to this directory if it is below."""
     with suppress(ValueError):
         return str(Path(path).absolute().relative_to(Path.cwd()))
     return str(path)

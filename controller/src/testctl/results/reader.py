@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run back: points and metrics at once, records when asked for, SQL over all of them."""
+"""Reads a run: points and metrics at once, records on demand, SQL over all of them."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ class RunPoint:
 
     @cached_property
     def point(self) -> Mapping[str, Any]:
-        """What was asked."""
+        """The specification, point.json."""
         return read_json(self.path / layout.POINT)
 
     @cached_property
     def outcome(self) -> Mapping[str, Any]:
-        """What the testbed says happened."""
+        """The testbed's report, outcome.json."""
         return read_json(self.path / layout.OUTCOME)
 
     @cached_property
     def fates(self) -> Sequence[Mapping[str, Any]]:
-        """What became of every fate asked for (testctl.packet_actions.RuleFinding), by switch, flow and connection."""
+        """The outcome of every requested fate (testctl.packet_actions.RuleFinding), by switch, flow and connection."""
         path = self.path / layout.FATES
-        found: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
-        return found
+        fates: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
+        return fates
 
     @property
     def measured(self) -> Measured:
-        """What it is judged by."""
+        """The measurement that expectations are evaluated on."""
         return Measured(self.verdict_file.measured.verdict, self.verdict_file.measured.reason, self.metrics)
 
     @property
@@ -77,7 +77,7 @@ class RunPoint:
 
     def state(self, when: str) -> Mapping[str, Any]:
         """{entity: {parameter: value}}; `when` is "before" or "after"."""
-        return {entity: found.get(when, {}) for entity, found in self.outcome.get("entities", {}).items()}
+        return {entity: entries.get(when, {}) for entity, entries in self.outcome.get("entities", {}).items()}
 
     @property
     def has_records(self) -> bool:
@@ -97,11 +97,11 @@ class RunPoint:
         return _table(self.path / layout.TCP_INFO, columns)
 
     def tcp_events(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """What kernels traced of TCP, read now; None if the point has none."""
+        """TCP events traced by kernels, read now; None if the point has none."""
         return _table(self.path / layout.TCP_EVENTS, columns)
 
     def requests(self, columns: Sequence[str] | None = None) -> pa.Table | None:
-        """What became of the requests of flows that make some, read now; None if the point has none."""
+        """The records of requests, read now; None if the point has none."""
         return _table(self.path / layout.REQUESTS, columns)
 
     def stalls(self, columns: Sequence[str] | None = None) -> pa.Table | None:
@@ -161,8 +161,8 @@ class Run:
     def traces(self) -> Mapping[str, str]:
         """The traces that the plan names by their paths: path -> value."""
         path = self.path / layout.TRACES
-        found = read_json(path) if path.exists() else {}
-        return {str(name): str(value) for name, value in found.items()} if isinstance(found, Mapping) else {}
+        traces = read_json(path) if path.exists() else {}
+        return {str(name): str(value) for name, value in traces.items()} if isinstance(traces, Mapping) else {}
 
     @cached_property
     def versions(self) -> Mapping[str, Any]:
@@ -178,17 +178,17 @@ class Run:
 
     def point(self, start: str) -> RunPoint:
         """The point whose id starts so.  Raises PlanError: none, or more than one."""
-        found = [point for point in self.points if point.id.startswith(start)]
-        if len(found) != 1:
-            got = ", ".join(point.id for point in found[:5]) if found else "none"
+        matching = [point for point in self.points if point.id.startswith(start)]
+        if len(matching) != 1:
+            got = ", ".join(point.id for point in matching[:5]) if matching else "none"
             raise PlanError(f"{self.path}: want the id of one point; {start!r} names {got}")
-        return found[0]
+        return matching[0]
 
 
 def load_run(path: Path, damage: list[str] | None = None) -> Run:
     """Open a run's directory (complete, in progress, or a link such as results/latest).
 
-    damage: if given, points that can't be read are left out, and what is wrong with each is added to it
+    damage: if given, points that can't be read are left out, and their faults are added to it
 
     Raises PlanError when there is no run or it can't be read.
     """
@@ -215,13 +215,13 @@ def load_points(run: Path, damage: list[str] | None = None) -> Iterator[RunPoint
                 damage.append(str(error))
 
 
-def load_point(path: Path, asked: Point | None = None) -> RunPoint:
-    """Open the directory of one point.  Raises PlanError when it can't be read, or is not what it says it is.
+def load_point(path: Path, expected: Point | None = None) -> RunPoint:
+    """Open the directory of a point.  Raises PlanError if it can't be read or contradicts its id.
 
-    asked: the point of the plan at hand, which saves reading it
+    expected: the point of the current plan, which saves reading it
     """
     data = read_json(path / layout.VERDICT, shapes.VERDICT)
-    point = read_json(path / layout.POINT, shapes.POINT) if asked is None else vars(asked)
+    point = read_json(path / layout.POINT, shapes.POINT) if expected is None else vars(expected)
     if data["id"] != path.name or data["verdict"] not in layout.VERDICTS:
         raise PlanError(f"{path}: want the verdict of point {path.name}; got {data['verdict']!r} of {data['id']!r}")
     try:
@@ -244,12 +244,12 @@ def load_point(path: Path, asked: Point | None = None) -> RunPoint:
 
 
 def _shared(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same, with names that all points share: of ten thousand points they would be most of the memory."""
+    """The same metrics with interned names: of ten thousand points names would take most of the memory."""
     return {sys.intern(flow): {sys.intern(name): v for name, v in given.items()} for flow, given in metrics.items()}
 
 
 def check_plain(directory: Path) -> None:
-    """Raises PlanError unless it and all below is files and directories: a link in a run would lead out of it."""
+    """Raises PlanError unless all entries are files and directories: a link could lead out of the run."""
     if directory.is_symlink() or not directory.is_dir():
         raise PlanError(f"{directory}: want a directory; got a link or something else")
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes finished points of earlier runs into a run, after checking that they are what was written then."""
+"""Reuses finished points of earlier runs, after checking their integrity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnusableError(TestctlError):
 
 @dataclass(frozen=True)
 class Kept:
-    """A point of an earlier run, complete or not; `verdict_file` is its verdict.json, None where that can't be read."""
+    """A point of an earlier run, complete or not; `verdict_file` is its verdict.json, None if unreadable."""
 
     path: Path
     verdict_file: VerdictFile | None
@@ -43,7 +43,7 @@ class Kept:
 
 
 class Measured(Protocol):
-    """What is computed from records (testctl.execution.assess.Assessment)."""
+    """The results computed from records (testctl.execution.assess.Assessment)."""
 
     @property
     def verdict(self) -> str: ...
@@ -73,9 +73,9 @@ def kept_points(results_dir: Path, point_id: str, runs: str = "*") -> list[Kept]
 
 
 def unusable(kept: Kept, code_key: str, records: str) -> str:
-    """Why a point can't be used by what its verdict.json says; "" when it may be.
+    """Why a point can't be reused according to its verdict.json; "" if it can.
 
-    code_key, records: of the code at hand, as in PointResult
+    code_key, records: of the current code, as in PointResult
     """
     file = kept.verdict_file
     if file is None:
@@ -92,9 +92,9 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
 
 
 def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> bool:
-    """Whether a point may be used as it lies there, by the verdict that was measured.
+    """Whether a point can be reused without computing it again.
 
-    code_key, analysis: of the code at hand, as in PointResult
+    code_key, analysis: of the current code, as in PointResult
     """
     kept = Kept(path, _file(path / layout.VERDICT))
     if (
@@ -107,11 +107,11 @@ def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> bool:
 
 
 def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
-    """Take a point into a run (hard links where possible), with the verdict that was measured.
+    """Copy a point into a run (hard links where possible), with the verdict of its measurement.
 
-    analysis  of the code at hand; where its "metrics" are not what the point was computed by, `again` computes
+    analysis  of the current code; if its "metrics" differ from those of the point, `again` computes
               metrics, stalls and fates from the point's records
-    Returns whether that was so.  Raises UnusableError, leaving nothing, when the point is not what was written;
+    Returns whether it computed them.  Raises UnusableError, leaving nothing, if the point was altered;
     TestbedError when it can't be written here.
     """
     if kept.verdict_file is None:
@@ -126,7 +126,12 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
             records = _checked(temporary, kept.verdict_file)
             computed = kept.verdict_file.analysis != analysis
             if computed:
-                _compute(temporary, records, again)
+                if records is None:
+                    raise UnusableError("other code computed its metrics, and it has no records to compute them from")
+                measured = again(records)
+                if measured.verdict != "pass":
+                    raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")
+                write_analysis(temporary, measured.metrics, measured.stalls, measured.fates)
             file = replace(
                 kept.verdict_file,
                 judged=kept.verdict_file.measured,
@@ -143,7 +148,7 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
 
 
 def _checked(directory: Path, file: VerdictFile) -> Records | None:
-    """The point's records, None where it has none.  Raises UnusableError when it is not what was written."""
+    """The point's records, None if it has none.  Raises UnusableError if it was altered."""
     try:
         if why := difference(directory, file.files):
             raise UnusableError(why)
@@ -161,18 +166,9 @@ def _checked(directory: Path, file: VerdictFile) -> Records | None:
     return records
 
 
-def _compute(directory: Path, records: Records | None, again: Callable[[Records], Measured]) -> None:
-    if records is None:
-        raise UnusableError("other code computed its metrics, and it has no records to compute them from")
-    found = again(records)
-    if found.verdict != "pass":
-        raise UnusableError(f"computed from its records again it is {found.verdict}: {found.reason}")
-    write_analysis(directory, found.metrics, found.stalls, found.fates)
-
-
 def _file(path: Path) -> VerdictFile | None:
     try:
-        found = json.loads(json_text(path))
-        return VerdictFile.from_json(found) if not misfit(found, shapes.VERDICT) else None
+        document = json.loads(json_text(path))
+        return VerdictFile.from_json(document) if not misfit(document, shapes.VERDICT) else None
     except (OSError, ValueError, RecursionError):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run's JSON files look like, as far as they are read: a run may come from elsewhere."""
+"""Shapes of a run's JSON files, as far as they are read: a run may be foreign."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL over all points of a run, with DuckDB on the Parquet files as they lie."""
+"""SQL over all points of a run, by DuckDB on the Parquet files."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ def connect(run: Run) -> duckdb.DuckDBPyConnection:
     records |= {"requests": layout.REQUESTS, "stalls": layout.STALLS}
     for name, file in {"packets": layout.PACKETS, **records}.items():
         files = [point.path / file for point in run.points if (point.path / file).exists()]
-        listed = ", ".join(_quote(path) for path in files)
+        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
         if files:
             connection.execute(
                 f"create view {name} as select parse_filename(parse_path(filename)[-2]) as point, * exclude (filename)"
@@ -73,7 +72,3 @@ def _metrics(run: Run) -> pa.Table:
         if isinstance(value, int | float)
     ]
     return pa.Table.from_pylist(rows, schema)
-
-
-def _quote(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summary.json: what a run found, in the form that DESIGN.md fixes, built from the points on disk."""
+"""summary.json: the results of a run, in the form that DESIGN.md fixes, built from the points on disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_summary(
 ) -> dict[str, Any]:
     """The summary of a run's points.
 
-    points        in the order of the plan; None: as they lie on disk, in that of `order`
+    points        in the order of the plan; None: read from disk, in the order of `order`
     order         ids of the points as the plan expands them (else sorted by id)
     expectations  [{"name", "verdict", "detail", "points": [ids], "at": "file:line:column",
                     "alone": true where no single point can fail by it}]

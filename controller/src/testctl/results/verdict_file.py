@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verdict.json of a point: what was measured and what was judged, apart, and what the point's other files are."""
+"""verdict.json of a point: the verdict of the measurement, that of the plan, and the manifest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class VerdictFile:
-    """What verdict.json says.
+    """The content of verdict.json.
 
-    judged       by the expectations of its run's plan; until all points are there, what was measured
+    judged       by the expectations of its run's plan; until the run is complete, that of the measurement
     measured     the measurement alone, before any expectation
-    digest       of the point's records; "" where it has none
-    code_key     what, besides the point, determines the raw files: kernel, agents, tgen
+    digest       of the point's records; "" if it has none
+    code_key     hash of everything besides the point that determines the raw files: kernel, agents, tgen
     analysis     hashes of the code that made the other files: {"records": …, "metrics": …}
     kernel       the release of the kernel that ran, "" where none did; None: not known
     files        the manifest; None: there is none
@@ -42,25 +42,25 @@ class VerdictFile:
     format: int | None = FORMAT
 
     def to_json(self) -> dict[str, Any]:
-        rest = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("judged", "measured")}
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("judged", "measured")}
         given = {name: value for name, value in rest.items() if value is not None and (value or name != "reused_from")}
         return {**given, **self.judged.to_json(), "measured": self.measured.to_json()}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> VerdictFile:
-        """That of an object which has the shape shapes.VERDICT.  Raises ValueError for a verdict that is none."""
-        judged = Judgement.from_json(found)
+    def from_json(cls, document: Mapping[str, Any]) -> VerdictFile:
+        """From an object of the shape shapes.VERDICT.  Raises ValueError for an unknown verdict."""
+        judged = Judgement.from_json(document)
         return cls(
-            id=str(found["id"]),
+            id=str(document["id"]),
             judged=judged,
-            measured=Judgement.from_json(found["measured"]) if "measured" in found else judged,
-            digest=str(found.get("digest") or ""),
-            code_key=str(found.get("code_key") or ""),
-            analysis=found.get("analysis") or {},
-            wall_s=float(found.get("wall_s") or 0.0),
-            virtual_s=float(found.get("virtual_s") or 0.0),
-            kernel=found.get("kernel"),
-            files=found.get("files"),
-            reused_from=str(found.get("reused_from") or ""),
-            format=found.get("format"),
+            measured=Judgement.from_json(document["measured"]) if "measured" in document else judged,
+            digest=str(document.get("digest") or ""),
+            code_key=str(document.get("code_key") or ""),
+            analysis=document.get("analysis") or {},
+            wall_s=float(document.get("wall_s") or 0.0),
+            virtual_s=float(document.get("virtual_s") or 0.0),
+            kernel=document.get("kernel"),
+            files=document.get("files"),
+            reused_from=str(document.get("reused_from") or ""),
+            format=document.get("format"),
         )

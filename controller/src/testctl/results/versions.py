@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""versions.json: what the results were made with."""
+"""versions.json: the versions that made the results."""
 
 from __future__ import annotations
 
@@ -19,17 +19,13 @@ def collect_versions(**more: Any) -> dict[str, Any]:
     return {
         "testctl": _version("testctl"),
         "testctl_agent": _version("testctl-agent"),
-        "commit": _commit() or "unknown",
+        # An installed package has none, although its environment may lie in another repository.
+        "commit": (not checkout.installed() and git_commit(Path(__file__))) or "unknown",
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libraries": {name: _version(name) for name in _TOOLS},
         **{key: dict(value) if isinstance(value, Mapping) else value for key, value in more.items()},
     }
-
-
-def _commit() -> str | None:
-    """The checkout's; an installed package has none, although its environment may lie in another repository."""
-    return None if checkout.installed() else git_commit(Path(__file__))
 
 
 def git_commit(inside: Path) -> str | None:
@@ -39,26 +35,22 @@ def git_commit(inside: Path) -> str | None:
         if git.is_file():  # a worktree: "gitdir: PATH"
             git = parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         if git.is_dir():
-            return _head(git)
-    return None
-
-
-def _head(git: Path) -> str | None:
-    head = git / "HEAD"
-    text = head.read_text(encoding="utf-8").strip() if head.exists() else ""
-    if not text.startswith("ref:"):
-        return text or None
-    ref = text.removeprefix("ref:").strip()
-    common = git / "commondir"
-    roots = [git, git / common.read_text(encoding="utf-8").strip()] if common.exists() else [git]
-    for root in roots:
-        if (root / ref).exists():
-            return (root / ref).read_text(encoding="utf-8").strip()
-        packed = root / "packed-refs"
-        if packed.exists():
-            for line in packed.read_text(encoding="utf-8").splitlines():
-                if line.endswith(" " + ref):
-                    return line.split(" ", 1)[0]
+            head = git / "HEAD"
+            text = head.read_text(encoding="utf-8").strip() if head.exists() else ""
+            if not text.startswith("ref:"):
+                return text or None
+            ref = text.removeprefix("ref:").strip()
+            common = git / "commondir"
+            roots = [git, git / common.read_text(encoding="utf-8").strip()] if common.exists() else [git]
+            for root in roots:
+                if (root / ref).exists():
+                    return (root / ref).read_text(encoding="utf-8").strip()
+                packed = root / "packed-refs"
+                if packed.exists():
+                    for line in packed.read_text(encoding="utf-8").splitlines():
+                        if line.endswith(" " + ref):
+                            return line.split(" ", 1)[0]
+            return None
     return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw files of a run or a check in progress: where they lie, and that they go with the process that made them."""
+"""The directory of raw files of a run or test in progress, which is removed with its process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from testctl.results.writer import RunWriter, in_progress
 from testctl.system import temporary
 
 WORK = ".work"
-"""In a run in progress: what the labs write, until it has been read."""
+"""Directory in a run in progress: files of labs that have not been read yet."""
 STOPPED = ".stopped-"
-"""In the name of a run to a directory of the user's choice that was stopped, and begun again."""
+"""Part of the name of a stopped run to the user's directory that was started again."""
 CLEAR_TRIES = 50
 
 
 def clear_work(directory: Path) -> None:
-    """Remove a directory, though labs that are just being killed may still write into it."""
+    """Remove a directory into which labs that are being killed may still write."""
     for _ in range(CLEAR_TRIES):
         shutil.rmtree(directory, ignore_errors=True)
         if not directory.exists():
@@ -33,9 +33,9 @@ def clear_work(directory: Path) -> None:
 
 
 def set_aside(final: Path) -> None:
-    """Rename what a stopped run to `final` left, if anything, so that it can be begun again; its points are kept.
+    """Rename the remains of a stopped run to `final`, if any, so that it can start again; its points are kept.
 
-    A run that another process goes on with stays as it is.  Raises TestbedError.
+    A run that another process continues is left alone.  Raises TestbedError.
     """
     stopped = in_progress(final)
     if stopped.is_symlink() or not (stopped / layout.PLAN).is_file():
@@ -49,9 +49,9 @@ def set_aside(final: Path) -> None:
 
 
 def begin_work(run: Path) -> None:
-    """Make the run's directory for raw files, which goes with this process, and remove those that killed ones left.
+    """Make the run's directory for raw files, removed with this process, and remove those of killed processes.
 
-    A run of theirs that has no finished point goes too, and an A/A check.
+    Also remove their runs without a finished point, and their A/A tests.
     """
     for kind in (layout.IN_PROGRESS, layout.CHECK):
         for work in temporary.remove_abandoned(run.parent.glob(f"*{kind}/{WORK}")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run: in progress under a name that says so, complete by one rename, never changed afterwards."""
+"""Writes a run: `.in-progress` until one rename completes it, never changed afterwards."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from testctl.results import layout
 from testctl.results.atomic import check_place, naming_path, write_json, write_text
 
 FREE_BYTES = 500_000_000
-"""Bytes that must be free before a run starts, when the caller has no better estimate."""
+"""Default for the bytes that must be free before a run starts."""
 _MAX_AT_ONCE = 99
-"""Runs of one plan that can begin in one second."""
+"""Greatest number of runs of a plan that can start in one second."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class RunWriter:
         topology: str = "",
         traces: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the plan as given (its bytes, comments too), as expanded, the text of a topology of its own, and the
-        values of the files that it names, which stand in the expanded plan by their paths."""
+        """Keep the plan as given (its bytes, with comments), as expanded, the text of its own topology, and the
+        values of the files that it names, which the expanded plan has by their paths."""
         with naming_path(self.path, "the plan was not kept; nothing was run"):
             write_text(self.path / layout.PLAN, text)
             names = {value: name for name, value in (traces or {}).items()}
@@ -91,9 +91,9 @@ class RunWriter:
             write_json(self.path / layout.VERSIONS, versions)
 
     def finish(self, summary: Mapping[str, Any]) -> Path:
-        """Write summary.json, check that nothing is missing, rename, set `latest`; returns the final directory.
+        """Write summary.json, check for completeness, rename, set `latest`; returns the final directory.
 
-        Raises TestbedError; the run then stays as it is, in progress.
+        Raises TestbedError; the run then remains in progress.
         """
         listed = {str(point["id"]) for point in summary["points"]}
         written = {item.name for item in (self.path / layout.POINTS).iterdir() if not item.name.startswith(".")}
@@ -122,7 +122,7 @@ class RunWriter:
 
 
 def _begun(final: Path, need: int) -> Path | None:
-    """Make the directory of a run in progress; None when there is one of that name, complete or not.
+    """Make the directory of a run in progress; None if that name exists, complete or not.
 
     Raises PlanError when it can't be made.
     """
@@ -146,7 +146,7 @@ def _begun(final: Path, need: int) -> Path | None:
 
 
 def in_progress(final: Path) -> Path:
-    """Where a run lies until it is complete."""
+    """Path of a run until it is complete."""
     return final.with_name(final.name + layout.IN_PROGRESS)
 
 
@@ -154,10 +154,10 @@ def _there(path: Path) -> bool:
     return path.exists() or path.is_symlink()
 
 
-def _by_name(found: Any, names: Mapping[str, str]) -> Any:
-    """The same with a path in place of each value that a file has: a trace is long, and in every point."""
-    if isinstance(found, Mapping):
-        return {key: _by_name(value, names) for key, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [_by_name(value, names) for value in found]
-    return names.get(found, found) if isinstance(found, str) else found
+def _by_name(record: Any, names: Mapping[str, str]) -> Any:
+    """The same document with a path for each value of a file: a trace is long, and in every point."""
+    if isinstance(record, Mapping):
+        return {key: _by_name(value, names) for key, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [_by_name(value, names) for value in record]
+    return names.get(record, record) if isinstance(record, str) else record

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a failing point to what of it matters: the smallest set of tuples that still fails, and their ranges."""
+"""Reduces a failing point to the smallest set of tuples that still fails, and the ranges of their values."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point that fails an expectation, taken out of its run: what it is made of, and plans of parts of it."""
+"""A point of a run that fails an expectation, and plans of subsets of its tuples."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ KEPT_FIELDS = ("topology", "flows", "groups")
 
 @dataclass(frozen=True)
 class Case:
-    """What is shrunk.
+    """The point to shrink.
 
-    plan         the run's plan, as it was run
+    plan         the plan as the run used it
     point        the point in that plan, and `found`, what the run has of it
     expectation  the expectation that judges it, and `raw`, as the plan has it
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
     than         tuple's key -> the value at the point that the expectation compares with
-    swept        entity and parameter -> the values that plan.yaml has, whatever --set made of them
+    swept        entity and parameter -> the values in plan.yaml, without --set
     commands     whether its points may start programs of the plan
     """
 
@@ -56,7 +56,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The plan's name, which names files too.  Raises PlanError."""
+        """The plan's name, a prefix of files.  Raises PlanError."""
         return layout.safe_name(str(self.run.summary.get("plan") or self.plan.name), "plan")
 
 
@@ -64,17 +64,17 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
     """The point of a run whose id starts so, and the expectation to hold it against.
 
     expectation  its number in the plan (from 1) or its name; "": the first that the point fails
-    holds        the point meets it, and the question is what makes it do so
+    holds        search for the tuples that make the point meet it
     commands     whether the command lines of the run's plan may be run, if it has any
 
-    Raises PlanError for what can't be shrunk, and says why.
+    Raises PlanError with the reason for points that can't be shrunk.
     """
-    found = run.point(start)
-    if found.verdict not in ("pass", "fail"):
-        why = f": {found.reason}" if found.reason else ""
-        raise PlanError(f"point {found.id} is {found.verdict}{why}; want one that ran and was judged, to shrink it")
+    failing = run.point(start)
+    if failing.verdict not in ("pass", "fail"):
+        why = f": {failing.reason}" if failing.reason else ""
+        raise PlanError(f"point {failing.id} is {failing.verdict}{why}; want one that ran and was judged, to shrink it")
     plan = plan_of(run)
-    point = point_of(run, plan, found.id)
+    point = point_of(run, plan, failing.id)
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
     document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
@@ -82,31 +82,34 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
         plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
     }
     other = counterpart(point.levels, chosen.bounds.than)
-    refuse_commands((one for one in plan.points if one.levels in (point.levels, other)), commands)
+    refuse_commands((p for p in plan.points if p.levels in (point.levels, other)), commands)
     raw = document["expect"][number]
-    return Case(run, plan, point, found, chosen, raw, document, wanted, than, _swept(run), commands)
+    return Case(run, plan, point, failing, chosen, raw, document, wanted, than, _swept(run), commands)
 
 
 def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
     try:
-        return {(one.entity, one.param): tuple(one.texts) for one in plan_of(run, as_written=True).assignments}
-    except PlanError:  # it is a plan only with its overrides
+        return {
+            (assignment.entity, assignment.param): tuple(assignment.texts)
+            for assignment in plan_of(run, as_written=True).assignments
+        }
+    except PlanError:  # the plan is complete only with its overrides
         return {}
 
 
-def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> tuple[Expectation, int]:
+def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> tuple[Expectation, int]:
     """The expectation to shrink by, and its place in the plan's list."""
     about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
     judge = Judge(plan, {point.id: point.measured for point in run.points})
     verdicts = {i: judge.one(e, point).verdict for i, e in about}
-    if not asked:
+    if not name:
         for number, chosen in about:
             if verdicts[number] == wanted and chosen.quantifier == "every":
                 return chosen, number
         hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
         raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
     for number, chosen in enumerate(plan.expectations):
-        if asked not in (chosen.name, str(number + 1)):
+        if name not in (chosen.name, str(number + 1)):
             continue
         if chosen.quantifier == "some":
             raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
@@ -115,7 +118,7 @@ def _chosen(run: Run, plan: Plan, point: Point, asked: str, wanted: Verdict) -> 
         is_so = f"it is {verdicts[number]} there" if number in verdicts else "it is not about that point"
         raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
     known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
-    raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {asked!r}")
+    raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {name!r}")
 
 
 def _verb(wanted: Verdict) -> str:
@@ -124,7 +127,7 @@ def _verb(wanted: Verdict) -> str:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Some of a case's tuples as a plan of their own: its point, and the one it is compared with."""
+    """A plan of some of a case's tuples: its point, and the point that it is compared with."""
 
     plan: Plan
     point: Point
@@ -136,7 +139,7 @@ class Candidate:
 
 
 def candidate(case: Case, tuples: Tuples) -> Candidate:
-    """Raises PlanError when these tuples are no plan."""
+    """Raises PlanError if these tuples are not a valid plan."""
     from testctl.metrics import metric_names
 
     root = node_of(document_of(case, tuples), Place(TEXT_NAME))
@@ -154,9 +157,9 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
     return Candidate(plan, point, next(p for p in plan.points if p.levels == levels))
 
 
-def verdict_of(found: Candidate, results: Results) -> tuple[Verdict, str]:
-    """The expectation's verdict at the candidate's point, and what it says."""
-    finding = Judge(found.plan, results).one(found.plan.expectations[0], found.point)
+def verdict_of(outcome: Candidate, results: Results) -> tuple[Verdict, str]:
+    """The expectation's verdict at the candidate's point, and its message."""
+    finding = Judge(outcome.plan, results).one(outcome.plan.expectations[0], outcome.point)
     return finding.verdict, finding.text
 
 
@@ -187,17 +190,17 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
 def plan_text(
     case: Case, tuples: Tuples, comments: Sequence[str] = (), notes: Mapping[Tuple3, str] | None = None
 ) -> str:
-    """The same as text.
+    """The plan as text.
 
     comments  lines above it
-    notes     what to say beside a tuple
+    notes     comments behind tuples
     """
-    found = document_of(case, tuples)
+    document = document_of(case, tuples)
     if comments:
-        found = {"about": f"What of point {case.point.id} of {case.name} matters", **found}
-    written, (expect,) = found.pop("tuples"), found.pop("expect")
+        document = {"about": f"What of point {case.point.id} of {case.name} matters", **document}
+    written, (expect,) = document.pop("tuples"), document.pop("expect")
     lines = [f"# {line}" for line in comments]
-    lines += [f"{name}: {block(value)}" for name, value in found.items()]
+    lines += [f"{name}: {block(value)}" for name, value in document.items()]
     lines.append("tuples:")
     for item, (entity, param, value) in zip(tuples, written, strict=True):
         note = f"  # {notes[item]}" if notes and item in notes else ""

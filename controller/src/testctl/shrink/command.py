@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search as a command runs it: its directory, its workers, and what is kept when it is ended early."""
+"""Runs the search for the command: its directory, its workers, and partial results."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from testctl.testbeds.testbed import Request
 
 MIN_WALL_S = 45.0
 TIMES_WALL = 5.0
-"""How long a point may take, beside what it took in the run."""
+"""Time that a point may take in addition to its time in the run."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a search left: `why` says why it ended early, "" when it did not."""
+    """The result of a search: `why` it ended early, "" if it did not."""
 
     found: SearchResult
     trials: Trials
@@ -42,17 +42,17 @@ class Ended:
 def run_search(
     case: Case, directory: Path, *, jobs: int, probes: int, most: int, told_of: Callable[[Trial], None]
 ) -> Ended:
-    """Search, and write what was found into `directory`, also when the search is interrupted or may not go on.
+    """Search, and write the result into `directory`, also after an interruption or at the limit of runs.
 
     Raises PlanError when the directory holds something else, or the point does not fail again.
     """
     prepare(case, directory)
-    found = SearchResult()
+    result = SearchResult()
     why, interrupted = "", False
     with workers(jobs) as pool:
         trials = Trials(case, directory, pool, _beds(case), told_of, most)
         try:
-            search(case, trials, found, probes, jobs)
+            search(case, trials, result, probes, jobs)
         except SpentError as error:
             why = str(error)
             pool.shutdown(cancel_futures=True)
@@ -62,11 +62,11 @@ def run_search(
             if not isinstance(error, KeyboardInterrupt):
                 raise
             why, interrupted = "interrupted", True
-    return Ended(found, trials, write(case, found, trials, directory), why, interrupted)
+    return Ended(result, trials, write(case, result, trials, directory), why, interrupted)
 
 
 def prepare(case: Case, directory: Path) -> None:
-    """Make the directory, or take one that an earlier search of this point left."""
+    """Make the directory, or reuse that of an earlier search for this point."""
     report = directory / REPORT
     if report.exists():
         report_json = read_json(report)
@@ -76,12 +76,12 @@ def prepare(case: Case, directory: Path) -> None:
             )
     elif directory.exists() and any(item.name != CANDIDATES for item in directory.iterdir()):
         raise PlanError(f"{directory}: want a new directory, or one of an earlier search; got one with something in it")
-    shutil.rmtree(directory / CANDIDATES / ".work", ignore_errors=True)  # what a killed search left
+    shutil.rmtree(directory / CANDIDATES / ".work", ignore_errors=True)  # remains of a killed search
     with naming_path(directory, "nothing was run"):
         (directory / CANDIDATES / layout.POINTS).mkdir(parents=True, exist_ok=True)
 
 
 def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
-    """Testbeds that give up sooner than a run does: a point without any rate would go on for as long as it may."""
+    """Testbeds with a lower time limit than a run's: a point without any rate would use all of it."""
     limit_s = max(MIN_WALL_S, TIMES_WALL * case.found.wall_s)
     return lambda points: find(case.plan.testbed).ready(points, Request(limit_s, commands=case.commands))

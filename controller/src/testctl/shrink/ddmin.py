@@ -2,8 +2,8 @@
 """Delta debugging: the smallest part of a list that still fails, by trying what can be left out.
 
 Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002, section 3.2.
-It departs from their ddmin in two ways: parts smaller than a half are left out but never tried by themselves,
-and after a success the next part is tried before the first again.  Neither touches what is guaranteed.
+It differs from their ddmin in two ways: parts smaller than a half are left out but never tried alone,
+and after a success the next part is tried before the first again.  Neither changes the guarantees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Kept = tuple[T, ...]
 
 
 def ddmin(items: Sequence[T], width: int = 1) -> Generator[list[Kept[T]], list[bool], Kept[T]]:
-    """Yields what to try, at most `width` selections at once, is sent whether each fails, and returns the smallest.
+    """Yields at most `width` selections to try, is sent whether each fails, and returns the smallest.
 
     All items together are taken to fail.  The result fails, and is 1-minimal: it passes without any one of its
     items, whatever the failure depends on.  It takes at most n² + 3n selections of n items.
@@ -51,7 +51,7 @@ def first_failing(selections: Sequence[Kept[T]], width: int = 1) -> Generator[li
 
 
 def split(count: int, parts: int) -> list[range]:
-    """`count` indexes in so many ranges, each as long as the others or one longer."""
+    """`count` indexes split into ranges whose lengths differ by at most one."""
     edges = [count * number // parts for number in range(parts + 1)]
     return [range(a, b) for a, b in itertools.pairwise(edges) if b > a]
 
@@ -60,11 +60,11 @@ R = TypeVar("R")
 
 
 def drive(search: Generator[list[Kept[T]], list[bool], R], fails: Callable[[list[Kept[T]]], list[bool]]) -> R:
-    """Run a search to its end against something that tells what fails."""
+    """Run a search to its end with a function that tests selections."""
     try:
-        asked = next(search)
+        request = next(search)
         while True:
-            asked = search.send(fails(asked))
+            request = search.send(fails(request))
     except StopIteration as end:
-        found: R = end.value
-        return found
+        result: R = end.value
+        return result

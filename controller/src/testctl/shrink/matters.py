@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one tuple has to do with a failure: whether it matters, and where between its values the failure goes."""
+"""The effect of a tuple on a failure: whether it matters, and at which value the failure disappears."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testctl.shrink.values import Numbers, Words, choices, written
 
 @dataclass(frozen=True)
 class Probe:
-    """One other value of a tuple, and what became of the failure."""
+    """Another value of a tuple, and the answer of its trial."""
 
     value: str
     answer: str
@@ -26,11 +26,11 @@ class Probe:
 
 @dataclass(frozen=True)
 class Matter:
-    """A tuple, and what is known of it.
+    """A tuple, and the results of its trials.
 
-    needed    in the smallest set; False: it is there anyway, by default, or does not matter
-    default   what holds without it; "" when unknown
-    without   what became of the failure without it: goes or unclear; "" where it is not needed
+    needed    in the smallest set; False: it is set by default anyway, or does not matter
+    default   the value without it; "" if unknown
+    without   the answer without it: goes or unclear; "" if it is not needed
     probes    the other values tried, in that order
     least, most, below, above  for a number the range in which the failure stays, and the nearest values outside
     """
@@ -47,12 +47,12 @@ class Matter:
 
     @property
     def matters(self) -> bool:
-        """Whether some value other than this makes the failure go away."""
+        """Whether another value makes the failure disappear."""
         return self.needed or any(probe.answer == "goes" for probe in self.probes)
 
 
 Asking = Generator[Tuples, Trial, Matter]
-"""A search that yields sets of tuples to try and is sent what came of each."""
+"""A search that yields sets of tuples to try and is sent the outcome of each."""
 
 
 def of_idle(case: Case, smallest: Tuples, item: Tuple3) -> Asking:
@@ -85,13 +85,13 @@ def of_needed(case: Case, smallest: Tuples, item: Tuple3, probes: int, without: 
     assignment = _assignment(case, item)
     goes = without is not None and without.answer == "goes"
     options = choices(assignment.targets[0].spec.type, item[2], _values(case, assignment), default, passes=goes)
-    found = Matter(item, without is not None, text, without="" if without is None else without.answer)
+    matter = Matter(item, without is not None, text, without="" if without is None else without.answer)
     tried: list[Probe] = []
     if isinstance(options, Words):
         for value in options.others:
             answer = "goes" if goes and value == text else (yield _put(case, smallest, item, value)).answer
             tried.append(Probe(value, answer))
-        return replace(found, probes=tuple(tried))
+        return replace(matter, probes=tuple(tried))
     asking = interval(options.axis, probes)
     try:
         number = next(asking)
@@ -104,16 +104,16 @@ def of_needed(case: Case, smallest: Tuples, item: Tuple3, probes: int, without: 
         edges: Interval = end.value
     below, above = ("" if edge is None else options.show(edge) for edge in (edges.below, edges.above))
     least, most = options.show(edges.least), options.show(edges.most)
-    return replace(found, probes=tuple(tried), least=least, most=most, below=below, above=above)
+    return replace(matter, probes=tuple(tried), least=least, most=most, below=below, above=above)
 
 
 def _put(case: Case, smallest: Tuples, item: Tuple3, value: str) -> Tuples:
-    """The tuples with this one at another value; it is added where it is not among them."""
+    """The tuples with this one set to another value, or added."""
     return tuple((*other[:2], value) if other == item else other for other in case.tuples if other in {*smallest, item})
 
 
 def _values(case: Case, assignment: Assignment) -> list[str]:
-    """All that the plan gives the tuple: as it was run, then as plan.yaml has it."""
+    """All values of the tuple in the plan: as it was run, then as in plan.yaml."""
     return [*assignment.texts, *case.swept.get((assignment.entity, assignment.param), ())]
 
 
@@ -122,9 +122,9 @@ def _assignment(case: Case, item: Tuple3) -> Assignment:
 
 
 def default_of(case: Case, smallest: Tuples, item: Tuple3) -> tuple[Value | None, str]:
-    """What holds without a tuple, as a value and as a plan would write it; (None, "") when it is not known.
+    """The value without a tuple, parsed and as in a plan; (None, "") if unknown.
 
-    It is what a less specific tuple sets, the parameter's default, or what the run's agents found before they set it.
+    It is set by a less specific tuple, is the parameter's default, or was read by the agents before they set it.
     """
     target = _assignment(case, item).targets[0]
     value: Value | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a number may be moved until a failure goes away: galloping outwards, then halving the gap."""
+"""Finds the range of a number in which a failure persists: galloping outwards, then bisection."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Axis:
     """The values a number may have, in base units.
 
     value   fails
-    step    the finest difference that is looked for
-    hints   values worth trying first, such as those the plan sweeps
+    step    resolution of the search
+    hints   values to try first, such as those that the plan sweeps
     passes  values that are known to pass
     """
 
@@ -32,7 +32,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the failure stays.
+    """The range in which the failure persists.
 
     least, most   the lowest and highest value that failed, with nothing that passed between
     below, above  the nearest values that passed; None: none was found on that side
@@ -52,7 +52,7 @@ def interval(axis: Axis, probes: int) -> Generator[int, bool, Interval]:
 
 
 def _edge(axis: Axis, probes: int, *, up: bool) -> Generator[int, bool, tuple[int, int | None]]:
-    """The last value that fails on one side, and the first that passes (None: it was not met)."""
+    """The last value that fails on one side, and the first that passes (None: none was found)."""
     fails, passes = axis.value, _nearest(axis.passes, axis.value, up)
     for _ in range(probes):
         ask = _outwards(axis, fails, up) if passes is None else _between(fails, passes, axis.step)
@@ -71,7 +71,7 @@ def _nearest(values: tuple[int, ...], start: int, up: bool) -> int | None:
 
 
 def _outwards(axis: Axis, start: int, up: bool) -> int | None:
-    """The next hint, or twice or half as much; None at the end of what the number may be."""
+    """The next hint, or twice or half the value; None beyond the limits."""
     hint = _nearest(axis.hints, start, up)
     if hint is not None:
         return hint
@@ -86,9 +86,9 @@ def _between(a: int, b: int, step: int) -> int | None:
     low, high = sorted((a, b))
     middle = math.isqrt(low * high) if low > 0 and high > FAR * low else (low + high) // 2
     near = _rounded(middle, step)
-    for found in (near, near - step, near + step):
-        if low < found < high and found > 0:
-            return found
+    for value in (near, near - step, near + step):
+        if low < value < high and value > 0:
+            return value
     return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs parts of a case in the lab, each point once, and says whether the failure is still there."""
+"""Runs parts of a case in the lab, each point once, and determines whether the failure persists."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
 from testctl.testbeds.bed import Bed
 
 CANDIDATES = "candidates"
-"""In the search's directory: the points that were run for it, without their packets."""
+"""Subdirectory of the search: its points, without their packets."""
 Tried = tuple[Measured, float]
-"""What was measured at a point that was run, and the wall seconds that it took."""
+"""The measurement of a point, and its wall seconds."""
 Answer = Literal["stays", "goes", "unclear"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of the failure with these tuples.
+    """The outcome of a trial of these tuples.
 
     answer  stays; goes; unclear: they can't be run, or not be judged
     words   the message of the expectation, or of the refusal
@@ -69,7 +69,7 @@ class Trials:
     known: dict[str, Measured] = field(default_factory=dict)
 
     def __call__(self, batch: Sequence[Tuples]) -> list[Trial]:
-        """Try them side by side; in the order given."""
+        """Try them in parallel; outcomes are in the order given."""
         fresh = {frozenset(tuples): tuples for tuples in batch if frozenset(tuples) not in self.made}
         started = {key: self._start(tuples) for key, tuples in fresh.items()}
         for key, tuples in fresh.items():
@@ -80,12 +80,12 @@ class Trials:
 
     def _start(self, tuples: Tuples) -> tuple[Candidate, dict[str, Future[Tried]]] | TestctlError:
         try:
-            found = candidate(self.case, tuples)
-            bed = self.testbed_for(found.points)
+            trial = candidate(self.case, tuples)
+            bed = self.testbed_for(trial.points)
         except (PlanError, TestbedError) as error:
             return error
         waiting: dict[str, Future[Tried]] = {}
-        for point in found.points:
+        for point in trial.points:
             if point.id in self.known:
                 continue
             there = self._finished(point, bed.code_key(point))
@@ -96,12 +96,12 @@ class Trials:
             else:
                 self.runs += 1
                 waiting[point.id] = self.pool.submit(try_point, bed, point, self.directory / CANDIDATES)
-        return found, waiting
+        return trial, waiting
 
     def _ended(self, tuples: Tuples, started: tuple[Candidate, dict[str, Future[Tried]]] | TestctlError) -> Trial:
         if isinstance(started, TestctlError):
             return Trial(tuples, "unclear", str(started).removeprefix(f"{TEXT_NAME}: "))
-        found, waiting = started
+        trial, waiting = started
         wall_s = 0.0
         for point_id, future in waiting.items():
             try:
@@ -109,14 +109,14 @@ class Trials:
                 wall_s += took_s
             except BrokenProcessPool as error:
                 raise TestbedError(f"point {point_id}: its worker was killed from outside (out of memory?)") from error
-        verdict, words = verdict_of(found, self.known)
+        verdict, reason = verdict_of(trial, self.known)
         answer: Answer = "unclear"
         if verdict in ("pass", "fail"):
             answer = "stays" if verdict == self.case.wanted else "goes"
-        return Trial(tuples, answer, words, len(waiting), wall_s)
+        return Trial(tuples, answer, reason, len(waiting), wall_s)
 
     def _finished(self, point: Point, code_key: str) -> Measured | None:
-        """The point as the run or an earlier search in this directory has it, as it was written, by the code of now."""
+        """The unaltered point of the run or an earlier search in this directory, if the current code made it."""
         for place in (self.case.run.path, self.directory / CANDIDATES):
             path = layout.point_dir(place, point.id)
             if not (path / layout.VERDICT).exists():
@@ -127,11 +127,11 @@ class Trials:
 
 
 class SpentError(TestctlError):
-    """No more runs may be made."""
+    """The limit of runs is reached."""
 
 
 def try_point(bed: Bed, point: Point, directory: Path) -> Tried:
-    """Run one point and keep what verdicts are made of: not its packets."""
+    """Run a point and keep the data for verdicts, without its packets."""
     work = directory / ".work" / point.id
     shutil.rmtree(work, ignore_errors=True)
     result = measure(bed, point, work, keep_captures=False)

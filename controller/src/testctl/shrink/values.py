@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other values a tuple could have: its parameter's words, numbers in steps of a unit, what the plan sweeps."""
+"""Alternative values of a tuple: words of its parameter, numbers in steps of a unit, values that the plan sweeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testctl_agent.spec.units import Quantity
 from testctl.shrink.ranges import Axis
 
 MAX_WORDS = 8
-"""Other words of one tuple that are tried."""
+"""Greatest number of other words to try for a tuple."""
 DIGITS = 2
 """Significant digits to which a number's range is looked for, if its unit is not coarser."""
 
@@ -39,7 +39,7 @@ def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | N
 
     text     its value as written
     swept    the values that the plan gives it
-    default  what holds without the tuple (None: unknown), and whether that is known to pass
+    default  the value without the tuple (None: unknown), and whether that is known to pass
     """
     value = kind.parse(text)
     number = kind.of if isinstance(kind, OrNone) else kind
@@ -55,15 +55,9 @@ def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | N
             passes=(base,) if passes and base is not None and base != value else (),
         )
         return Numbers(axis, _shower(number))
-    words = _words(kind)
-    others = [word for word in dict.fromkeys([*swept, *words]) if kind.parse(word) != value]
+    named = ("on", "off") if isinstance(kind, Switch) else kind.values if isinstance(kind, Choice) else ()
+    others = [word for word in dict.fromkeys([*swept, *map(str, named)]) if kind.parse(word) != value]
     return Words(tuple(others[:MAX_WORDS]))
-
-
-def _words(kind: ValueType) -> tuple[str, ...]:
-    if isinstance(kind, Switch):
-        return ("on", "off")
-    return tuple(str(value) for value in kind.values) if isinstance(kind, Choice) else ()
 
 
 def _number(kind: ValueType, value: Value | None) -> int | None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search found, as a plan that shows the failure, as JSON and for a person."""
+"""Writes the result of a search: a plan that shows the failure, JSON, and text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from testctl_agent.spec import trace
 from testctl.core.units import show_time
 from testctl.core.words import counted
 from testctl.results.atomic import naming_path, write_json, write_text
-from testctl.shrink.case import Case, Tuple3, plan_text, topology_file
+from testctl.shrink.case import Case, plan_text, topology_file
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import SearchResult
 from testctl.shrink.trials import Trials
@@ -23,19 +22,19 @@ from testctl.shrink.trials import Trials
 REPORT = "shrink.json"
 
 
-def to_json(case: Case, found: SearchResult, trials: Trials, plan: Path) -> dict[str, Any]:
-    """What a machine reads: the smallest set, what matters and what does not, and every trial."""
+def to_json(case: Case, result: SearchResult, trials: Trials, plan: Path) -> dict[str, Any]:
+    """The result as JSON: the smallest set, the tuples that matter and those that do not, and every trial."""
     return {
         "run": case.run.name,
         "point": case.point.id,
         "expectation": case.expectation.name,
         "verdict": case.wanted,
-        "complete": found.done,
-        "stopped_at": found.stage,
+        "complete": result.done,
+        "stopped_at": result.stage,
         "plan": str(plan),
-        "smallest": [list(item) for item in found.smallest],
-        "kept": [{"tuple": list(item), "why": why} for item, why in found.kept.items()],
-        "tuples": [asdict(matter) | {"matters": matter.matters} for matter in found.matters.values()],
+        "smallest": [list(item) for item in result.smallest],
+        "kept": [{"tuple": list(item), "why": why} for item, why in result.kept.items()],
+        "tuples": [asdict(matter) | {"matters": matter.matters} for matter in result.matters.values()],
         "runs": trials.runs,
         "trials": [
             {"tuples": [list(item) for item in trial.tuples], "answer": trial.answer, "words": trial.words}
@@ -45,35 +44,35 @@ def to_json(case: Case, found: SearchResult, trials: Trials, plan: Path) -> dict
 
 
 def plan_file(case: Case, directory: Path) -> Path:
-    """Where the plan of the smallest set goes."""
+    """Path of the plan of the smallest set."""
     return directory / f"{case.name}_{case.point.id}.yaml"
 
 
-def write(case: Case, found: SearchResult, trials: Trials, directory: Path) -> Path:
-    """Write the plan and the report into the search's directory, replacing what an earlier search left; the plan."""
+def write(case: Case, result: SearchResult, trials: Trials, directory: Path) -> Path:
+    """Write the plan and the report into the search's directory, replacing earlier ones; returns the plan's path."""
     path = plan_file(case, directory)
     verb = "fails" if case.wanted == "fail" else "meets"
     comments = [
         f"The smallest set of tuples with which point {case.point.id} of {case.run.name} {verb}",
         f"{case.expectation.name!r}, as testctl shrink found it."
-        + ("" if found.done else "  The search was not finished."),
+        + ("" if result.done else "  The search was not finished."),
     ]
-    notes = {item: words for item, matter in found.matters.items() if (words := ranges(matter))}
-    notes |= {item: f"kept: {why.strip()}" for item, why in found.kept.items()}
+    notes = {item: note for item, matter in result.matters.items() if (note := ranges(matter))}
+    notes |= {item: f"kept: {why.strip()}" for item, why in result.kept.items()}
     with naming_path(directory, "what shrink found was not kept"):
-        write_text(path, plan_text(case, found.smallest, comments, notes))
+        write_text(path, plan_text(case, result.smallest, comments, notes))
         if case.plan.topology_text:
             write_text(directory / topology_file(case), case.plan.topology_text)
         for name, value in case.plan.traces.items():
-            if any(text == name for _, _, text in found.smallest):
+            if any(text == name for _, _, text in result.smallest):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 write_text(directory / name, "".join(f"{ms}\n" for ms in trace.parse(value)))
-        write_json(directory / REPORT, to_json(case, found, trials, path))
+        write_json(directory / REPORT, to_json(case, result, trials, path))
     return path
 
 
 def ranges(matter: Matter) -> str:
-    """What is known of a tuple's other values, in words."""
+    """The ranges of a tuple's other values as text."""
     texts = []
     if matter.least and matter.least != matter.most:
         texts.append(f"stays from {matter.least} to {matter.most}")
@@ -100,33 +99,29 @@ def ranges(matter: Matter) -> str:
     return "; ".join(texts)
 
 
-def print_found(case: Case, found: SearchResult, trials: Trials, plan: Path, console: Console) -> None:
-    """For a person: what matters with its ranges, what does not, the number of runs, the plan."""
+def print_found(case: Case, result: SearchResult, trials: Trials, plan: Path, console: Console) -> None:
+    """Print tuples that matter with their ranges, those that do not, the number of runs, and the plan's path."""
     what = "failure" if case.wanted == "fail" else "result"
     console.print(f"\n{case.expectation.name}: the smallest set of tuples with this {what} ", end="")
-    console.print(f"({len(found.smallest)} of {len(case.tuples)})" + ("" if found.done else ", so far"))
+    console.print(f"({len(result.smallest)} of {len(case.tuples)})" + ("" if result.done else ", so far"))
     table = Table("tuple", "value", f"where the {what} stays and where it goes", box=None)
-    for item in found.smallest:
-        table.add_row(f"{item[0]}.{item[1]}", item[2], _of(item, found.matters, found.kept))
+    for item in result.smallest:
+        note = ranges(result.matters[item]) if item in result.matters else ""
+        note = f"kept: {result.kept[item].strip()}" if item in result.kept else note
+        table.add_row(f"{item[0]}.{item[1]}", item[2], note)
     console.print(table)
-    idle = [matter for matter in found.matters.values() if not matter.matters]
+    idle = [matter for matter in result.matters.values() if not matter.matters]
     if idle:
         table = Table("does not matter", "value", "", box=None)
         for matter in idle:
-            words = _idle(matter)
-            table.add_row(f"{matter.item[0]}.{matter.item[1]}", matter.item[2], words)
+            text = _idle(matter)
+            table.add_row(f"{matter.item[0]}.{matter.item[1]}", matter.item[2], text)
         console.print(table)
-    if not found.done:
-        console.print(f"not finished: {found.stage}; the same command goes on with what has been run")
+    if not result.done:
+        console.print(f"not finished: {result.stage}; the same command goes on with what has been run")
     wall = show_time(sum(trial.wall_s for trial in trials.made.values()) * 1e9)
     console.print(f"{counted(len(trials.made), 'set of tuples')} tried, {counted(trials.runs, 'point')} run ({wall})")
     console.print(f"to see it again: testctl run {plan}", soft_wrap=True)
-
-
-def _of(item: Tuple3, matters: Mapping[Tuple3, Matter], kept: Mapping[Tuple3, str]) -> str:
-    if item in kept:
-        return f"kept: {kept[item].strip()}"
-    return ranges(matters[item]) if item in matters else ""
 
 
 def _idle(matter: Matter) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain data as one line of the YAML that plans are written in."""
+"""Writes plain data as a line of YAML for plans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 
 
 def block(value: Any, *, values: bool = False) -> str:
-    """A scalar, list or mapping in flow style; words stay bare where the loader reads them back as they are.
+    """A scalar, list or mapping in flow style; words are quoted only where the loader needs it.
 
     values: all text is what tuples set, for which 5 and "5" are the same; "6.12" gets quotes, since it is no number
     """
@@ -34,7 +34,7 @@ def block(value: Any, *, values: bool = False) -> str:
 
 
 def _bare(text: str) -> bool:
-    """Whether the loader takes the word for itself, in a list as in a mapping."""
+    """Whether the loader reads the unquoted word unchanged, in a list as in a mapping."""
     if not text.isprintable() or "#" in text or ":" in text[-1:]:
         return False
     try:

@@ -21,7 +21,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
-from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, told_apart
+from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, numbered_flows
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
@@ -163,7 +163,7 @@ def known_connections(point: Point) -> str:
             flow.name, conn, address(flow.source, flow.family), flow.client_port + conn,
             address(flow.sink, flow.family), flow.server_port, flow.reversed,
         )
-        for flow in told_apart(point.flows)
+        for flow in numbered_flows(point.flows)
         for conn in range(flow.parallel)
     )  # fmt: skip
 

@@ -49,8 +49,8 @@ def change_points(values: Sequence[float | None] | Floats, *, exact: bool | None
     numbers = np.array([math.nan if value is None else float(value) for value in values], dtype=float)
     place = np.flatnonzero(np.isfinite(numbers))
     kept = numbers[place]
-    found = _steps(kept) if (looks_exact(kept) if exact is None else exact) else _levels(kept, 0, seed)
-    return [int(place[index]) for index in found]
+    changes = _steps(kept) if (looks_exact(kept) if exact is None else exact) else _levels(kept, 0, seed)
+    return [int(place[index]) for index in changes]
 
 
 def looks_exact(values: Floats) -> bool:
@@ -84,12 +84,14 @@ def first_change(values: Floats, seed: int) -> int | None:
     tested = [values] if modes is None else [values, within_modes(values, modes)]
     alpha = ALPHA / len(tested)
     splits = []
-    for one in tested:
-        at, p = strongest_split(one, MIN, seed)
+    for part in tested:
+        at, p = strongest_split(part, MIN, seed)
         if p > alpha:
             continue
-        at = _exactly(one, at)
-        if _independent_of_neighbours(one, at, alpha, seed):
+        # jumpavg gives the index: by ranks, the first low values after a drop may be the highest low ones.
+        near = [place for place in jumpavg_changes(part) if _better(part, place, at)]
+        at = min(near, key=lambda place: abs(place - at)) if near else at
+        if _independent_of_neighbours(part, at, alpha, seed):
             splits.append((p, at))
     return min(splits)[1] if splits else None
 
@@ -110,15 +112,6 @@ def _independent_of_neighbours(values: Floats, at: int, alpha: float, seed: int)
     return p <= alpha
 
 
-def _exactly(values: Floats, at: int) -> int:
-    """jumpavg's index of a change near `at`.
-
-    Ranks alone don't determine the index: after a clear drop, the first low values may be the highest low values.
-    """
-    near = [place for place in jumpavg_changes(values) if _better(values, place, at)]
-    return min(near, key=lambda place: abs(place - at)) if near else at
-
-
 def _better(values: Floats, place: int, at: int) -> bool:
     """Whether a change near `at` may be at `place` instead: a change of levels, not an alternation of modes."""
     before, after = values[:place], values[place:]
@@ -136,8 +129,8 @@ def jumpavg_changes(values: Sequence[float] | Floats) -> list[int]:
         return []
     shifted = numbers - min(float(numbers.min()), 0.0)
     groups = jumpavg.classify([float(value) for value in shifted])
-    found, at = [], 0
+    changes, at = [], 0
     for group in list(groups)[:-1]:
         at += len(group.run_list)
-        found.append(at)
-    return found
+        changes.append(at)
+    return changes

@@ -42,19 +42,19 @@ def energies(sequences: Floats, least: int) -> Floats:
     total, upto = upto[:, -1:], upto[:, split - 1]
     across, after = upto - before, total - 2 * upto + before
     m, n = split, count - split
-    found: Floats = m * n / count * (2 * across / (m * n) - before / m**2 - after / n**2)
-    return found
+    energy: Floats = m * n / count * (2 * across / (m * n) - before / m**2 - after / n**2)
+    return energy
 
 
 def strongest_split(values: Floats, least: int, seed: int) -> tuple[int, float]:
     """(index at which the second level would begin, p of the split).  Needs at least 2 * least values."""
     ranks = ranks_of(values)
-    found = energies(ranks[None], least)[0]
+    split = energies(ranks[None], least)[0]
     generator = np.random.default_rng([seed, len(values)])
     as_good = drawn = 0
     while drawn < DRAWS and as_good < ENOUGH:
         rows = min(_BATCH if drawn else _BATCH // 4, DRAWS - drawn)
         permuted = generator.permuted(np.tile(ranks, (rows, 1)), axis=1)
-        as_good += int((energies(permuted, least).max(axis=1) >= found.max() - _ROUNDING).sum())
+        as_good += int((energies(permuted, least).max(axis=1) >= split.max() - _ROUNDING).sum())
         drawn += rows
-    return int(found.argmax()) + least, (as_good + 1) / (drawn + 1)
+    return int(split.argmax()) + least, (as_good + 1) / (drawn + 1)

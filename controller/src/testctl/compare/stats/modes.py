@@ -61,12 +61,12 @@ def two_modes(values: Floats) -> Modes | None:
 
 def within_modes(values: Floats, modes: Modes) -> Floats:
     """The values, each relative to the median of its mode; values that differ only by rounding are made equal."""
-    found: Floats = values - np.where(values >= modes.cut, modes.upper, modes.lower)
-    order = np.argsort(found)
-    ordered = found[order]
+    residuals: Floats = values - np.where(values >= modes.cut, modes.upper, modes.lower)
+    order = np.argsort(residuals)
+    ordered = residuals[order]
     apart = np.diff(ordered, prepend=-np.inf) > ROUNDINGS * np.spacing(np.abs(values).max())
-    found[order] = ordered[apart][apart.cumsum() - 1]
-    return found
+    residuals[order] = ordered[apart][apart.cumsum() - 1]
+    return residuals
 
 
 def _bic(*groups: Floats) -> float:

@@ -125,7 +125,7 @@ def mixtures_p(x: Floats, y: Floats, modes: Modes, seed: int, draws: int) -> flo
     """p of the energy statistics of the modes' shares and of the values within the modes."""
     both = np.concatenate([x, y])
     tested = [(both >= modes.cut).astype(float), ranks_of(within_modes(both, modes))]
-    return min(1.0, 2 * min(_p(one, len(x), _energy, seed, draws) for one in tested))
+    return min(1.0, 2 * min(_p(statistic, len(x), _energy, seed, draws) for statistic in tested))
 
 
 def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) -> float:
@@ -137,23 +137,19 @@ def _p(values: Floats, first: int, statistic: Statistic, seed: int, draws: int) 
     came[0, :first] = 1
     least = float(statistic(came, values)[0]) * (1 - _ROUNDING)
     if math.comb(count, first) <= EXACT:
-        found = statistic(_all(count, first), values)
-        return float((found >= least).mean())
+        # Every way to choose `first` of `count`: one row of zeros and ones each.
+        ways = np.array(list(itertools.combinations(range(count), first)))
+        masks = np.zeros((len(ways), count))
+        np.put_along_axis(masks, ways, 1.0, axis=1)
+        statistics = statistic(masks, values)
+        return float((statistics >= least).mean())
     generator = np.random.default_rng([seed, count, first])
     drawn = as_far = 0
     while drawn < draws and as_far < ENOUGH:
         rows = min(_BATCH if drawn else 999, draws - drawn)
-        found = statistic(generator.permuted(np.tile(came, (rows, 1)), axis=1), values)
-        as_far, drawn = as_far + int((found >= least).sum()), drawn + rows
+        statistics = statistic(generator.permuted(np.tile(came, (rows, 1)), axis=1), values)
+        as_far, drawn = as_far + int((statistics >= least).sum()), drawn + rows
     return (as_far + 1) / (drawn + 1)
-
-
-def _all(count: int, first: int) -> Floats:
-    """Every way to choose `first` of `count`: one row of zeros and ones each."""
-    ways = np.array(list(itertools.combinations(range(count), first)))
-    found = np.zeros((len(ways), count))
-    np.put_along_axis(found, ways, 1.0, axis=1)
-    return found
 
 
 def _welch(chosen: Floats, values: Floats) -> Floats:
@@ -162,8 +158,8 @@ def _welch(chosen: Floats, values: Floats) -> Floats:
     sides.append((len(values) - sides[0][0], values.sum() - sides[0][1], (values**2).sum() - sides[0][2]))
     square = sum(np.maximum(squares - total**2 / n, 0) / (n - 1) / n for n, total, squares in sides)
     (n, total, _), (m, rest, _) = sides
-    found: Floats = np.abs(total / n - rest / m) / np.sqrt(np.maximum(square, _TINY))
-    return found
+    t: Floats = np.abs(total / n - rest / m) / np.sqrt(np.maximum(square, _TINY))
+    return t
 
 
 def _energy(chosen: Floats, values: Floats) -> Floats:
@@ -174,8 +170,8 @@ def _energy(chosen: Floats, values: Floats) -> Floats:
     near = chosen @ apart
     across, within = (near * others).sum(1), (near * chosen).sum(1)
     rest = apart.sum() - 2 * across - within
-    found: Floats = 2 * across / (n * m) - within / n**2 - rest / m**2
-    return found
+    distance: Floats = 2 * across / (n * m) - within / n**2 - rest / m**2
+    return distance
 
 
 def adjusted(ps: Sequence[float]) -> list[float]:

@@ -13,5 +13,5 @@ from testctl.records import Records
 def lines_of_connections(records: Records, flow: str) -> list[Line]:
     """Of each connection that sent something: the bytes on the wire of each packet at the receiver."""
     rows = view(records, flow).at_sink
-    found = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
-    return [Line(f"{flow} {conn}", one["time_ns"], one["wire_bytes"]) for conn, one in found.items()]
+    connections = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
+    return [Line(f"{flow} {conn}", packets["time_ns"], packets["wire_bytes"]) for conn, packets in connections.items()]

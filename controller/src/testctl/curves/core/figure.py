@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each figure of a point shows in a window of time, at most a few thousand values of it.
+"""The data of each figure of a point in a window of time, at most a few thousand values.
 
 Every figure is {"lines": [{"name", "t", "y", "rows", …}], "bucket_ns", "left_out", …}: t in ns after the window's
 `from`, y in the base unit (bit/s, bytes, ns, packets), rows how many samples the line stands for; bucket_ns is 0 where
@@ -21,22 +21,22 @@ from testctl.metrics.core.bins import occupied_bins
 from testctl.metrics.core.memo import forget, once
 from testctl.metrics.core.view import view
 from testctl.records import Records
-from testctl.records.schema import Array, Ints, numbers_of
+from testctl.records.schema import Array, numbers_of
 
 EXACT = 3000
-"""Samples that are given one by one instead of being thinned."""
+"""Greatest number of samples that are not thinned."""
 
 MAX_LINES = 8
-"""Flows or ports in one figure; more can't be told apart."""
+"""Greatest number of lines in a figure; the colours of more can't be distinguished."""
 
 OUTLYING = 100
-"""A value of so many medians makes the others invisible on a linear axis."""
+"""Multiple of the median at which a value makes the others invisible on a linear axis."""
 
 MAX_BINS = 1_000_000
-"""Bins of a rate whose width is asked for."""
+"""Greatest number of bins of a requested width."""
 
 _FINE = 10
-"""Bins that make one bin of a rate: what its band is the least and the greatest of."""
+"""Fine bins in one bin of a rate; the band shows the least and the greatest of them."""
 
 Lane = tuple[str, int]
 """A connection: its flow and its number there."""
@@ -44,7 +44,7 @@ Lane = tuple[str, int]
 
 @once
 def flows_drawn(records: Records) -> tuple[str, ...]:
-    """The flows that have packets, those with most bytes first."""
+    """The flows with packets, in descending order of bytes."""
     codes, names = records.codes("flow")
     sums = dict(zip(names, np.bincount(codes, records.column("wire_bytes"), len(names)), strict=True))
     return tuple(sorted((flow for flow in records.flows if sums.get(flow)), key=lambda flow: -sums[flow]))
@@ -52,35 +52,35 @@ def flows_drawn(records: Records) -> tuple[str, ...]:
 
 @once
 def lanes(records: Records) -> tuple[Lane, ...]:
-    """The connections of these flows, those with most payload first."""
+    """The connections of these flows, in descending order of payload."""
     codes, names = records.codes("flow")
     key = codes.astype(np.int64) << 16 | records.column("conn").astype(np.int64)
     sums = np.bincount(key, records.column("length")) if len(key) else np.empty(0)
     there = np.flatnonzero(np.bincount(key)).tolist()
-    found = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
-    return tuple(sorted((one for one in found if one[0] in records.flows), key=lambda one: (-found[one], one)))
+    bytes_of = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
+    return tuple(sorted((key for key in bytes_of if key[0] in records.flows), key=lambda key: (-bytes_of[key], key)))
 
 
 @once
 def figures(records: Records) -> tuple[str, ...]:
     """The curves that the records can draw."""
     seen = [view(records, flow) for flow in flows_drawn(records)]
-    return tuple(name for name, one in curves().items() if one.spec.title and any(map(one.spec.there, seen)))
+    return tuple(name for name, curve in curves().items() if curve.spec.title and any(map(curve.spec.there, seen)))
 
 
 def lines_of(records: Records, name: str, lane: Lane | None) -> list[Line]:
-    """Every sample of a figure: of all flows, or of a connection where the curve is of `each` one."""
+    """All samples of a figure: of all flows, or of one connection if the curve has a figure for each."""
     whole = (-LONGEST_NS, LONGEST_NS)
     return [line.cut(slice(None)) for line in _lines(records, name, lane)] + _beside(records, name, lane, *whole)
 
 
 @once
 def _lines(records: Records, name: str, lane: Lane | None) -> list[Line]:
-    """The lines of a figure without those beside them; of a large point nothing else is kept."""
-    found = _made(records, name, lane)
+    """The lines of a figure without accompanying ones, cached; of a large point only the last figure."""
+    lines = _made(records, name, lane)
     if records.in_parts:
         forget(records, (flows_drawn, lanes, figures, _lines, _last_ns))
-    return found
+    return lines
 
 
 def _beside(records: Records, name: str, lane: Lane | None, low_ns: int, high_ns: int) -> list[Line]:
@@ -103,8 +103,8 @@ def _line(name: str, records: Records, flow: str, spec: CurveSpec, conn: int | N
     table = curves()[spec.name].compute(view(records, flow))
     time_ns, value = numbers_of(table, "time_ns"), numbers_of(table, spec.value)
     if conn is not None:
-        mine = numbers_of(table, "conn") == conn
-        time_ns, value = time_ns[mine], value[mine]
+        own = numbers_of(table, "conn") == conn
+        time_ns, value = time_ns[own], value[own]
     if (np.diff(time_ns) < 0).any():
         order = np.argsort(time_ns, kind="stable")
         time_ns, value = time_ns[order], value[order]
@@ -112,28 +112,35 @@ def _line(name: str, records: Records, flow: str, spec: CurveSpec, conn: int | N
 
 
 def figure(records: Records, name: str, lane: Lane, window: Window, bin_ns: int = 0) -> dict[str, Any]:
-    """A curve of a point in a window.  bin_ns: the width of a rate's bins, by default as the window wants it."""
+    """A curve of a point in a window.  bin_ns: the width of a rate's bins; 0: chosen for the window."""
     spec = curves()[name].spec
     of = lane if spec.each == "connection" else None
     lines = _lines(records, name, of)
     shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":
-        return _rates(shown, window, bin_ns, _last_ns(records)) | {"left_out": left_out}
+        # The rate of each flow; of wide bins also the least and greatest rate in a tenth of the bin.
+        least = round_width(window.span // MAX_BINS if bin_ns else window.bucket * 2)
+        width = max(bin_ns or 1000, least)
+        fine = width // _FINE if width >= 100_000 and not bin_ns else width
+        base = max(window.low // width * width, 0)
+        bins = max(-(-(min(window.high, _last_ns(records) + 1) - base) // width), 0)
+        made = [_rate(line, window, (base, bins, width, fine)) for line in shown]
+        return {"lines": made, "bucket_ns": width, "fine_ns": fine} | {"left_out": left_out}
     parts = [_part(line, window, spec.shape != "packets") for line in shown]
     each = sum(part.stop - part.start for part in parts) <= EXACT
     cuts = [line.cut(part) if each else line.plain(part) for line, part in zip(shown, parts, strict=True)]
     if each:
         cuts += [line.cut(slice(*_ends(line, window))) for line in _beside(records, name, of, window.low, window.high)]
-    found = {
+    answer = {
         "lines": [_thinned(cut, window, each) for cut in cuts if len(cut)],
         "bucket_ns": 0 if each else window.bucket,
         "left_out": 0 if spec.shape == "packets" else left_out,
     }
-    return found | ({"log": far_apart([line.value for line in shown])} if spec.log else {})
+    return answer | ({"log": far_apart([line.value for line in shown])} if spec.log else {})
 
 
 def far_apart(values: Sequence[Array]) -> bool:
-    """Whether only a logarithmic axis shows all: the largest is over OUTLYING medians, and none is 0 or less."""
+    """Whether the axis has to be logarithmic: the largest is over OUTLYING medians, and all are positive."""
     every = np.concatenate([*values, np.zeros(0, np.int64)])
     return bool(len(every)) and bool(every.min() > 0) and float(every.max()) > OUTLYING * float(np.median(every))
 
@@ -154,9 +161,9 @@ def _last_ns(records: Records) -> int:
 
 
 def _part(line: Line, window: Window, held: bool) -> slice:
-    """The samples that are fetched, and those before and behind: what was last known in a silence.
+    """The samples of a window, and their neighbours on both sides.
 
-    held: it is a value that holds; of what does not, packets, the neighbours are fetched for an empty window alone.
+    held: values hold until the next sample; of others, packets, neighbours are included only for an empty window.
     """
     first, last = _ends(line, window)
     more = int(held or first == last)
@@ -170,39 +177,28 @@ def _ends(line: Line, window: Window) -> tuple[int, int]:
 
 def _thinned(line: Line, window: Window, each: bool) -> dict[str, Any]:
     kept = slice(None) if each else m4(line.time_ns, line.value, window.low, window.bucket)
-    found = {"name": line.name, "t": (line.time_ns[kept] - window.from_ns).tolist(), "y": _numbers(line.value[kept])}
+    drawn = {"name": line.name, "t": (line.time_ns[kept] - window.from_ns).tolist(), "y": _numbers(line.value[kept])}
     if each:
-        found |= {name: values.tolist() for name, values in line.detail.items()}
-    return found | {"rows": len(line)} | ({"beside": True} if line.beside else {})
-
-
-def _rates(lines: Sequence[Line], window: Window, bin_ns: int, last_ns: int) -> dict[str, Any]:
-    """Rate of each flow; where a bin is wide enough also its least and greatest tenth."""
-    width = max(bin_ns, round_width(window.span // MAX_BINS)) if bin_ns else max(round_width(window.bucket * 2), 1000)
-    fine = width // _FINE if width >= 100_000 and not bin_ns else width
-    base = max(window.low // width * width, 0)
-    bins = max(-(-(min(window.high, last_ns + 1) - base) // width), 0)
-    made = [_rate(line, window, (base, bins, width, fine)) for line in lines]
-    return {"lines": made, "bucket_ns": width, "fine_ns": fine}
+        drawn |= {name: values.tolist() for name, values in line.detail.items()}
+    return drawn | {"rows": len(line)} | ({"beside": True} if line.beside else {})
 
 
 def _rate(line: Line, window: Window, grid: tuple[int, int, int, int]) -> dict[str, Any]:
     base, bins, width, fine = grid
     parts = rate_bins(line, fine, base, bins * (width // fine)).reshape(bins, width // fine)
     mean = parts.mean(axis=1) if bins else np.zeros(0)
-    found: dict[str, Any] = {"name": line.name, "rows": int(np.diff(_inside(line, base, bins * width))[0])}
+    drawn: dict[str, Any] = {
+        "name": line.name,
+        "rows": int(np.diff(np.searchsorted(line.time_ns, [base, base + (bins * width)]))[0]),
+    }
     if fine == width and bins > EXACT:
         start = base + width * np.arange(bins)
         kept = m4(start, mean, base, -(-bins * width // max(EXACT // 4, window.buckets)))
-        return found | {"t": (start[kept] - window.from_ns).tolist(), "y": _numbers(mean[kept])}
-    found |= {"t0": base - window.from_ns, "dt": width, "y": _numbers(mean)}
+        return drawn | {"t": (start[kept] - window.from_ns).tolist(), "y": _numbers(mean[kept])}
+    drawn |= {"t0": base - window.from_ns, "dt": width, "y": _numbers(mean)}
     if fine < width:
-        found |= {"least": _numbers(parts.min(axis=1)), "most": _numbers(parts.max(axis=1))}
-    return found
-
-
-def _inside(line: Line, start_ns: int, length_ns: int) -> Ints:
-    return np.searchsorted(line.time_ns, [start_ns, start_ns + length_ns])
+        drawn |= {"least": _numbers(parts.min(axis=1)), "most": _numbers(parts.max(axis=1))}
+    return drawn
 
 
 def _numbers(values: Array) -> list[int]:

@@ -30,8 +30,8 @@ class Curve:
     """A curve file.
 
     compute  every sample of a flow
-    lines    the lines of a figure, by flow and connection; None where `compute` alone says it
-    beside   those that accompany them where each packet is shown, by flow, connection and time, [low, high)
+    lines    the lines of a figure, by flow and connection; None: made from `compute`
+    beside   accompanying lines, shown with single packets, by flow, connection and time, [low, high)
     """
 
     spec: CurveSpec
@@ -63,9 +63,9 @@ def curves() -> dict[str, Curve]:
     Raises CurveError on an incomplete one, TestbedError when it is another distribution's.
     """
     names = [info.name for info in pkgutil.iter_modules(testctl.curves.__path__) if info.name != "core"]
-    found = [member(name, importlib.import_module(f"testctl.curves.{name}")) for name in names]
-    found += [_other(name, names) for name in OTHERS.names()]
-    return {curve.spec.name: curve for curve in sorted(found, key=lambda one: (one.spec.place, one.spec.name))}
+    members = [member(name, importlib.import_module(f"testctl.curves.{name}")) for name in names]
+    members += [_other(name, names) for name in OTHERS.names()]
+    return {curve.spec.name: curve for curve in sorted(members, key=lambda curve: (curve.spec.place, curve.spec.name))}
 
 
 def _other(name: str, own: Collection[str]) -> Curve:

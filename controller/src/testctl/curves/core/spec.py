@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a curve is: data about how it is put into bins and drawn, beside a pure function that gives its samples."""
+"""The specification of a curve: how it is binned and drawn."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class CurveSpec:
     value    the column of `compute` that is drawn, and put into bins
     binned   what a bin has: "sum" of the values and their rate, "mean" and largest, in µs, the "average", the
              "most", or the "last" row
-    by       columns that tell rows of a bin apart: each has its own
+    by       columns that group the rows of a bin
     title    of its figure; "" where there is none
-    of       what the figure shows, in a few words
+    of       short description of the figure
     kind     the unit of y, in its base: "rate" (bit/s), "size" (bytes), "time" (ns), "share" (millionths) or "count"
              (packets)
     shape    how it is drawn: "rate", "packets" (a time-sequence plot), "steps", "line", or "line with gaps", where
              nothing is known between two packets
     each     the figure shows every "flow" or the chosen "connection"
-    there    whether the records of a flow can have it, quick to say
+    there    a quick test whether the records of a flow have the data
     zero, large, stalls   the axis of y begins at 0; a higher figure; stalls are shaded in it
     log      the y axis is logarithmic if most values would be invisible on a linear one
     whole    it is of the point: the same for each of its flows
@@ -58,7 +58,7 @@ class Line:
 
     detail   {name: values} of each sample, shown where all are
     packets  (records, rows): what its samples are there; `columns` of them are detail too, read for what is shown
-    beside   it accompanies others: shown where each packet is, and the axis of y is not widened for it
+    beside   accompanies other lines: shown with single packets, without effect on the y axis
     """
 
     name: str

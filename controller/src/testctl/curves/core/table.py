@@ -14,7 +14,7 @@ from testctl.records import Records
 from testctl.records.schema import Ints, numbers_of
 
 MAX_BINS = 10_000_000
-"""Of a curve with the sum of each bin, where those without samples count."""
+"""Greatest number of bins of a sum, which includes empty bins."""
 
 
 def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
@@ -65,7 +65,7 @@ def _mean(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
 
 
 def _average(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
-    """The mean of the values of each bin, and the first of what else a row has; rows are in order of time."""
+    """The mean of the values of each bin, and the first value of other columns; rows are in order of time."""
     number, first = _starts(numbers_of(table, "time_ns"), bin_ns)
     mean = np.add.reduceat(numbers_of(table, spec.value), first) / np.diff(np.append(first, len(number)))
     kept = table.take(pa.array(first))
@@ -91,7 +91,7 @@ def _last(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
 
 
 def _starts(time_ns: Ints, bin_ns: int, group: Ints | None = None) -> tuple[Ints, Ints]:
-    """(the number of each sample's bin, where a bin or a group begins)."""
+    """(bin number of each sample, index of the first row of each bin or group)."""
     number = time_ns // bin_ns
     begins = np.diff(number, prepend=number[0] - 1) != 0
     if group is not None:
@@ -101,9 +101,9 @@ def _starts(time_ns: Ints, bin_ns: int, group: Ints | None = None) -> tuple[Ints
 
 def _group(table: pa.Table, spec: CurveSpec) -> Ints:
     """One number for the values of the columns `by`."""
-    found = np.zeros(table.num_rows, np.int64)
+    groups = np.zeros(table.num_rows, np.int64)
     for name in spec.by:
         column = table[name].combine_chunks()
         codes = column.indices if pa.types.is_dictionary(column.type) else column
-        found = found * (1 << 16) + codes.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+        groups = groups * (1 << 16) + codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return groups

@@ -11,18 +11,18 @@ from testctl_agent.params.flow.traffic import ends_by_itself, stop_ns
 from testctl_agent.spec.errors import PlanError
 
 LONGEST_NS = 1 << 52
-"""Farthest time from T0 that is asked for: a number that JavaScript holds exactly."""
+"""Greatest time from T0 in a request: exact in JavaScript."""
 
 _A_LITTLE = 1.02
-"""What a point may take beyond its duration before the axis follows: the last packets under way."""
+"""Factor by which a point may exceed its duration before the axis is extended: packets in flight."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What of a point is on the screen, [from_ns, to_ns), in so many buckets.
+    """The window on the screen, [from_ns, to_ns), with a number of buckets.
 
-    low, high: what is fetched: half a window more at each side, so that a little panning has something to show.
-    alone: no more than the window itself.
+    low, high: the fetched range: half a window more on each side, for panning.
+    alone: fetch the window only.
     """
 
     from_ns: int
@@ -32,14 +32,14 @@ class Window:
 
     @classmethod
     def parse(cls, start: str, end: str, buckets: str) -> Window:
-        """From what an address says.  Raises PlanError."""
+        """From the text of a URL.  Raises PlanError."""
         try:
-            found = cls(int(start), int(end), min(max(int(buckets), 50), 2000))
+            window = cls(int(start), int(end), min(max(int(buckets), 50), 2000))
         except ValueError as error:
             raise PlanError(f"from, to, px: want whole numbers; got {start!r}, {end!r}, {buckets!r}") from error
-        if not -LONGEST_NS < found.from_ns < found.to_ns < LONGEST_NS:
+        if not -LONGEST_NS < window.from_ns < window.to_ns < LONGEST_NS:
             raise PlanError(f"from, to: want from < to, in ns; got {start}, {end}")
-        return found
+        return window
 
     @property
     def span(self) -> int:
@@ -69,25 +69,25 @@ def round_width(ns: int) -> int:
         size *= 10
 
 
-def shown_ns(asked: Mapping[str, Any], last_ns: int) -> int:
+def shown_ns(document: Mapping[str, Any], last_ns: int) -> int:
     """The end of the time axis, which begins at 0.
 
-    asked    point.json
-    last_ns  when the last packet was seen
+    document  point.json
+    last_ns   when the last packet was seen
 
-    As long as was asked for; when the flows end with their bytes nobody asked, and it is what happened.
+    The requested duration; the time of the last packet when flows end with their bytes instead.
     """
-    nominal = _nominal_ns(asked)
+    nominal = _nominal_ns(document)
     return nominal if nominal and last_ns <= nominal * _A_LITTLE else last_ns + 1
 
 
-def _nominal_ns(asked: Mapping[str, Any]) -> int:
-    """How long a point should take by what was asked for; 0 where no flow has a duration.
+def _nominal_ns(document: Mapping[str, Any]) -> int:
+    """The requested duration of a point; 0 where no flow has one.
 
-    "duration_ns" of a point is an estimate where some flow ends by itself.
+    "duration_ns" of a point is an estimate if a flow ends with its bytes.
     """
-    options = [flow.get("options", {}) for flow in asked.get("flows", [])]
-    lasting = [one for one in options if not ends_by_itself(one)]
+    options = [flow.get("options", {}) for flow in document.get("flows", [])]
+    lasting = [option for option in options if not ends_by_itself(option)]
     if len(lasting) == len(options):
-        return int(asked.get("duration_ns") or 0)
-    return max((stop_ns(one) for one in lasting), default=0)
+        return int(document.get("duration_ns") or 0)
+    return max((stop_ns(option) for option in lasting), default=0)

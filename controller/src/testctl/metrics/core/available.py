@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import reduce
 
 from testctl.core import routes
-from testctl.core.point import told_apart
+from testctl.core.point import numbered_flows
 from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import INSTRUMENTS
@@ -21,7 +21,7 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
     there = {
         "sender": records.recorded(seen.sender, "capture"),
         "receiver": records.recorded(seen.receiver, "capture"),
-        "telemetry": flow in _told_apart(records) and _telemetry(seen),
+        "telemetry": flow in _numbered(records) and _telemetry(seen),
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
         "counters": bool(records.snmp(seen.sender)) and bool(records.snmp(seen.receiver)),
         "requests": requests_of(records, flow) is not None,
@@ -46,9 +46,9 @@ def counts_alone(records: Records, host: str) -> bool:
 
 
 @once
-def _told_apart(records: Records) -> frozenset[str]:
+def _numbered(records: Records) -> frozenset[str]:
     """The flows whose connections the switches tell apart."""
-    return frozenset(flow.name for flow in told_apart(records.point.flows))
+    return frozenset(flow.name for flow in numbered_flows(records.point.flows))
 
 
 def _events_lost(seen: FlowView) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows whose generator is a command: both programs are there, and nothing is asked of them that they can't know."""
+"""Checks flows with generator command: both programs are given, and no option of other generators."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from testctl.plan.model import Assignment
 def check_commands(
     assignments: Sequence[Assignment], points: Sequence[Point], testbed: str, problems: Problems
 ) -> None:
-    """Add a problem for what can't be had of a flow with generator command, and for commands that no point runs."""
+    """Add a problem for parameters that a command can't honour, and for commands that no point runs."""
     setters = {(t.entity, t.param): index for index, a in enumerate(assignments) for t in a.targets if t.kind == "flow"}
     running: set[str] = set()
     for point in points:
-        mine = [flow for flow in point.flows if flow.generator == command.GENERATOR]
-        for flow in mine:
+        command_flows = [flow for flow in point.flows if flow.generator == command.GENERATOR]
+        for flow in command_flows:
             place = place_of(setters, assignments, point, flow.name, "generator")
-            for why in _faults(flow, mine, testbed):
+            for why in _faults(flow, command_flows, testbed):
                 problems.add(place, f"flow {flow.name}, generator command: {why}")
             for name in set_beyond(command.HONOURED, setters, assignments, point, flow.name):
                 problems.add(
@@ -32,7 +32,7 @@ def check_commands(
                     f"flow {flow.name}, {name}: a command has only {', '.join(sorted(command.HONOURED))}; what else it "
                     "does its command line says",
                 )
-        running |= {flow.name for flow in mine}
+        running |= {flow.name for flow in command_flows}
     for (name, param), index in setters.items():
         if param in command.SIDES and name not in running:
             problems.add(assignments[index].place, f"flow {name}, {param}: want [{name}, generator, command] with it")
@@ -44,5 +44,5 @@ def _faults(flow: PointFlow, commands: Sequence[PointFlow], testbed: str) -> Ite
     lacking = [side for side in command.SIDES if not flow.options.get(side)]
     if lacking:
         yield f"want a tuple [{flow.name}, {lacking[0]}, 'COMMAND …']; got none"
-    if others := [one.name for one in commands if one.source == flow.source and one.name != flow.name]:
+    if others := [other.name for other in commands if other.source == flow.source and other.name != flow.name]:
         yield f"want one such flow from host {flow.source}, whose local ports are the flow's; got also {others[0]}"

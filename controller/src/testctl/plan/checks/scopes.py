@@ -20,7 +20,7 @@ _MAX_CHECKED = 10_000  # combinations of the factors that set one parameter
 
 @dataclass(frozen=True)
 class _Setting:
-    """What sets a parameter of an entity: a tuple (index) or its default (index -1); values by level."""
+    """The setter of an entity's parameter: a tuple (index) or the default (index -1); values by level."""
 
     who: str
     index: int
@@ -38,7 +38,7 @@ def check_distributed(
     space: Space,
     problems: Problems,
 ) -> None:
-    """Add a problem for every parameter that is not the same where it has to be, at some point."""
+    """Add a problem for every parameter that has to agree among entities and does not at some point."""
     settings: Settings = {}
     scoped: dict[tuple[str, str], str] = {}
     for kind, specs in parameters.specs.items():
@@ -67,7 +67,7 @@ def check_distributed(
 def _along(
     links: list[tuple[str, str]], name: str, names: Names, scoped: Mapping[tuple[str, str], str]
 ) -> Iterator[str]:
-    """The entities of a path that have the parameter: a switch itself, or the ports at its ends of the links."""
+    """The entities of a path that have the parameter: the switch, or its ports on the path."""
     for entity in dict.fromkeys(entity for link in links for entity in link):
         if (names.kind(entity), name) in scoped:
             yield entity
@@ -96,29 +96,25 @@ class _Check:
         place = self.assignments[first.index].place if first.index >= 0 else Place("defaults")
         for entity in entities:
             if (entity, name) not in settings:
-                self.problems.add(
-                    place, f"{first.who}, {name}: want it the same on {where}; got none on {self._kind(entity)}{entity}"
-                )
+                got = f"none on {'port ' if ':' in entity else ''}{entity}"
+                self.problems.add(place, f"{first.who}, {name}: want it the same on {where}; got {got}")
                 return
         for other in have:
             if other.index != first.index and (pair := self._differ(first, other)):
-                mine, theirs = map(shown, pair)
+                own, theirs = map(shown, pair)
                 later = self.assignments[other.index].place if other.index >= 0 else place
                 self.problems.add(
-                    later, f"{other.who}, {name}: want it the same on {where}; got {theirs}, and {mine} on {first.who}"
+                    later, f"{other.who}, {name}: want it the same on {where}; got {theirs}, and {own} on {first.who}"
                 )
                 return
 
-    def _kind(self, entity: str) -> str:
-        return "port " if ":" in entity else ""
-
-    def _differ(self, one: _Setting, other: _Setting) -> tuple[Value, Value] | None:
-        """The values of a point in which the two differ, if there is one."""
-        pairs = product(range(len(one.values)), range(len(other.values)))
+    def _differ(self, setting: _Setting, other: _Setting) -> tuple[Value, Value] | None:
+        """The values of both at a point where they differ; None if there is none."""
+        pairs = product(range(len(setting.values)), range(len(other.values)))
         for number, (i, j) in enumerate(pairs):
-            if one.values[i] == other.values[j]:
+            if setting.values[i] == other.values[j]:
                 continue
-            fixed = {index: level for index, level in ((one.index, i), (other.index, j)) if index >= 0}
+            fixed = {index: level for index, level in ((setting.index, i), (other.index, j)) if index >= 0}
             if number >= _MAX_CHECKED or self.space.complete(fixed) is not None:
-                return one.values[i], other.values[j]
+                return setting.values[i], other.values[j]
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which assignment of a plan sets a parameter, and what a point's flow is asked for by them."""
+"""Finds the assignment that sets a parameter, and the parameters that a flow sets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from testctl.plan.diagnostics import Place
 from testctl.plan.model import Assignment
 
 Setters = Mapping[tuple[str, str], int]
-"""(entity, parameter) → which assignment sets it."""
+"""(entity, parameter) → index of the assignment that sets it."""
 
 
 def place_of(setters: Setters, assignments: Sequence[Assignment], point: Point, entity: str, *params: str) -> Place:
-    """Where the plan has the point's value of the first of these parameters that it sets."""
+    """The place of the first of these parameters that the plan sets."""
     index = next(setters[entity, param] for param in params if (entity, param) in setters)
     return assignments[index].place_of(point.levels[index])
 
@@ -22,7 +22,7 @@ def place_of(setters: Setters, assignments: Sequence[Assignment], point: Point, 
 def set_beyond(
     honoured: Collection[str], setters: Setters, assignments: Sequence[Assignment], point: Point, flow: str
 ) -> Iterator[str]:
-    """The parameters of a flow that the point sets to another value than the default, but for those in `honoured`."""
+    """Parameters of a flow with a value other than the default, except those in `honoured`."""
     for (name, param), index in setters.items():
         if name != flow or param in honoured:
             continue

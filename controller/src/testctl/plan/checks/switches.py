@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan asks of its switches that only makes sense together: fates and flows, thresholds and buffers."""
+"""Checks settings of switches that depend on each other: fates and flows, thresholds and buffers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from testctl_agent.spec import fate
 from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.units import Bytes
 
-from testctl.core.point import Point, told_apart
+from testctl.core.point import Point, numbered_flows
 from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.model import Assignment, Target
 from testctl.plan.names import Names
 
 FATE, THRESHOLD, BUFFER, TELEMETRY = "fate", "ecn_threshold", "buffer", "telemetry"
 FATELESS = "netem"
-"""The back end whose points are skipped where a plan wants fates of it."""
+"""The back end without fates: points with fates are skipped on it."""
 MAX_CLASHES = 20
 
 
@@ -28,14 +28,27 @@ Setters = Mapping[tuple[str, str], tuple[int, Target]]
 def check_switches(
     assignments: Sequence[Assignment], points: Sequence[Point], names: Names, problems: Problems
 ) -> None:
-    """Add a problem for every fate of a flow that does not cross its switch or of which nobody would know whether
-    it happened, and for every threshold that a port's buffer never lets the queue reach."""
+    """Add a problem for every fate of a flow that does not cross the switch or that telemetry would not show,
+    and for every threshold above the port's buffer."""
     setters: dict[tuple[str, str], tuple[int, Target]] = {}
     for index, assignment in enumerate(assignments):
         for target in assignment.targets:
             setters[target.entity, target.param] = (index, target)
             if target.param == FATE and target.kind == "switch":
-                _fates(assignment, target, names, problems)
+                flows = {flow.name: flow for flow in names.flows}
+                for place, value in zip(assignment.places, target.values, strict=True):
+                    for rule in fate.parse(str(value)):
+                        who = f"switch {target.entity}, {FATE}: {fate.show((rule,))}"
+                        if rule.flow not in flows:
+                            known = ", ".join(flows)
+                            hint = suggest(rule.flow, flows) or f"; want one of {known}"
+                            problems.add(place, f"{who}: the plan has no flow named {show(rule.flow)}{hint}")
+                            continue
+                        links = names.topology.links_between(flows[rule.flow].source, flows[rule.flow].sink)
+                        way = list(dict.fromkeys(entity for link in links for entity in link))
+                        if target.entity not in way:
+                            crossed = f"flow {rule.flow} goes {' - '.join(way)}"
+                            problems.add(place, f"{who}: want a flow that crosses switch {target.entity}; {crossed}")
     if not problems:
         _room(setters, points, assignments, problems)
         _unseen(setters, points, assignments, problems)
@@ -44,7 +57,7 @@ def check_switches(
 
 
 def _ways(setters: Setters, names: Names, assignments: Sequence[Assignment], problems: Problems) -> None:
-    """A bridge has one way to each host."""
+    """The bridge can't balance load: it has one way to each host."""
     for (switch, param), (index, target) in setters.items():
         if param != "backend" or not names.topology.ecmp:
             continue
@@ -57,25 +70,8 @@ def _ways(setters: Setters, names: Names, assignments: Sequence[Assignment], pro
                 return
 
 
-def _fates(assignment: Assignment, target: Target, names: Names, problems: Problems) -> None:
-    flows = {flow.name: flow for flow in names.flows}
-    for place, value in zip(assignment.places, target.values, strict=True):
-        for rule in fate.parse(str(value)):
-            who = f"switch {target.entity}, {FATE}: {fate.show((rule,))}"
-            if rule.flow not in flows:
-                known = ", ".join(flows)
-                hint = suggest(rule.flow, flows) or f"; want one of {known}"
-                problems.add(place, f"{who}: the plan has no flow named {show(rule.flow)}{hint}")
-                continue
-            links = names.topology.links_between(flows[rule.flow].source, flows[rule.flow].sink)
-            way = list(dict.fromkeys(entity for link in links for entity in link))
-            if target.entity not in way:
-                crossed = f"flow {rule.flow} goes {' - '.join(way)}"
-                problems.add(place, f"{who}: want a flow that crosses switch {target.entity}; {crossed}")
-
-
 def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
-    """Only the switch's telemetry tells that a fate happened, at that switch and to no other packet."""
+    """Fates are verified by the switch's telemetry, which therefore has to be on."""
     reported: set[tuple[int, int]] = set()
     for (switch, param), (index, target) in setters.items():
         for point in points if param == FATE and target.kind == "switch" else ():
@@ -93,10 +89,10 @@ def _unseen(setters: Setters, points: Sequence[Point], assignments: Sequence[Ass
 
 
 def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assignment], problems: Problems) -> None:
-    """A switch tells only so many connections apart, and its tables hold only so many ranges of them."""
+    """The switch numbers a limited count of connections; its tables hold a limited count of ranges."""
     fated = {entity: index for (entity, param), (index, t) in setters.items() if param == FATE and t.kind == "switch"}
     for point in points:
-        parallel = {flow.name: flow.parallel for flow in told_apart(point.flows)}
+        parallel = {flow.name: flow.parallel for flow in numbered_flows(point.flows)}
         total = sum(parallel.values())
         for switch, index in fated.items():
             who, place = f"switch {switch}, {FATE}", assignments[index].place_of(point.levels[index])

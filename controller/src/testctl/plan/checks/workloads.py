@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that make requests: what they need is there, nothing else is asked of them, and their load can be carried."""
+"""Checks flows that make requests: needed parameters are set, no others are, and links can carry the load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testctl_agent.spec import workload
 from testctl_agent.spec.fate import parse
 
 from testctl.core.path import changing, path_rates
-from testctl.core.point import Point, PointFlow, told_apart
+from testctl.core.point import Point, PointFlow, numbered_flows
 from testctl.plan.checks.setters import Setters, place_of, set_beyond
 from testctl.plan.diagnostics import Problems
 from testctl.plan.model import Assignment
@@ -21,7 +21,7 @@ _PACES = ("load", "arrival_rate", "every", "think")
 
 
 def check_workloads(assignments: Sequence[Assignment], points: Sequence[Point], problems: Problems) -> None:
-    """Add a problem for what can't be had of a flow that makes requests, and for its parameters without `requests`."""
+    """Add a problem for parameters that requests exclude, and for those that need `requests`."""
     setters = {(t.entity, t.param): index for index, a in enumerate(assignments) for t in a.targets}
     asking = {flow.name for point in points for flow in point.flows if flow.asks}
     if asking:
@@ -48,9 +48,9 @@ def _point(point: Point, setters: Setters, assignments: Sequence[Assignment], pr
         want = f"want at most {workload.MOST_REQUESTS} requests of all flows of a point"
         problems.add(place(last.name, "requests"), f"flow {last.name}, requests: {want}; got {total}")
     for link, (load, flows) in _loads(point).items():
-        mine = [flow for flow in flows if flow in asking]
-        if load >= 1 and mine and not any(flow.options.get("overload") for flow in flows):
-            last = mine[-1]
+        requesting = [flow for flow in flows if flow in asking]
+        if load >= 1 and requesting and not any(flow.options.get("overload") for flow in flows):
+            last = requesting[-1]
             param = next(name for name in _PACES if name in last.options and (last.name, name) in setters)
             together = f" of {', '.join(flow.name for flow in flows)} together" if len(flows) > 1 else ""
             problems.add(
@@ -58,16 +58,16 @@ def _point(point: Point, setters: Setters, assignments: Sequence[Assignment], pr
                 f"flow {last.name}, {param}: want less than the rate of {link}, or [{last.name}, overload, on]; "
                 f"got {load:.4g} of it{together}",
             )
-    told = {flow.name for flow in told_apart(point.flows)}
+    numbered = {flow.name for flow in numbered_flows(point.flows)}
     for (switch, param), _ in setters.items():
         for rule in parse(str(point.settings[switch]["fate"])) if param == "fate" and ":" not in switch else ():
-            if rule.flow in {flow.name for flow in point.flows} - told:
+            if rule.flow in {flow.name for flow in point.flows} - numbered:
                 want = "want at most as many connections in the plan as a switch tells apart"
                 problems.add(place(switch, "fate"), f"switch {switch}, fate: {want}, or no fate of {rule.flow}")
 
 
 def _faults(flow: PointFlow, point: Point, setters: Setters) -> Iterator[tuple[str, str]]:
-    """(parameter, what is wrong with it)."""
+    """(parameter, fault)."""
     options = flow.options
     if flow.generator != words.GENERATOR:
         yield "generator", f"want {words.GENERATOR} for a flow that makes requests; got {flow.generator}"
@@ -97,14 +97,14 @@ def _faults(flow: PointFlow, point: Point, setters: Setters) -> Iterator[tuple[s
 
 
 def _loads(point: Point) -> dict[str, tuple[float, list[PointFlow]]]:
-    """What the flows that make requests offer each link with a rate, as a share of it, and which they are."""
-    found: dict[str, tuple[float, list[PointFlow]]] = {}
+    """Link with a rate → offered load of the requests as a share of the rate, and the flows that offer it."""
+    loads: dict[str, tuple[float, list[PointFlow]]] = {}
     for flow in point.flows:
         if not flow.asks or "arrival_rate" not in flow.options or "sizes" not in flow.options:
             continue
         mean = workload.parsed(str(flow.options["sizes"])).mean * workload.fanout(flow.options)
         bits = float(flow.options["arrival_rate"]) * mean * 8
         for link, rate in path_rates(point, flow, back=flow.reversed).items():
-            load, flows = found.get(link, (0.0, []))
-            found[link] = (load + (bits / rate if rate else math.inf), [*flows, flow])
-    return found
+            load, flows = loads.get(link, (0.0, []))
+            loads[link] = (load + (bits / rate if rate else math.inf), [*flows, flow])
+    return loads
