@@ -65,16 +65,16 @@ CASES = [
     case("8 of 20 ms in its host", [data(0, 40), ack(0.02, 41), data(20, 41, waited=8)], "application", "new_data"),
     case("again, after 120 of 203 ms in its host", [data(0, 40, **LOST), data(203, 40, waited=120)], "tokens", "ack"),
     case("again, after 80 of 203 ms in its host", [data(0, 40, **LOST), data(203, 40, waited=80)], "rto", "rto"),
-    # window, application: room for a packet
-    case("room for less than a packet", [data(0, 40), ack(0.02, 41, window=11), data(50, 41)], "window", "new_data"),
-    case("room for a packet", [data(0, 40), ack(0.02, 41, window=12), data(50, 41)], "application", "new_data"),
+    # window, application: space for a packet
+    case("space for less than a packet", [data(0, 40), ack(0.02, 41, window=11), data(50, 41)], "window", "new_data"),
+    case("space for a packet", [data(0, 40), ack(0.02, 41, window=12), data(50, 41)], "application", "new_data"),
     case("the window opens", [data(0, 40), ack(0.02, 41, window=11), ack(50, 41, window=OPEN), data(50.02, 41)],
          "window", "ack"),
     case("the window was open", [data(0, 40), ack(0.02, 41, window=12), ack(50, 41, window=OPEN), data(50.02, 41)],
          "application", "ack"),
-    case("little room, and more was written", [data(0, 40), ack(0.02, 41, window=11), data(50, 41, length=1408)],
+    case("little space, and more was written", [data(0, 40), ack(0.02, 41, window=11), data(50, 41, length=1408)],
          "window", "new_data", unsent=MSS),
-    case("little room, and nothing was written", [data(0, 40), ack(0.02, 41, window=11), data(50, 41, length=1408)],
+    case("little space, and nothing was written", [data(0, 40), ack(0.02, 41, window=11), data(50, 41, length=1408)],
          "application", "new_data", unsent=0),
     # loss, path, rto, tlp: what became of the data
     case("lost, and ACKs say so", [*FOUR_LOSING_THE_FIRST, *SACKS, data(20.1, 40)], "loss", "ack"),
