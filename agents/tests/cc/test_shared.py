@@ -53,7 +53,7 @@ def test_the_last_user_takes_it_away(tmp_path: Path) -> None:
 
 
 def test_the_next_agent_takes_back_what_a_killed_one_had(in_namespace: Callable[..., str]) -> None:
-    said = in_namespace(Path(__file__).parents[1] / "engine" / "root_swept.py")
+    said = in_namespace(Path(__file__).parents[1] / "daemon" / "root_swept.py")
     if said.startswith("somebody else"):
         pytest.skip(said)
     assert said == "taken back\n"

@@ -23,7 +23,7 @@ from testctl_rack.reservation import Reservation
 
 from plugins.rack.tests.loopback_rack import loopback_rack
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 NAMES = ("alpha", "beta")
 
 

@@ -206,19 +206,15 @@ class Connection:
         return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
 
     def _smoothed(self, at_ns: Ints) -> Ints:
-        """The median of the 64 round trips before each time; if there is none the handshake's, or the first one after:
-        that first for the silence of a handshake; 0 without any."""
+        """The median of the 64 round trips before each time; if there is none the first one after, or the handshake's;
+        0 without any."""
         samples = round_trips(self.flow)
         time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
         if not (own := samples.conn == self.conn).all():
             time_ns, rtt_ns = time_ns[own], rtt_ns[own]
-        answered, *opening = handshake(self.flow, self.conn) or [0]
-        later, sooner = [*opening, *rtt_ns[:1], 0][0], [*rtt_ns[:1], *opening, 0][0]
+        first = [*rtt_ns[:1], *handshake(self.flow, self.conn)[1:], 0][0]
         position = np.searchsorted(time_ns, at_ns, side="right")
-        medians = [
-            np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else later if at >= answered else sooner
-            for p, at in zip(position, at_ns, strict=True)
-        ]
+        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else first for p in position]
         return np.array(medians, np.int64)
 
     def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
