@@ -24,7 +24,7 @@ from testctl.records.packets import read_packets
 from testctl.records.store import Records
 from testctl.results import load_run
 from testctl_agent.daemon import agent_pb2 as pb
-from testctl_agent.daemon.values import from_wire, options_from_wire
+from testctl_agent.daemon.values import from_wire
 from testctl_agent.engine import limits, values
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import PlanError, TestctlError
@@ -93,7 +93,7 @@ def _wire(data: bytes) -> None:
                 _setting(one)
         elif isinstance(request, pb.StartRequest):
             limits.task_name("host alpha", request.task)
-            limits.options("host alpha", options_from_wire(request.options))
+            limits.options("host alpha", {name: from_wire(value) for name, value in request.options.items()})
     except TestctlError as error:
         _check_text(error)
 

@@ -7,8 +7,6 @@ import ctypes
 from ctypes import c_uint8, c_uint32, c_uint64
 from enum import IntEnum
 
-SSTHRESH_INFINITE = 0x7FFFFFFF
-
 
 class Operation(IntEnum):
     """enum cc_operation"""

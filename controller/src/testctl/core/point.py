@@ -76,11 +76,6 @@ class PointFlow:
         return bool(self.options.get("reverse"))
 
     @property
-    def data_ends(self) -> tuple[str, str]:
-        """The data sender and the data receiver."""
-        return self.ends[::-1] if self.reversed else self.ends
-
-    @property
     def family(self) -> int:
         """The version of IP, 4 or 6."""
         return int(self.options.get("family") or IPV4)
