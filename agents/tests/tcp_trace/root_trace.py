@@ -54,7 +54,7 @@ def check(events: np.ndarray, said: dict[str, int], lost: int) -> None:
     new = events[events["kind"] == SEND]
     # TCP's own counts say what of its packets the trace does not have.
     assert events["segs"][sent].sum() + lost == said["data_segs_out"]
-    assert lost < said["data_segs_out"] // 10  # those sent while the program ran for another: a busy machine has more
+    assert lost < said["data_segs_out"] // 20
     lost_again = said["total_retrans"] - int(events["segs"][again].sum())
     assert 0 <= lost_again <= lost
     assert said["total_retrans"] > 0
