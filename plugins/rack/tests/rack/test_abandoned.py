@@ -20,6 +20,7 @@ WAITING = Path(__file__).with_name("waiting.py")
 
 
 def test_the_next_test_removes_it(tmp_path: Path) -> None:
+    remove_abandoned()  # of an earlier session: the program below would do it, and say so before "made"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, str(WAITING), str(tmp_path)], stdin=pipe, stdout=pipe, text=True) as other:
         assert other.stdout is not None
