@@ -64,7 +64,7 @@ class Rack:
         return self.state / "inventory"
 
     def tool(self, what: str, *words: str) -> Done:
-        return run([str(ROOT / "tools" / "rack"), what, "--state", str(self.state), *words])
+        return run([str(ROOT / "plugins" / "rack" / "tools" / "rack"), what, "--state", str(self.state), *words])
 
     def play(self, name: str, *words: str) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")

@@ -23,7 +23,9 @@ def refuse(rack: MachineRack) -> None:
     """TestbedError where a rack of machines is up already, or its network or port is another's."""
     if there := devices():
         of = f" --state {state}" if (state := belongs_to()) else ""
-        raise TestbedError(f"rack: want no rack of machines here; got {', '.join(there)} (tools/rack down{of})")
+        raise TestbedError(
+            f"rack: want no rack of machines here; got {', '.join(there)} (plugins/rack/tools/rack down{of})"
+        )
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         raise TestbedError("rack: want /dev/net/tun, for the machines' management network; got none (modprobe tun)")
     if taken := _routes(rack.management):

@@ -21,7 +21,9 @@ def refuse(rack: SimulatedRack) -> None:
     """TestbedError where a rack is up already, or its management network is another's."""
     if there := [*namespaces(), *devices()]:
         of = f" --state {state}" if (state := belongs_to()) else ""
-        raise TestbedError(f"rack: want no rack on this machine; got {', '.join(there)} (tools/rack down{of})")
+        raise TestbedError(
+            f"rack: want no rack on this machine; got {', '.join(there)} (plugins/rack/tools/rack down{of})"
+        )
     if taken := _routes(rack.management):
         raise TestbedError(
             f"rack: want a management network that this machine does not reach yet; got {rack.management}, "

@@ -49,7 +49,9 @@ def _kvm() -> bool:
 def up(state: Path, hosts: int, management: str, how: str, clocks: dict[str, float]) -> None:
     """All or nothing: what was made before an error goes again."""
     if state.exists():
-        raise TestbedError(f"rack: want a directory that does not exist yet; got {state} (tools/rack down)")
+        raise TestbedError(
+            f"rack: want a directory that does not exist yet; got {state} (plugins/rack/tools/rack down)"
+        )
     begun = time.monotonic()
 
     def say(text: str) -> None:

@@ -120,7 +120,9 @@ def load(state: Path) -> MachineRack:
     try:
         found = json.loads((state / DESCRIPTION).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TestbedError(f"rack: want the directory of a rack of machines; got {state} (tools/rack up)") from error
+        raise TestbedError(
+            f"rack: want the directory of a rack of machines; got {state} (plugins/rack/tools/rack up)"
+        ) from error
     machines = tuple(Machine(**(one | {"nics": tuple(Nic(**nic) for nic in one["nics"])})) for one in found["machines"])
     changed = {"state": state, "management": IPv4Network(found["management"]), "image": Path(found["image"])}
     return MachineRack(**(found | changed | {"machines": machines}))

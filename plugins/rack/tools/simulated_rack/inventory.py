@@ -13,7 +13,7 @@ from simulated_rack.plan import PORT, Node, SimulatedRack
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# Written by tools/rack up; see inventory/rack-example for one of hardware.
+# Written by plugins/rack/tools/rack up; see inventory/rack-example for one of hardware.
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/rack up, down, status, changes; with machines also on, off, cycle, console."""
+"""plugins/rack/tools/rack up, down, status, changes; with machines also on, off, cycle, console."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MADE = {BEFORE, "inventory", "keys", "nodes", "ssh"}
 
 def main() -> None:
     words = argparse.ArgumentParser(
-        prog="tools/rack", description="A rack of namespaces or of machines, on this machine."
+        prog="plugins/rack/tools/rack", description="A rack of namespaces or of machines, on this machine."
     )
     words.add_argument("do", choices=["up", "down", "status", "changes", *POWER])
     words.add_argument("name", nargs="?", default="", help="of a machine: on, off, cycle, console")
@@ -85,7 +85,9 @@ def up(rack: SimulatedRack) -> None:
     """All or nothing: what was made before an error goes again."""
     state = rack.state
     if state.exists():
-        raise TestbedError(f"rack: want a directory that does not exist yet; got {state} (tools/rack down)")
+        raise TestbedError(
+            f"rack: want a directory that does not exist yet; got {state} (plugins/rack/tools/rack down)"
+        )
     if any(state.is_relative_to(place) for place in OVERLAID):
         raise PlanError(f"rack: want --state outside of {', '.join(OVERLAID)}, which the nodes overlay; got {state}")
     before = leftovers.seen(state)

@@ -33,7 +33,7 @@ def changes(state: Path) -> list[str]:
     Raises TestbedError where there is no rack.
     """
     if not (state / "nodes").is_dir():
-        raise TestbedError(f"rack: want the directory of a rack; got {state} (tools/rack up)")
+        raise TestbedError(f"rack: want the directory of a rack; got {state} (plugins/rack/tools/rack up)")
     found = []
     for folder in sorted((state / "nodes").iterdir()):
         lines = [*_files(folder), *_processes(folder.name), *_network(folder.name)]
