@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,17 +20,16 @@ from testctl_rack.leased_agents import RemoteAgents
 from testctl_rack.placement import Placement
 from testctl_rack.reservation import Reservation
 
-from plugins.rack.tests.loopback_rack import loopback_rack
+from plugins.rack.tests.rack.bed import Bed
 
-ROOT = Path(__file__).parents[3]
-NAMES = ("alpha", "beta")
+pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
-def rack(tmp_path: Path) -> Iterator[Rack]:
-    """Two hosts on the loopback."""
-    with loopback_rack(tmp_path, NAMES) as (made, _):
-        yield made
+def rack(rack: Bed) -> Rack:
+    """Its two hosts."""
+    return rack.hosts()
 
 
 def reserved(rack: Rack, holder: str, wait_s: float = 0.0) -> Reservation:

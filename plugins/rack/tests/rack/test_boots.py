@@ -4,54 +4,56 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.testbeds.bed import NotOurs
 from testctl_agent.spec.errors import TestbedError
-from testctl_rack import boot_once, booted, kernels, menus, rack, reservation
+from testctl_rack import boot_once, booted, kernels, menus, reservation
+from testctl_rack import rack as racks
 from testctl_rack.booted import Seen
-from testctl_rack.inventory_file import Machine, Rack
+from testctl_rack.inventory_file import Machine
 from testctl_rack.kernels import Kernels
 from testctl_rack.leased_agents import RemoteAgents
 from testctl_rack.placement import Placement
 from testctl_rack.reservation import Reservation
 
-from agents.tests.daemon.daemons import Daemon
-from plugins.rack.tests.loopback_rack import loopback_rack
+from plugins.rack.tests.rack.bed import Bed
 
+pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 NEW, OLD = "6.12.117+deb12-amd64", "6.1.0-56-amd64"
 DOWN_S = 2.0
 
 
 class Hosts:
-    """Agents of the loopback, and in place of SSH what root does there; a reboot starts the agent again."""
+    """The rack's hosts, and in place of SSH what root does there; a reboot starts the agent again."""
 
-    def __init__(self, made: Rack, daemons: dict[str, Daemon]) -> None:
-        self.rack, self.daemons = made, daemons
-        self.release = dict.fromkeys(daemons, NEW)
-        self.was = dict.fromkeys(daemons, "")
-        self.boots = dict.fromkeys(daemons, 0)
+    def __init__(self, bed: Bed) -> None:
+        self.bed, self.rack = bed, bed.hosts()
+        self.release = dict.fromkeys(self.rack.machines, NEW)
+        self.was = dict.fromkeys(self.rack.machines, "")
+        self.boots = dict.fromkeys(self.rack.machines, 0)
 
     def on_hosts(self, inventory: Path, hosts: Iterable[str], script: Path, words: list[str]) -> dict[str, Any]:
         return {host: self.root(host, words) for host in hosts}
 
     def root(self, host: str, words: list[str]) -> dict[str, Any]:
         if words[0] in ("once", "reboot"):
-            boot_once.LEASE = self.rack.path / host / "boot.json"
+            boot_once.LEASE = self.bed.where / host / "boot.json"
             try:
                 boot_once._leased(words[-1])
             except boot_once.Wrong as error:
                 return {"error": str(error)}
-            self.daemons[host].end()
+            self.bed.kill(host, signal.SIGTERM)
             self.boots[host] += 1
             self.release[host], self.was[host] = (words[1], words[2]) if words[0] == "once" else (NEW, "")
             time.sleep(DOWN_S)
-            self.daemons[host] = Daemon(self.rack.path / host / "alpha.json")
+            self.bed.start(host)
         return {"kernels": [NEW, OLD], "running": self.release[host], "was": self.was[host], "default": NEW}
 
     def seen(self, name: str) -> Seen:
@@ -65,24 +67,20 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
-    with loopback_rack(tmp_path, ("alpha", "beta")) as (made, daemons):
-        found = Hosts(made, daemons)
-        describe = booted.Booted.reached
+def hosts(rack: Bed, monkeypatch: pytest.MonkeyPatch) -> Hosts:
+    found = Hosts(rack)
+    describe = booted.Booted.reached
 
-        def reached(self: booted.Booted, machines: Iterable[Machine]) -> tuple[dict[str, Seen], dict[str, str]]:
-            seen, wrong = describe(self, machines)
-            return {name: found.seen(name) for name in seen}, wrong
+    def reached(self: booted.Booted, machines: Iterable[Machine]) -> tuple[dict[str, Seen], dict[str, str]]:
+        seen, wrong = describe(self, machines)
+        return {name: found.seen(name) for name in seen}, wrong
 
-        monkeypatch.setattr(boot_once, "LEASE", boot_once.LEASE)
-        monkeypatch.setattr(booted.Booted, "reached", reached)
-        monkeypatch.setattr(rack, "read_rack", lambda path: made)
-        for module in (menus, kernels):
-            monkeypatch.setattr(module, "on_hosts", found.on_hosts)
-        yield found
-        for daemon in found.daemons.values():
-            if daemon.process.poll() is None:
-                daemon.kill()
+    monkeypatch.setattr(boot_once, "LEASE", boot_once.LEASE)
+    monkeypatch.setattr(booted.Booted, "reached", reached)
+    monkeypatch.setattr(racks, "read_rack", lambda path: found.rack)
+    for module in (menus, kernels):
+        monkeypatch.setattr(module, "on_hosts", found.on_hosts)
+    return found
 
 
 def reserved(hosts: Hosts, who: str, wait_s: float = 0.0) -> Reservation:
@@ -102,7 +100,7 @@ def test_a_machine_that_another_run_has_is_not_booted(
     with RemoteAgents(hosts.rack, Placement(hosts.rack.machines), "bob", bob.ticket):
         for attempt in (
             lambda: ours.ensure({"alpha": "6.1", "beta": "6.1"}),
-            lambda: rack.restore(hosts.rack.path, 0.0),
+            lambda: racks.restore(hosts.rack.path, 0.0),
         ):
             with pytest.raises(TestbedError, match=r"host alpha .*leased to bob"):
                 attempt()
@@ -165,7 +163,7 @@ def test_nobody_gets_a_machine_that_boots(hosts: Hosts, tmp_path: Path, monkeypa
 def test_what_a_killed_run_left_is_booted_back(hosts: Hosts) -> None:
     """And the machine is free at once."""
     hosts.release["alpha"], hosts.was["alpha"] = OLD, NEW
-    lines = rack.restore(hosts.rack.path, 0.0)
+    lines = racks.restore(hosts.rack.path, 0.0)
     assert [line for line in lines if "booted back" in line] == [
         f"{hosts.rack.machines['alpha']}: booted back into {NEW}"
     ]
