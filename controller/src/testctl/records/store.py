@@ -190,7 +190,7 @@ class Records:
 
     @classmethod
     def load(cls, directory: Path) -> Records:
-        """Read what `save` wrote, and point.json and outcome.json, which an older records.json repeats.
+        """Read what `save` wrote, and point.json and outcome.json.
 
         Raises RecordsError when something is missing or of another schema.
         """
@@ -203,8 +203,8 @@ class Records:
             **tables,
             counters=documents["counters"],
             notes=documents["notes"],
-            point=_point(directory / "point.json", documents.get("point")),
-            outcome=_outcome(directory / "outcome.json", documents.get("outcome")),
+            point=_point(directory / "point.json"),
+            outcome=_outcome(directory / "outcome.json"),
         )
 
 
@@ -240,17 +240,16 @@ def _swaps(point: PointSpec, switch: str) -> bool:
     return any(rule.action == "swap" for rule in fate.parse(str(point.settings.get(switch, {}).get("fate", fate.NONE))))
 
 
-def _point(path: Path, raw: Any = None) -> PointSpec:
-    """Of a file, or of what an older records.json has.  Raises RecordsError."""
+def _point(path: Path) -> PointSpec:
     try:
-        return PointSpec.from_json(read_object(path) if raw is None else raw)
+        return PointSpec.from_json(read_object(path))
     except ValueError as error:
         raise RecordsError(path, str(error)) from error
 
 
-def _outcome(path: Path, raw: Any = None) -> Outcome:
+def _outcome(path: Path) -> Outcome:
     try:
-        return Outcome.from_json(read_object(path) if raw is None else raw)
+        return Outcome.from_json(read_object(path))
     except ValueError as error:
         raise RecordsError(path, str(error)) from error
 
