@@ -20,12 +20,12 @@ from testctl_agent.spec.fate import Action
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
 from testctl_agent.switch.backend import UNSET, only_constant
-from testctl_agent.switch.drivers import bmv2_units, p4info, simple_switch
 from testctl_agent.switch.drivers.driver import Count
-from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
-from testctl_agent.switch.drivers.schema import unavailable as schema_unavailable
 from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
+
+from testctl_bmv2 import p4info, simple_switch, units
+from testctl_bmv2.p4runtime import P4RuntimeDriver
 
 _FILTER = "testctl_bmv2"
 _NOT_HERE = ("aqm", "down", "jitter", "largest")
@@ -57,8 +57,6 @@ class Bmv2Backend:
         self._given: dict[str, tuple[int, int, int]] = {}
         self._delays = NetemBackend(ports)
         program, info = built()
-        if reason := schema_unavailable():
-            raise TestbedError(reason)
         known = p4info.read(info)
         numbered = {number: device for device, number in self._numbers.items()}
         _release(ports)
@@ -161,11 +159,11 @@ class Bmv2Backend:
             raise ApplyError(f"port {port}, {what}: want one of the ports {', '.join(self.ports)}")
 
     def _numbers_for(self, port: str, model: Port) -> tuple[int, int, int]:
-        packet = bmv2_units.packet_bytes(netlink.mtu(port), model.framing)
+        packet = units.packet_bytes(netlink.mtu(port), model.framing)
         return (
-            bmv2_units.packets_per_s(model.rate, packet),
-            bmv2_units.depth(model.buffer, packet),
-            bmv2_units.mark(model.ecn_threshold, packet),
+            units.packets_per_s(model.rate, packet),
+            units.depth(model.buffer, packet),
+            units.mark(model.ecn_threshold, packet),
         )
 
     def _give(self, port: str, model: Port) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.switch.drivers import schema, simple_switch
+from testctl_bmv2 import simple_switch
 
-MISSING = simple_switch.unavailable() or schema.unavailable()
+MISSING = simple_switch.unavailable()
 
 
 @pytest.mark.root

@@ -17,8 +17,6 @@ from typing import Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
-from testctl_agent.spec.errors import DriverError
-
 _FILES = ("p4.v1.p4data", "p4.config.v1.p4types", "p4.config.v1.p4info", "p4.v1.p4runtime")
 _STATUS = "google/rpc/status.proto"
 
@@ -66,10 +64,7 @@ def _messages() -> dict[str, Any]:
     found: dict[str, Any] = {}
     names = []
     for name in _FILES:
-        try:
-            data = _descriptor(_module_text(name))
-        except ModuleNotFoundError as error:
-            raise DriverError("P4Runtime: want the package p4runtime; got none: pip install p4runtime") from error
+        data = _descriptor(_module_text(name))
         file = descriptor_pb2.FileDescriptorProto.FromString(data)
         pool.AddSerializedFile(data)
         names += [f"{file.package}.{message.name}" for message in file.message_type]
@@ -79,14 +74,5 @@ def _messages() -> dict[str, Any]:
 
 
 def message(name: str) -> Any:
-    """The class of a message, such as "p4.v1.WriteRequest".  Raises DriverError without the package."""
+    """The class of a message, such as "p4.v1.WriteRequest".  Raises ModuleNotFoundError."""
     return _messages()[name]
-
-
-def unavailable() -> str:
-    """Why P4Runtime can't be spoken here; "" when it can."""
-    try:
-        _messages()
-    except DriverError as error:
-        return str(error)
-    return ""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
-
 from testctl_agent.spec.errors import DriverError
-from testctl_agent.switch.drivers import p4info
 from testctl_agent.switch.drivers.driver import Count, Entry, instances_of
-from testctl_agent.switch.drivers.p4runtime_key import fill_action, table_entry
-from testctl_agent.switch.drivers.schema import message
+
+from testctl_bmv2 import p4info
+from testctl_bmv2.p4runtime_key import fill_action, table_entry
+from testctl_bmv2.schema import message
 
 RPC_S = 60.0
 READY_S = 20.0

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from google.protobuf import json_format, text_format
-
 from testctl_agent.spec.errors import ProgramError
 from testctl_agent.switch.drivers.driver import find
-from testctl_agent.switch.drivers.schema import message
+
+from testctl_bmv2.schema import message
 
 Match = Literal["exact", "ternary", "lpm", "range", "optional"]
 _MATCHES: dict[int, Match] = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}

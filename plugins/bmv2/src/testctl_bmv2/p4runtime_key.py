@@ -14,7 +14,8 @@ from typing import Any
 
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_agent.switch.drivers.p4info import Action, Field, Info, Table
+
+from testctl_bmv2.p4info import Action, Field, Info, Table
 
 _MAX_PRIORITY = 2**31 - 2
 

@@ -15,8 +15,8 @@ import time
 import pytest
 from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import ApplyError
-from testctl_agent.switch import bmv2
-from testctl_agent.switch.drivers import simple_switch
+from testctl_bmv2 import backend as bmv2
+from testctl_bmv2 import simple_switch
 
 DEVICES = ("left", "right")
 STATIONS = {"02:00:00:00:00:01": "left", "02:00:00:00:00:02": "right"}

@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.switch.drivers import thrift_port
-from testctl_agent.switch.drivers.thrift import SimpleSwitch
 from testctl_agent.system import subprocesses
 from testctl_agent.system.toolchain import cache_dir
+
+from testctl_bmv2 import thrift_port
+from testctl_bmv2.thrift import SimpleSwitch
 
 VARIABLE = "TESTCTL_BMV2"
 PROGRAM = "simple_switch_grpc"

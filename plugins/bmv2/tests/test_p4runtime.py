@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 from testctl_agent.spec.errors import DriverError, ProgramError
-from testctl_agent.switch.drivers import bmv2_units, p4info, schema
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_agent.switch.drivers.p4runtime_key import number, table_entry
-
-pytestmark = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
+from testctl_bmv2 import p4info, schema, units
+from testctl_bmv2.p4runtime_key import number, table_entry
 
 P4INFO = """
 tables {
@@ -129,12 +127,12 @@ def test_a_file_that_is_not_p4info_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_units_of_bmv2() -> None:
-    packet = bmv2_units.packet_bytes(1500)
+    packet = units.packet_bytes(1500)
     assert packet == 1514
-    assert bmv2_units.packets_per_s(10**8, packet) == 8256
-    assert bmv2_units.packets_per_s(1, packet) == 1
-    assert bmv2_units.packets_per_s(0, packet) == 0
-    assert bmv2_units.depth(100_000, packet) == 66
-    assert bmv2_units.depth(100, packet) == 1
-    assert bmv2_units.mark(30_000, packet) == 20
-    assert bmv2_units.mark(0, packet) == 0
+    assert units.packets_per_s(10**8, packet) == 8256
+    assert units.packets_per_s(1, packet) == 1
+    assert units.packets_per_s(0, packet) == 0
+    assert units.depth(100_000, packet) == 66
+    assert units.depth(100, packet) == 1
+    assert units.mark(30_000, packet) == 20
+    assert units.mark(0, packet) == 0

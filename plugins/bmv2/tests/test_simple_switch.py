@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from testctl_agent.spec.errors import DriverError, TestbedError
-from testctl_agent.switch.drivers import simple_switch, thrift, thrift_port
+from testctl_bmv2 import simple_switch, thrift, thrift_port
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from testctl_agent.switch.drivers import simple_switch
+from testctl_bmv2 import simple_switch
 
 STAND_IN = """\
 #!{python}
