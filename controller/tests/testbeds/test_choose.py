@@ -44,8 +44,6 @@ def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: 
 
 def test_a_rack_without_the_distribution_that_has_racks(only: list[EntryPoint], tmp_path: Path) -> None:
     only.append(EntryPoint("netns", "testctl.testbeds.netns", "testctl.testbeds"))
-    words = (
-        r"^--testbed: want netns; got '/.*': an inventory needs the distribution testctl-rack, which is not in"
-    )
+    words = r"^--testbed: want netns; got '/.*': an inventory needs the distribution testctl-rack, which is not in"
     with pytest.raises(TestbedError, match=words):
         find(str(tmp_path))

@@ -21,7 +21,7 @@ from testctl_agent.spec.units import Duration, Rate
 from testctl_agent.switch.ebpf_links import Link, packed
 
 from agents.tests.switch.changing_link import OPPORTUNITY, ChangingLink, TraceLink, value_at
-from agents.tests.switch.test_port_model import HEADER, Departure, Port
+from plugins.p4c_ebpf.tests.test_port_model import HEADER, Departure, Port
 
 SHIMS = """
 #include <linux/types.h>
