@@ -26,11 +26,12 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     entry_points.forget()
 
 
-def test_a_word_that_is_no_testbed() -> None:
+@pytest.mark.parametrize("word", ["labb", ""])
+def test_a_word_that_is_no_testbed(word: str) -> None:
     with pytest.raises(
-        PlanError, match=r"^--testbed: want lab, netns or an Ansible inventory; got 'labb', which is no"
+        PlanError, match=rf"^--testbed: want lab, netns or an Ansible inventory; got '{word}', which is no"
     ):
-        find("labb")
+        find(word)
 
 
 def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ TESTBEDS = Group("testctl.testbeds", "testbed", "testbed", {RACK.name: "testctl-
 def find(word: str) -> Testbed:
     """Raises PlanError when it is neither a testbed's name nor a path, TestbedError when the testbed can't be had."""
     names = [name for name in TESTBEDS.names() if name != RACK.name]
-    if word not in names and not Path(word).exists():
+    if word not in names and not (word and Path(word).exists()):
         raise PlanError(f"--testbed: want {', '.join(names)} or an Ansible inventory; got {word!r}, which is not there")
     if word not in names and RACK.name not in TESTBEDS.names():
         raise TestbedError(
