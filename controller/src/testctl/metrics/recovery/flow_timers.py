@@ -14,16 +14,14 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
-from testctl.metrics.recovery.timers import PROBE, RTO, Timers, probing
+from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.records.schema import ACK, SYN, Ints
+from testctl.records.schema import ACK, SYN
 
 UNSURE = "unsure"
 """New data at about the time of a probe, of which it is not known whether a timer or the application let it go."""
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
-_FLOOR_NS = 1_000_000
-_ALMOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def _new_data(trace: Trace) -> list[Departure]:
     if not timers.probing:
         return []
     data = trace.data
-    late = np.diff(data.time_ns) > _FLOOR_NS
+    late = np.diff(data.time_ns) > FLOOR_NS
     late = np.concatenate([[True], late])  # before the first there may be ACKs
     some = np.flatnonzero(late & ~data.retrans & (data.segs == 1) & (data.length > 0))
     found = []
@@ -133,7 +131,7 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         quiet = np.diff(time_ns, prepend=time_ns[0])
         before = np.concatenate([[0], srtt_ns[:-1]])
         new = (names[own] == "send") & open_state[own] & (events["prior_pipe"][own] > 0)
-        waited = new & (quiet > _FLOOR_NS) & (quiet >= 2 * _ALMOST * before)
+        waited = new & (quiet > FLOOR_NS) & (quiet >= 2 * ALMOST * before)
         late += int(waited.sum())
         full += int((waited & (events["pipe"][own] > events["cwnd"][own])).sum())
     sure = late if greedy(flow) else full
@@ -142,8 +140,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
 
 def _by_samples(trace: Trace, low: int, high: int) -> bool | None:
     """Whether the application had data waiting, by a sample between two times; None without one."""
-    info = trace.flow.info
-    if not info:
+    if not (info := trace.info):
         return None
-    own: Ints = np.flatnonzero((info["conn"] == trace.conn) & (info["time_ns"] > low) & (info["time_ns"] < high))
-    return bool(info["notsent_bytes"][own[-1]] > 0) if len(own) and info["notsent_bytes"][own[-1]] >= 0 else None
+    last = int(np.searchsorted(info["time_ns"], high)) - 1
+    known = last >= 0 and info["time_ns"][last] > low and info["notsent_bytes"][last] >= 0
+    return bool(info["notsent_bytes"][last] > 0) if known else None

@@ -75,6 +75,13 @@ class Trace:
         return len(self.data.row) + len(self.acks.row)
 
     @cached_property
+    def info(self) -> dict[str, Array]:
+        """tcp_info of the connection's sender, in order of time; {} when the flow has none."""
+        info = self.flow.info
+        own = info["conn"] == self.conn if info else None
+        return {name: column[own] for name, column in info.items()}
+
+    @cached_property
     def sack(self) -> bool:
         """Whether any ACK had SACK blocks."""
         return bool((self.blocks >= 0).any())
@@ -178,11 +185,12 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
     repaired: only those that retransmitted.
     """
     conns = np.unique(flow.sent["conn"][flow.sent["retrans"]]).tolist() if repaired else flow.sent.conns
-    return [_trace(flow, conn) for conn in conns]
+    return [trace_of(flow, conn) for conn in conns]
 
 
 @once
-def _trace(flow: FlowView, conn: int) -> Trace:
+def trace_of(flow: FlowView, conn: int) -> Trace:
+    """A connection that sent anything, made once."""
     out, acks = flow.out.of_conn(conn), flow.acks_in.of_conn(conn)
     from_start = bool((out["flags"] & SYN > 0).any())
     data = out.where((out["length"] > 0) | (out["flags"] & (FIN | SYN) == FIN))

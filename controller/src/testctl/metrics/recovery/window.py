@@ -49,7 +49,7 @@ def window_at_exit(walk: Walk, episode: Episode, inside: Part, exit_ns: int) -> 
 def smallest_window(walk: Walk, entry_ns: int, end_ns: int) -> int:
     """The least cwnd of the tcp_info samples of a recovery; -1 without any."""
     rows = _rows(walk, entry_ns, end_ns)
-    return int(walk.trace.flow.info["snd_cwnd"][rows].min()) if len(rows) else -1
+    return int(walk.trace.info["snd_cwnd"][rows].min()) if len(rows) else -1
 
 
 def _traced(walk: Walk, episode: Episode) -> WindowAtExit | None:
@@ -65,7 +65,7 @@ def _traced(walk: Walk, episode: Episode) -> WindowAtExit | None:
 
 def _samples(walk: Walk, entry_ns: int, exit_ns: int, near_ns: int) -> tuple[int, int]:
     """(cwnd of the last sample after near_ns, ssthresh of the last sample of the recovery); -1 without."""
-    info = walk.trace.flow.info
+    info = walk.trace.info
     rows = _rows(walk, entry_ns, exit_ns)
     if not len(rows):
         return -1, -1
@@ -75,12 +75,10 @@ def _samples(walk: Walk, entry_ns: int, exit_ns: int, near_ns: int) -> tuple[int
 
 
 def _rows(walk: Walk, entry_ns: int, exit_ns: int) -> Ints:
-    """The tcp_info samples between two times at which the kernel was in recovery."""
-    info = walk.trace.flow.info
-    if not info:
+    """The connection's tcp_info samples between two times at which the kernel was in recovery."""
+    if not (info := walk.trace.info):
         return np.empty(0, np.int64)
     low, high = np.searchsorted(info["time_ns"], [entry_ns + 1, exit_ns])
-    part = slice(low, high)
-    mine = (info["conn"][part] == walk.trace.conn) & (info["ca_state"][part] == RECOVERY)
-    mine &= (info["snd_ssthresh"][part] > 0) & (info["snd_ssthresh"][part] < _INFINITE)
-    return np.asarray(np.flatnonzero(mine) + low)
+    ssthresh = info["snd_ssthresh"][low:high]
+    chosen = (info["ca_state"][low:high] == RECOVERY) & (ssthresh > 0) & (ssthresh < _INFINITE)
+    return np.asarray(np.flatnonzero(chosen) + low)
