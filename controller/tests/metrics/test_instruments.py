@@ -22,8 +22,7 @@ BYTES = 1448 * 1000
 
 
 def point(tmp_path: Path, captures: dict[str, Any] | None = None, **ends: Any) -> Records:
-    write_point(tmp_path, captures or bulk(1000))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, captures or bulk(1000)))
     if ends:
         records.outcome.flows = {"bulk": FlowOutcome(**{side: FlowEnd.from_json(end) for side, end in ends.items()})}
     return records
@@ -142,8 +141,7 @@ def counted(tmp_path: Path, *, InSegs: int = 2, **counters: int) -> Records:
     talk.data(20_000, 0, arrives=False)
     talk.data(260_000, 0)
     talk.ack(270_000, 1448)
-    write_point(tmp_path, talk.captures())
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, talk.captures()))
     ext = {"TCPTimeouts": 0, "TCPLossProbes": 1, "TCPSackRecovery": 0, "TCPRenoRecovery": 0, "TCPSackRecoveryFail": 0,
            "TCPRenoRecoveryFail": 0}  # fmt: skip
     again = counters.pop("RetransSegs", 1)

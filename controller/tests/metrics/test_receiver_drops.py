@@ -60,8 +60,7 @@ def test_all_packets_of_a_black_hole_are_lost(tmp_path: Path, opened: bool) -> N
 
 def test_without_a_capture_of_the_receiver_no_loss_is_known(tmp_path: Path) -> None:
     captures = black_hole(True).captures()
-    write_point(tmp_path, {"sender": captures["sender"]})
-    got = values(load_raw(tmp_path))
+    got = values(load_raw(write_point(tmp_path, {"sender": captures["sender"]})))
     unknown = ("packets_lost", "loss_rate", "stall_rto_count", "lost_retransmissions")
     assert [name for name in unknown if got[name] == got[name]] == []
 

@@ -57,8 +57,7 @@ def test_metric_that_yields_what_it_did_not_declare_is_refused(tmp_path: Path) -
 
 
 def test_metrics_do_not_change_records(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(500))
-    records: Records = load_raw(tmp_path)
+    records: Records = load_raw(write_point(tmp_path, bulk(500)))
     before = records.digest()
     first = testctl.metrics.analyse(records)
     assert records.digest() == before
@@ -75,8 +74,7 @@ def test_metric_names_have_one_form() -> None:
 @pytest.mark.parametrize(("value", "text", "words"), [("2", False, "want a number; got '2'"), (2, True, "want text")])
 def test_text_and_numbers_are_what_they_are_declared(tmp_path: Path, value: Number, text: bool, words: str) -> None:
     spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many", text=text, needs="sender"),))
-    write_point(tmp_path, bulk(10))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(10)))
     with pytest.raises(MetricError, match=f"metrics/x: x_count: {words}"):
         checked(Metric(spec, lambda records, flow: {"x_count": value}), records, "bulk")
     unknown = float("nan")

@@ -35,8 +35,7 @@ def flow(packets: int, lost: tuple[int, ...]) -> tuple[Conversation, float]:
 
 
 def measured(where: Path, talk: Conversation, settings: dict[str, Any] | None = None) -> dict[str, Any]:
-    write_point(where, talk.captures(), settings=settings or {})
-    return analyse(load_raw(where)).metrics["bulk"]
+    return analyse(load_raw(write_point(where, talk.captures(), settings=settings or {}))).metrics["bulk"]
 
 
 def test_a_flow_ends_when_its_last_hole_is_filled(tmp_path: Path) -> None:
@@ -68,8 +67,7 @@ def test_a_probe_shorter_than_four_round_trips_beside_another_flow(tmp_path: Pat
     talk, at = flow(10, lost=(8, 9))
     talk.data(at + 202_000, MSS * 9)
     talk.ack(at + 202_000 + RTT_US / 2, MSS * 8, sacks=[MSS * 9, MSS * 10])
-    write_point(tmp_path, talk.captures())
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, talk.captures()))
     (bulk,) = records.point.flows
     other = replace(bulk, name="other", client_port=41000, server_port=5002)
     records.point = replace(records.point, flows=(bulk, other))
@@ -93,8 +91,7 @@ def test_a_timer_repairs_the_syn(tmp_path: Path) -> None:
     syn = int(np.flatnonzero(captures["sender"]["flags"] & 2)[0])
     again = {name: np.insert(column, syn + 1, column[syn], axis=0) for name, column in captures["sender"].items()}
     again["time_ns"][syn] -= 10**9
-    write_point(tmp_path, {**captures, "sender": again})
-    got = analyse(load_raw(tmp_path)).metrics["bulk"]
+    got = analyse(load_raw(write_point(tmp_path, {**captures, "sender": again}))).metrics["bulk"]
     assert (got["retransmission_timeouts"], got["timeout_length_max_ms"]) == (1, 1000)
 
 
@@ -123,8 +120,7 @@ def test_a_fin_is_a_packet_only_where_it_leaves_alone(tmp_path: Path, alone: boo
         talk.data(103, MSS * 3, length=0, flags=ACK | FIN)
     for n in range(3):
         talk.ack(130 + n, MSS * (n + 1) + (n == 2))
-    write_point(tmp_path, talk.captures())
-    records: Records = load_raw(tmp_path)
+    records: Records = load_raw(write_point(tmp_path, talk.captures()))
     rows = tcp_events(records, "bulk").to_pylist()
     assert [row["pipe"] for row in rows] == ([1, 2, 3, 4, 3, 2, 0] if alone else [1, 2, 3, 2, 1, 0])
     assert rows[-1]["delivered"] == (5 if alone else 4)  # the SYN counts one

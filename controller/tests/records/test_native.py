@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from testctl.records.native import structures
 from testctl.records.native.structures import Library
-from testctl.records.search import search
+from testctl.records.rows import search
 from testctl.system import code_hash
 from testctl_agent.spec.errors import TestbedError
 

@@ -150,8 +150,8 @@ def write_point(
     parallel: int = 1,
     options: Mapping[str, Any] | None = None,
     **pcap: Any,
-) -> None:
-    """A point directory with one flow "bulk" from `sender` (src 0) to `receiver` (src 1)."""
+) -> Path:
+    """A point directory with one flow "bulk" from `sender` (src 0) to `receiver` (src 1); returns it."""
     addresses = pcap.get("addresses", ("10.0.0.1", "10.0.0.2"))
     for where, packets in captures.items():
         write_pcap(pointdir / "raw" / where / "capture.pcap", packets, **pcap)
@@ -170,6 +170,7 @@ def write_point(
     (pointdir / "raw").mkdir(parents=True, exist_ok=True)
     (pointdir / "point.json").write_text(json.dumps(point))
     (pointdir / "raw" / "outcome.json").write_text(json.dumps(outcome))
+    return pointdir
 
 
 def save(records: Records, directory: Path) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The throughput of each connection of a flow, beside that of the flow (throughput.py)."""
+"""The throughput of each connection of a flow; throughput.py has the flow's."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from testctl.records.schema import (
     Bools,
     Ints,
     names_column,
+    table_of,
 )
 
 _ACK, _SEND, _RETRANSMIT = (TCP_EVENT_NAMES.index(name) for name in ("ack", "send", "retransmit"))
@@ -44,17 +45,13 @@ def tcp_events(records: Records, flow: str) -> pa.Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(columns.pop("row"), kind="stable")
     count = len(order)
-    named = {
+    named = {name: column[order] for name, column in columns.items()} | {
         "where": names_column(np.zeros(count, np.int16), [view(records, flow).sender]),
         "flow": names_column(np.zeros(count, np.int16), [flow]),
         "event": names_column(columns["event"][order], list(TCP_EVENT_NAMES)),
         "source": names_column(np.full(count, TCP_EVENT_SOURCES.index("capture")), list(TCP_EVENT_SOURCES)),
     }
-    arrays = [
-        named[field.name] if field.name in named else pa.array(columns[field.name][order]).cast(field.type)
-        for field in TCP_EVENTS
-    ]
-    return pa.table(arrays, schema=TCP_EVENTS)
+    return table_of(TCP_EVENTS, named)
 
 
 def _events(walked: Walk) -> dict[str, Array]:
@@ -95,8 +92,8 @@ def _packets(amount: Ints, with_fin: Bools, trace: Trace) -> Ints:
 def smoothed_rtt_us(trace: Trace, part: Part) -> Ints:
     """SRTT after each event of a part that begins with the first (RFC 6298, section 2), µs; -1 before the first sample.
 
-    A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: none of
-    what was retransmitted.
+    A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: not of
+    retransmitted ones.
     """
     round_trips = RoundTrips(trace.flow, trace.conn)
     time_ns, srtts = round_trips.by_ack[0], np.array(round_trips.srtts_ns())

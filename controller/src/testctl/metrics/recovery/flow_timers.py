@@ -19,7 +19,7 @@ from testctl.metrics.recovery.trace import Trace, traces
 from testctl.records.schema import ACK, SYN
 
 UNSURE = "unsure"
-"""New data at about the time of a probe, of which it is not known whether a timer or the application let it go."""
+"""New data at about the time of a probe: whether a timer or the application let it go is not known."""
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
 
@@ -35,44 +35,37 @@ class Departure:
 
 @once
 def flow_timers(flow: FlowView) -> list[Departure]:
-    """In order of the capture, found once; [] without a capture of the sender.
+    """In order of the capture, computed once; [] without a capture of the sender.
 
-    UNSURE are those of which the kernel's count of all that the host sent does not tell either what they are.
+    UNSURE are those that the kernel's count of all that the host sent does not identify either.
     """
-    found, records = _inferred(flow), flow.records
-    if not any(one.by == UNSURE for one in found) or not counts_alone(records, flow.sender):
-        return found
+    departures, records = _inferred(flow), flow.records
+    if not any(departure.by == UNSURE for departure in departures) or not counts_alone(records, flow.sender):
+        return departures
     flows = [other for other in (view(records, name) for name in records.flows) if other.sender == flow.sender]
-    kinds = Counter(one.by for other in flows for one in _inferred(other))
+    kinds = Counter(departure.by for other in flows for departure in _inferred(other))
     counted = records.snmp(flow.sender).get("TcpExt.TCPLossProbes", -1)
     if counted == kinds[PROBE]:
-        return [one for one in found if one.by != UNSURE]
+        return [departure for departure in departures if departure.by != UNSURE]
     if counted == kinds[PROBE] + kinds[UNSURE]:
-        return [replace(one, by=PROBE) if one.by == UNSURE else one for one in found]
-    return found
+        return [replace(departure, by=PROBE) if departure.by == UNSURE else departure for departure in departures]
+    return departures
 
 
 @once
 def _inferred(flow: FlowView) -> list[Departure]:
-    found = _syns(flow)
-    for walked in flow_walks(flow.records, flow.name):
-        found += [Departure(one.row, one.by, one.ran_ns) for one in walked.timed]
-    for trace in traces(flow):
-        found += _new_data(trace)
-    return sorted(found, key=lambda one: one.row)
-
-
-def _syns(flow: FlowView) -> list[Departure]:
-    """A SYN that left again: only the timer sends it (a SYN-ACK has no connection yet, and no timer of one)."""
-    if not len(flow.out):
-        return []
-    syns = flow.out.where(flow.out["flags"] & (SYN | ACK) == SYN)
-    found = []
-    for conn in np.unique(syns["conn"]) if len(syns) else []:
-        own = syns.where(syns["conn"] == conn)
+    departures = []
+    syns = flow.out.where(flow.out["flags"] & (SYN | ACK) == SYN) if len(flow.out) else flow.out
+    # Only the timer sends a SYN again (a SYN-ACK has no connection yet, and no timer of one).
+    for conn in np.unique(syns["conn"]):
+        own = syns.of_conn(conn)
         waits = np.diff(own["time_ns"])
-        found += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
-    return found
+        departures += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
+    for walked in flow_walks(flow.records, flow.name):
+        departures += [Departure(timed.row, timed.by, timed.ran_ns) for timed in walked.timed]
+    for trace in traces(flow):
+        departures += _new_data(trace)
+    return sorted(departures, key=lambda timed: timed.row)
 
 
 def _new_data(trace: Trace) -> list[Departure]:
@@ -84,7 +77,7 @@ def _new_data(trace: Trace) -> list[Departure]:
     late = np.diff(data.time_ns) > FLOOR_NS
     late = np.concatenate([[True], late])  # before the first there may be ACKs
     some = np.flatnonzero(late & ~data.retrans & (data.segs == 1) & (data.length > 0))
-    found = []
+    departures = []
     for sent, acks in zip(some.tolist(), trace.acks_before(some).tolist(), strict=True):
         if not sent + acks or trace.nxt_after(sent) <= trace.una_after(acks):
             continue
@@ -96,22 +89,22 @@ def _new_data(trace: Trace) -> list[Departure]:
         let_go = True if sure else _by_samples(trace, before, now)
         if let_go is not False:
             in_time = now - before >= wait
-            found.append(Departure(int(data.row[sent]), PROBE if let_go and in_time else UNSURE, now - before))
-    return found
+            departures.append(Departure(int(data.row[sent]), PROBE if let_go and in_time else UNSURE, now - before))
+    return departures
 
 
 def greedy(flow: FlowView) -> bool:
     """Whether the plan's application always has data waiting, so that no new data waits for it."""
-    asked = flow.records.point.flow(flow.name)
-    options = asked.options if asked is not None else {}
+    timed_flow = flow.records.point.flow(flow.name)
+    options = timed_flow.options if timed_flow is not None else {}
     return options.get("pattern") == "greedy" and options.get("rate", "none") == "none"
 
 
 def _beyond_window(trace: Trace, end: int) -> bool:
     """Whether the kernel's trace shows that it sent up to `end` beyond its window, as only a probe does."""
     events = traced_columns(trace.flow.records, trace.flow.name)
-    mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == end))
-    return bool(len(mine) and events["pipe"][mine[0]] > events["cwnd"][mine[0]])
+    own = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == end))
+    return bool(len(own) and events["pipe"][own[0]] > events["cwnd"][own[0]])
 
 
 def traced_timers(flow: FlowView) -> tuple[int, int, int]:

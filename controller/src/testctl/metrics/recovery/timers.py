@@ -25,7 +25,7 @@ FLOOR_NS = 1_000_000
 ALMOST = 0.9
 """Of an estimated time: a timer may be early by this estimate."""
 _JIFFIES_NS = 2_000_000
-"""Two of a kernel with 1000 of them a second: what a probe of several packets waits beside two round trips."""
+"""Two of a kernel with 1000 of them a second: what a probe of several packets waits in addition to two round trips."""
 _SAME_NS = 5_000
 """Within this after an ACK a packet was let go by it, and by no timer."""
 _LOSS = 4
@@ -45,9 +45,9 @@ def probing(flow: FlowView) -> bool:
 
 
 class Timers:
-    """Decides for the retransmissions of a connection, asked in their order.
+    """Decides for the retransmissions of a connection, in their order.
 
-    ran_ns: how long the timer of the last answer that was none of an ACK's had run.
+    ran_ns: how long the timer had run that sent the last retransmission that a timer sent.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -80,12 +80,6 @@ class Timers:
             return int(acks.time_ns[0]) if first_is_ack else -1
         return int(acks.time_ns[np.searchsorted(acks.una, una)])
 
-    def _head_ns(self, una: int) -> int:
-        """When the first outstanding packet left first; -1: the capture does not show it."""
-        data = self.trace.data
-        first = int(np.searchsorted(data.nxt, una, side="right"))
-        return int(data.time_ns[first]) if first < len(data.nxt) else -1
-
     def sent_by(self, sent: int, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
         """RTO, PROBE or ACK for a retransmission.
 
@@ -93,8 +87,10 @@ class Timers:
         head_ns: when the first outstanding packet was retransmitted last, -1 never;
         doubt: something is SACKed or was acknowledged twice, or a recovery goes on, so an ACK may have let it go.
         """
-        now = int(self.trace.data.time_ns[sent])
-        progress, head_sent = self._progress_ns(una), max(self._head_ns(una), head_ns)
+        data = self.trace.data
+        now, progress = int(data.time_ns[sent]), self._progress_ns(una)
+        head = int(np.searchsorted(data.nxt, una, side="right"))  # unless the capture does not show it
+        head_sent = max(int(data.time_ns[head]) if head < len(data.nxt) else -1, head_ns)
         since_ack = now - progress if progress >= 0 else now
         by = self._by(sent, event, una, nxt, doubt, state, since_ack, now - head_sent)
         if by != ACK:

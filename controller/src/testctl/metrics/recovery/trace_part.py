@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some events of a connection on end, one column for each of their fields."""
+"""Consecutive events of a connection, one column for each of their fields."""
 
 from __future__ import annotations
 

@@ -32,18 +32,20 @@ _MIN_SPAN_MS = 50
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a silence; names as in the table's schema, and what only decides the cause.
+    """The evidence of a silence; fields of the table's schema, and these, which only decide the cause:
 
-    trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
-    receiver had the data before it first sent an ACK of all that this one covers (-1 unknown); again_ns: how long after
-    that it sent this one; window_room: bytes the receiver's
-    window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
-    timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none;
-    under_way_ns: how long the receiver's last ACK was, which came after the end (-1: it had come, never did, or it is
-    not known); unanswered: the last departure is a SYN, of which nothing had come back in the first half of the
-    silence; refused: what had arrived in order and was
-    not acknowledged lies beyond the window of the receiver's last ACK, so it had to drop it (RFC 9293, 3.10.7.4);
-    unsent_bytes: what the application had written that had not left, by the last tcp_info sample within (-1 none).
+    trigger          an ACK came just before the packet that ended it
+    trigger_wait_ns  how long the receiver had the data before it first sent an ACK of all that this ACK covers; -1
+                     unknown
+    again_ns         how long after that the receiver sent this one
+    window_room      bytes that the receiver's window left before that ACK
+    ender_alone      one packet ended it, and nothing more left until an ACK came
+    timer            which timer sent the packet that ended it (recovery/flow_timers.py); "" none
+    under_way_ns     how long before the end the receiver sent its last ACK, if that came after the end; else -1
+    unanswered       the last departure is a SYN, which nothing had answered in the first half of the silence
+    refused          what had arrived in order and was not acknowledged lies beyond the window of the receiver's last
+                     ACK, so it had to drop it (RFC 9293, 3.10.7.4)
+    unsent_bytes     written by the application and not sent, by the last tcp_info sample within; -1 none
     """
 
     flow: str
@@ -231,7 +233,13 @@ class BothEnds:
         next_byte = int(self.next_byte[last])
         sent_by = self._trigger_sent(before, came)
         held_ns, again_ns = self._held_ns(before, sent_by, una)
-        progress = self._progress_ns(came if ender >= 0 else before, start_ns)
+        progress_ns = start_ns  # when the sender last sent, or last got an ACK that moved on
+        if got := came if ender >= 0 else before:
+            progress_ns = max(start_ns, int(acks.time_ns[np.searchsorted(acks.una, acks.una[got - 1])]))
+        unanswered = bool(out["flags"][last] & SYN) and not before
+        if unanswered:  # by ACKs with SYN neither, which are not in acks_in
+            answers = self._back["time_ns"][self._back["flags"] & SYN > 0]
+            unanswered = not len(answers) or int(answers[0]) > end_ns - length_ns // 2
         sampled = int(np.searchsorted(info["time_ns"], end_ns)) - 1 if info else NEVER
         sampled_within = sampled >= 0 and int(info["time_ns"][sampled]) > start_ns
         return Evidence(
@@ -250,7 +258,7 @@ class BothEnds:
             ender_seq=int(out["seq"][ender]) if ender >= 0 else NEVER,
             ender_length=int(out["length"][ender]) if ender >= 0 else 0,
             ender_retrans=bool(out["retrans"][ender]) if ender >= 0 else False,
-            waited_ns=end_ns - progress,
+            waited_ns=end_ns - progress_ns,
             own_wait_ns=int(self.waits[ender]) if ender >= 0 else NEVER,
             trigger=ender >= 0 and came > before,
             trigger_wait_ns=held_ns,
@@ -259,24 +267,12 @@ class BothEnds:
             mss=self.mss,
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
-            unanswered=bool(out["flags"][last] & SYN) and not before and not self._answered(end_ns - length_ns // 2),
+            unanswered=unanswered,
             rto_us=int(info["rto"][sampled]) if sampled >= 0 else NEVER,
             unsent_bytes=int(info["notsent_bytes"][sampled]) if sampled_within else NEVER,
             under_way_ns=self._under_way_ns(end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
-
-    def _answered(self, at_ns: int) -> bool:
-        """Whether a SYN of the other end had come by then: an ACK of it is none of acks_in."""
-        syns = self._back["time_ns"][self._back["flags"] & SYN > 0]
-        return len(syns) > 0 and int(syns[0]) <= at_ns
-
-    def _progress_ns(self, came: int, start_ns: int) -> int:
-        """When the sender last sent, or last got an ACK that moved on."""
-        if not came:
-            return start_ns
-        acks = self.trace.acks
-        return max(start_ns, int(acks.time_ns[np.searchsorted(acks.una, acks.una[came - 1])]))
 
     def _trigger_sent(self, before: int, came: int) -> int:
         """When the receiver sent the first ACK that came just before the end; -1 when there is none."""
