@@ -58,13 +58,6 @@ def test_all_packets_of_a_black_hole_are_lost(tmp_path: Path, opened: bool) -> N
     assert (got["recoveries"], got["recovery_timeouts"]) == (0, 0)
 
 
-def test_without_a_capture_of_the_receiver_no_loss_is_known(tmp_path: Path) -> None:
-    captures = black_hole(True).captures()
-    got = values(load_raw(write_point(tmp_path, {"sender": captures["sender"]})))
-    unknown = ("packets_lost", "loss_rate", "stall_rto_count", "lost_retransmissions")
-    assert [name for name in unknown if got[name] == got[name]] == []
-
-
 def dropped(answer: int | None) -> Conversation:
     """Packets 1 to 3 arrive and are not acknowledged until 1 has left again; the next ACK is `answer`."""
     talk = Conversation(delay_us=1000)

@@ -46,14 +46,6 @@ def test_a_flow_ends_when_its_last_hole_is_filled(tmp_path: Path) -> None:
     assert got["completion_time_s"] == pytest.approx((at + 200 + RTT_US / 2) / 1e6, abs=1e-6)
 
 
-@pytest.mark.parametrize("left", ["sender", "receiver"])
-def test_how_long_it_took_needs_both_ends(tmp_path: Path, left: str) -> None:
-    talk, at = flow(10, lost=(7,))
-    talk.data(at + 200, MSS * 7)
-    write_point(tmp_path, {left: talk.captures()[left]})
-    assert np.isnan(float(analyse(load_raw(tmp_path)).metrics["bulk"]["completion_time_s"]))
-
-
 def test_a_timeout_shorter_than_four_round_trips(tmp_path: Path) -> None:
     talk, at = flow(10, lost=(9,))
     talk.data(at + 206_000, MSS * 9)  # 306 ms after it left

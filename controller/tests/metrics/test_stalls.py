@@ -357,18 +357,6 @@ def test_kernels_samples_are_shown(tmp_path: Path) -> None:
     assert (got["notsent_mean_bytes"], got["notsent_max_bytes"]) == (200, 300)
 
 
-@pytest.mark.parametrize(
-    ("fixture", "cause", "ended_by", "length_ms"),
-    [("ack_owed", "ack_owed", "tlp", 3.035136), ("delayed_ack", "delayed_ack", "ack", 41.045248)],
-)
-def test_real_stalls_of_the_dctcp_bug(fixture: str, cause: str, ended_by: str, length_ms: float) -> None:
-    """Cut from captures of the lab (Linux 6.12, dctcp_bug, GRO), handshake and what is around one stall."""
-    (stall,) = [row for row in stalls(load_raw(FIXTURES / fixture)) if row["last_sent_seq"] >= 0]
-    assert (stall["cause"], stall["ended_by"]) == (cause, ended_by)
-    assert stall["length_ns"] == length_ms * 1e6
-    assert (stall["missing_bytes"], stall["owed_bytes"], stall["acked_ece"]) == (0, 4 * MSS, 1)
-
-
 def test_real_losses_are_what_the_kernel_retransmitted() -> None:
     """A transfer over a short drop-tail queue between namespaces (Linux 6.18)."""
     records = load_raw(FIXTURES / "loss")

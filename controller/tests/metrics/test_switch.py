@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from testctl.curves import series
 from testctl.metrics import analyse
-from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
 from testctl_agent.spec import schedule, trace
@@ -134,24 +133,6 @@ def test_wait_for_the_opportunity_of_a_trace_and_none_where_the_delay_changes(tm
         assert analyse(records).metrics["bulk"]["switch_wait_max_us"] == pytest.approx(wanted, nan_ok=True)
 
 
-def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
-    talk = Conversation(delay_us=10)
-    for n in range(10):
-        talk.delay_us = 10 + n
-        talk.data(100 + 50 * n, 1448 * n)
-    got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
-    assert got["latency_max_us"] == 19.0
-    telling = (
-        "drops",
-        "queue_marks",
-        "switch_latency_max_us",
-        "switch_queue_max_bytes",
-        "switch_queue_where",
-        "switch_wait_p99_us",
-    )
-    assert all(math.isnan(float(got[name])) for name in telling)
-
-
 def test_marks_by_a_threshold(tmp_path: Path) -> None:
     captures = bulk(1000)
     told = passage(captures["sender"], queue_bytes=0)
@@ -164,10 +145,3 @@ def test_marks_by_a_threshold(tmp_path: Path) -> None:
     befall(told, "mark", data[:1])
     got = analyse(point(tmp_path, captures, {"left": told, "right": passage(captures["sender"])})).metrics["bulk"]
     assert (got["queue_marks"], got["queue_marked_min_bytes"], got["queue_unmarked_max_bytes"]) == (698, 30_000, 29_900)
-
-
-def test_rows_of_a_switch_are_not_a_hosts(tmp_path: Path) -> None:
-    captures = bulk(100)
-    records = point(tmp_path, captures, {"left": passage(captures["sender"])})
-    seen = view(records, "bulk")
-    assert (len(seen.sent), len(seen.arrived)) == (100, 100)

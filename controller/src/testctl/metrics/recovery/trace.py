@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.rtts import ack_line
 from testctl.metrics.core.view import FlowView, Rows
-from testctl.metrics.recovery.trace_part import Part, columns_of
+from testctl.metrics.recovery.trace_part import Part
 from testctl.records.rows import search
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
 
@@ -164,15 +165,13 @@ class Trace:
         left = Departures._make(column[data:data_end] for column in self.data)
         came = Acks._make(column[acks:acks_end] for column in self.acks)
         first, last = np.searchsorted(self.sacks, [acks, acks_end]).tolist()
-        columns = columns_of(
-            {
-                "data_row": left.row, "data_ns": left.time_ns, "seq": left.seq, "length": left.length,
-                "fin": left.fin, "segs": left.segs, "retrans": left.retrans, "data": len(left.row),
-                "ack_row": came.row, "ack_ns": came.time_ns, "ack": came.number, "ack_length": came.length,
-                "acks": len(came.row), "sack": self.sacks[first:last] - acks,
-                "sack_top": self.sack_tops[first:last], "sacks": last - first,
-                "una": self.una_after(acks), "nxt": self.nxt_after(data),
-            }
+        columns = walks().trace(
+            high - low,
+            data_row=left.row, data_ns=left.time_ns, seq=left.seq, length=left.length, fin=left.fin, segs=left.segs,
+            retrans=left.retrans, data=len(left.row),
+            ack_row=came.row, ack_ns=came.time_ns, ack=came.number, ack_length=came.length, acks=len(came.row),
+            sack=self.sacks[first:last] - acks, sack_top=self.sack_tops[first:last], sacks=last - first,
+            una=self.una_after(acks), nxt=self.nxt_after(data),
         )  # fmt: skip
         if first:
             columns["at"][columns["at"] > 0] += first
