@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ import pytest
 from testctl.metrics import analyse, tcp_events
 from testctl.metrics.recovery import traced_events
 from testctl.records import Records, load_raw
-from testctl.records.schema import ACK, FIN, TCP_INFO_FIELDS
+from testctl.records.schema import ACK, FIN
 
-from controller.tests.support.synthetic import T0_NS, Conversation, write_point
+from controller.tests.support.synthetic import Conversation, write_point, write_samples
 
 MSS = 1448
 RTT_US = 100_000
@@ -91,14 +90,12 @@ def test_window_while_the_closed_connection_still_sends(tmp_path: Path) -> None:
     talk, at = flow(10, lost=(7, 8, 9))
     talk.data(at + 306_000, MSS * 7)
     write_point(tmp_path, talk.captures())
-    samples = b""
-    for time_us, state, unacked, cwnd in ((1, ESTABLISHED, 0, 10), (2, FIN_WAIT1, 3, 4), (3, FIN_WAIT1, 1, 1)):
-        info = bytearray(320)
-        for name, place, width in TCP_INFO_FIELDS:
-            value = {"state": state, "unacked": unacked, "snd_cwnd": cwnd, "rtt": 7}.get(name, 0)
-            info[place : place + width] = value.to_bytes(width, "little")
-        samples += struct.pack("<QHHIII", T0_NS + time_us * 10**8, 40000, 5001, state, 0, 248) + info
-    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
+    states = ((1, ESTABLISHED, 0, 10), (2, FIN_WAIT1, 3, 4), (3, FIN_WAIT1, 1, 1))
+    samples = {
+        time * 10**5: {"state": state, "unacked": unacked, "snd_cwnd": cwnd, "rtt": 7}
+        for time, state, unacked, cwnd in states
+    }
+    write_samples(tmp_path, samples)
     got = analyse(load_raw(tmp_path)).metrics["bulk"]
     assert (got["cwnd_mean"], got["cwnd_min"], got["cwnd_max"], got["srtt_max_us"]) == (2.5, 1, 4, 7)
 

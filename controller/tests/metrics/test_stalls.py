@@ -7,7 +7,6 @@ says so.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +16,9 @@ import pytest
 from testctl.metrics import CAUSES, ENDS, STALLS, analyse, stalls_table
 from testctl.metrics.stalls.table import flow_stalls, proof
 from testctl.records import Records, load_raw
-from testctl.records.schema import ECE, FIN, SYN, TCP_INFO_FIELDS
+from testctl.records.schema import ECE, FIN, SYN
 
-from controller.tests.support.synthetic import T0_NS, Conversation, write_point
+from controller.tests.support.synthetic import T0_NS, Conversation, write_point, write_samples
 
 FIXTURES = Path(__file__).parent / "fixtures"
 MSS = 1448
@@ -49,17 +48,6 @@ def stalls(records: Records) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = table.to_pylist()
     assert all(row["cause"] in CAUSES and row["ended_by"] in ENDS for row in rows)
     return rows
-
-
-def sample(tmp_path: Path, at_us: dict[float, dict[str, int]]) -> None:
-    """Samples of the sender's tcp_info, ESTABLISHED, with these values; all others are 0."""
-    samples = b""
-    for time_us, values in at_us.items():
-        info = bytearray(320)
-        for name, place, width in TCP_INFO_FIELDS:
-            info[place : place + width] = ({"state": 1} | values).get(name, 0).to_bytes(width, "little")
-        samples += struct.pack("<QHHIII", T0_NS + int(time_us * 1000), 40000, 5001, 1, 0, 248) + info
-    (tmp_path / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
 
 
 def forgotten_ack(talk: Conversation) -> float:
@@ -201,7 +189,7 @@ def test_what_is_one_step_away_has_another_cause(
             talk.data(at, MSS * packet.n, tsval=stamp, **packet.more)
     write_point(tmp_path, talk.captures(), settings=settings)
     if unsent >= 0:
-        sample(tmp_path, {begin + 2_000: {"notsent_bytes": unsent}})
+        write_samples(tmp_path, {begin + 2_000: {"notsent_bytes": unsent}})
     assert causes(load_raw(tmp_path)) == [wanted]
 
 
@@ -342,7 +330,7 @@ def test_kernels_samples_are_shown(tmp_path: Path) -> None:
     talk.ack(at + 250_010, MSS * 41)
     write_point(tmp_path, talk.captures(), settings=NO_PROBES)
     same = {"rto": 249_000, "unacked": 1, "snd_cwnd": 7}
-    sample(
+    write_samples(
         tmp_path,
         {
             1_000: same | {"snd_mss": 1448, "notsent_bytes": 100},

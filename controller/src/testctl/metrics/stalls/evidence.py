@@ -226,7 +226,7 @@ class BothEnds:
         # what it lets go have the same time.  On a busy host what it lets go waits behind the packets of other
         # connections: as long as its time stamp tells, and up to 1 ms that it can't tell.
         waited_ns = FLOOR_NS + max(int(self.waits[ender]), 0) if ender >= 0 else FLOOR_NS
-        came = int(np.searchsorted(acks.row, out.index[ender])) if ender >= 0 else len(acks.row)
+        came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(acks.row)
         soon = end_ns - min(max(srtt_ns // 4, waited_ns), length_ns // 2)
         before = min(int(np.searchsorted(acks.time_ns, soon)), came)
         una = int(acks.una[before - 1]) if before else 0
@@ -322,9 +322,8 @@ class BothEnds:
             return False
         if ender + 1 == len(self.out):
             return True
-        ack_rows = self.trace.acks.row
-        after = int(np.searchsorted(ack_rows, self.out.index[ender]))
-        return after < len(ack_rows) and int(ack_rows[after]) < int(self.out.index[ender + 1])
+        after = int(np.searchsorted(self.acks_in.index, self.out.index[ender]))
+        return after < len(self.acks_in) and int(self.acks_in.index[after]) < int(self.out.index[ender + 1])
 
     def _kept(self, arrivals: int, in_order: int) -> int:
         """Up to which byte of what had arrived in order the receiver took it, by its first ACK after these arrivals.
