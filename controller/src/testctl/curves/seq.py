@@ -91,12 +91,11 @@ def _of_conn(flow: FlowView, conn: int) -> tuple[Rows, Rows]:
 
 
 def _sacked(acks: Rows) -> Line:
-    blocks = (
-        [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in _SACK_BLOCKS] if len(acks) else []
-    )
+    edges = _SACK_BLOCKS if len(acks) else ()
+    blocks = [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in edges]
     if not any(len(rows) for rows in blocks):
         return Line(SACKED, np.empty(0, np.int64), np.empty(0, np.int64))
-    parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, _SACK_BLOCKS, strict=True)]
+    parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, edges, strict=True)]
     time_ns, low_edge, high_edge = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(time_ns, kind="stable")
     length = (high_edge - low_edge)[order]

@@ -18,13 +18,12 @@ from testctl.records import Records
 def of_flow(records: Records, flow: str) -> frozenset[str]:
     """The instruments (keys of INSTRUMENTS) that there are of a flow, whether or not they have seen anything of it."""
     seen = view(records, flow)
-    numbered = [numbered.name for numbered in numbered_flows(records.point.flows)]
     # A trace that lacks events is no count of anything.
     events_lost = int(records.outcome.result_of(seen.sender, "tcp_events").get("lost", 0))
     there = {
         "sender": records.recorded(seen.sender, "capture"),
         "receiver": records.recorded(seen.receiver, "capture"),
-        "telemetry": flow in numbered and _telemetry(seen),
+        "telemetry": flow in _numbered(records) and _telemetry(seen),
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
         "counters": bool(records.snmp(seen.sender)) and bool(records.snmp(seen.receiver)),
         "requests": requests_of(records, flow) is not None,
@@ -46,6 +45,12 @@ def counts_alone(records: Records, host: str) -> bool:
         return False
     arrived = int((~records.column("out") & (where == names.index(host))).sum())
     return records.snmp(host).get("Tcp.InSegs", -1) == arrived
+
+
+@once
+def _numbered(records: Records) -> frozenset[str]:
+    """The flows whose connections get a number in the switches."""
+    return frozenset(flow.name for flow in numbered_flows(records.point.flows))
 
 
 def _telemetry(seen: FlowView) -> bool:
