@@ -46,9 +46,9 @@ def test_agreeing_instruments_have_nothing_to_say(tmp_path: Path) -> None:
 def test_dropped_packets_of_a_capture(tmp_path: Path) -> None:
     records = point(tmp_path)
     captures = {"receiver": {"dropped": 3}, "sender": {"dropped": 0}}
-    collected = {host: {"capture": said} for host, said in captures.items()}
-    told = Outcome.from_json({"collected": collected})
-    records.outcome = replace(records.outcome, collected=told.collected)
+    collected = {host: {"capture": stated} for host, stated in captures.items()}
+    outcome = Outcome.from_json({"collected": collected})
+    records.outcome = replace(records.outcome, collected=outcome.collected)
     assert instruments_agree(records) == ["receiver: the capture dropped 3 packets"]
 
 
@@ -80,8 +80,8 @@ def test_the_generators_results(tmp_path: Path, ends: dict[str, Any], reasons: l
 def test_hole_in_a_capture(tmp_path: Path, where: str) -> None:
     captures = bulk(1000)
     row = int(np.flatnonzero((captures[where]["length"] > 0) & (captures[where]["src"] == 0))[500])
-    (said,) = instruments_agree(point(tmp_path, without(captures, where, row)))
-    assert said == (
+    (reason,) = instruments_agree(point(tmp_path, without(captures, where, row)))
+    assert reason == (
         f"flow bulk: {where}'s capture has bytes up to {1448 * 500} of connection 0; {BYTES} were acknowledged"
     )
 
@@ -100,8 +100,8 @@ def test_kernel_that_counted_more_than_was_captured(tmp_path: Path) -> None:
 def test_packets_that_are_no_tcp_are_of_programs_with_their_own_traffic(tmp_path: Path, other: dict[str, int]) -> None:
     records = point(tmp_path)
     records.counters["receiver"] = {"snmp": {"Tcp.InSegs": 1001, "IpExt.InNoECTPkts": 3001, "IpExt.InECT0Pkts": 1000}}
-    (said,) = instruments_agree(records)
-    assert said.startswith(
+    (reason,) = instruments_agree(records)
+    assert reason.startswith(
         "receiver: its capture has 1001 arriving packets on the wire; its kernel counted 4001 (IpExt"
     )
     records.memo.clear()
@@ -129,8 +129,8 @@ def test_a_flow_whose_hosts_were_not_captured_is_not_held_against_it(tmp_path: P
     assert instruments_agree(records) == []
     records.point = replace(records.point, flows=(flow, replace(apart, sink="receiver")))  # captured, but not it
     records.memo.clear()
-    (said,) = instruments_agree(records)
-    assert said == f"flow apart: no capture (receiver) has a packet of it; receiver read {BYTES} bytes"
+    (reason,) = instruments_agree(records)
+    assert reason == f"flow apart: no capture (receiver) has a packet of it; receiver read {BYTES} bytes"
 
 
 def counted(tmp_path: Path, *, InSegs: int = 2, **counters: int) -> Records:
@@ -214,8 +214,8 @@ def test_retransmissions_of_capture_and_kernel(tmp_path: Path, counted_again: in
     """What the host's own queue dropped never left."""
     records = counted(tmp_path, RetransSegs=counted_again)
     records.counters["sender"]["qdisc"] = [{"drops": dropped}]
-    said = f"sender: its capture has 1 retransmissions; its kernel counted {counted_again} (Tcp.RetransSegs)"
-    assert instruments_agree(records) == ([] if right else [said])
+    reason = f"sender: its capture has 1 retransmissions; its kernel counted {counted_again} (Tcp.RetransSegs)"
+    assert instruments_agree(records) == ([] if right else [reason])
 
 
 def test_a_trace_that_the_kernel_contradicts_makes_the_point_invalid(tmp_path: Path) -> None:

@@ -34,10 +34,10 @@ def values(records: Records) -> dict[str, Any]:
 
 
 def causes(records: Records) -> list[tuple[str, str, int, int]]:
-    def known(one: Stall) -> tuple[str, str, int, int]:
-        return one.cause, one.ended_by, one.evidence.lost_bytes, one.evidence.owed_bytes
+    def known(stall: Stall) -> tuple[str, str, int, int]:
+        return stall.cause, stall.ended_by, stall.evidence.lost_bytes, stall.evidence.owed_bytes
 
-    return [known(one) for one in flow_stalls(records, "bulk")]
+    return [known(stall) for stall in flow_stalls(records, "bulk")]
 
 
 def black_hole(opened: bool) -> Conversation:
@@ -105,5 +105,5 @@ def test_a_silence_ends_when_its_connection_is_reset(tmp_path: Path, reset_at: i
     talk.data(20_000, MSS)
     talk.ack(reset_at - 1000, 0, flags=RST)
     records = load(tmp_path, talk, 900_000)
-    found = [one.evidence for one in flow_stalls(records, "bulk")]
-    assert [one.length_ns // 1000 for one in found if one.start_ns == 20_000_000] == wanted
+    found = [stall.evidence for stall in flow_stalls(records, "bulk")]
+    assert [stall.length_ns // 1000 for stall in found if stall.start_ns == 20_000_000] == wanted

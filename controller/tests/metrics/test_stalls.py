@@ -285,7 +285,7 @@ def test_syns_that_nobody_answers_wait_for_their_timer(tmp_path: Path) -> None:
     for at in (0, 1_000_000, 3_000_000):
         talk.data(at, -1, 0, flags=SYN, arrives=at > 0)
     records = load(tmp_path, talk)
-    assert [(one["cause"], one["ended_by"]) for one in stalls(records)] == [("rto", "rto"), ("rto", "rto")]
+    assert [(stall["cause"], stall["ended_by"]) for stall in stalls(records)] == [("rto", "rto"), ("rto", "rto")]
     got = analyse(records).metrics["bulk"]
     assert (got["stall_application_count"], got["stall_rto_count"], got["stall_rto_longest_ms"]) == (0, 2, 2000)
 
@@ -303,7 +303,7 @@ def test_an_application_that_waits_before_its_first_byte_is_no_lost_syn(tmp_path
     talk.ack(1_500_010, MSS)
     found = stalls(load(tmp_path, talk))
     first = [] if answer else [("rto", "rto")]
-    assert [(one["cause"], one["ended_by"]) for one in found] == [*first, ("application", "new_data")]
+    assert [(stall["cause"], stall["ended_by"]) for stall in found] == [*first, ("application", "new_data")]
 
 
 def test_long_path_is_no_stall(tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def test_the_layout_is_the_structs(tmp_path: Path) -> None:
         f'int main(void) {{ struct tcp_event e; {shown} printf("%d %zu\\n", TCP_EVENT_LAYOUT, sizeof(e)); }}\n'
     )
     subprocess.run(["gcc", "-o", tmp_path / "layout", source], check=True)
-    said = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
+    printed = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
     fields = LAYOUTS[LAYOUT].fields or {}
     ours = [f"{number}" for name in names for number in (fields[name][1], fields[name][0].itemsize)]
-    assert said == [*ours, str(LAYOUT), str(EVENT_BYTES)]
+    assert printed == [*ours, str(LAYOUT), str(EVENT_BYTES)]
     assert LAYOUTS[LAYOUT].itemsize == EVENT_BYTES
 
 
@@ -58,7 +58,7 @@ SENT = {"kind": KINDS["send"], "time_ns": 5_000, "acked_bytes": 1, "flight_bytes
 ACKED = {"kind": KINDS["ack"], "time_ns": 9_000, "acked_bytes": 1 + MSS, "cwnd": 11, "prior_pipe": 1}
 
 
-def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any) -> Path:
+def point(where: Path, raw: bytes, talk: Conversation | None = None, **reported: Any) -> Path:
     """A point whose sender was traced."""
     talk = talk or Sender("prr", 20, 60, [0]).run().talk
     write_point(where, talk.captures())
@@ -66,7 +66,7 @@ def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any
     outcome = json.loads(document.read_text())
     at = {"layout": LAYOUT, "records": len(raw) // EVENT_BYTES, "lost": 0}
     at["clock_offset_ns"] = outcome["t0_ns"]
-    outcome.setdefault("collected", {}).setdefault("sender", {})["tcp_events"] = at | said
+    outcome.setdefault("collected", {}).setdefault("sender", {})["tcp_events"] = at | reported
     document.write_text(json.dumps(outcome))
     file = where / "raw" / "sender" / "tcp_events" / "tcp_events.bin"
     file.parent.mkdir(parents=True)

@@ -79,4 +79,5 @@ def test_a_real_kernel_says_the_same() -> None:
     assert state.tolist() == info["ca_state"][known].tolist()
     fast = flow_recoveries(records, "bulk")
     assert len(fast) == 7
-    assert sum(one.retransmissions for one in fast) == records.counters["sender"]["snmp"]["TcpExt.TCPFastRetrans"]
+    counted = records.snmp("sender")["TcpExt.TCPFastRetrans"]
+    assert sum(recovery.retransmissions for recovery in fast) == counted

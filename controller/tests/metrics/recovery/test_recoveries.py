@@ -113,10 +113,8 @@ def test_loss_beyond_the_recovery_point_begins_another_recovery_on_the_ack_that_
     talk.gets(4100, 16)
     records = load(talk)
     found = flow_recoveries(records, "bulk")
-    assert [(one.entered_by, one.exited_by) for one in found] == [("dupacks", "ack")] + [("dupacks", "ack")] * (
-        count - 1
-    )
-    assert [one.point for one in found][:1] == [10 * MSS]
+    assert [(recovery.entered_by, recovery.exited_by) for recovery in found] == [("dupacks", "ack")] * count
+    assert [recovery.point for recovery in found][:1] == [10 * MSS]
     assert metrics(records)["recoveries"] == count
 
 
@@ -132,7 +130,7 @@ def test_lost_retransmission_after_a_timeout_begins_a_recovery(load: Load) -> No
     talk.send(254_006, 1)
     talk.gets(255_006, 6)
     records = load(talk)
-    assert [one.entered_by for one in flow_recoveries(records, "bulk")] == ["timeout", "dupacks"]
+    assert [recovery.entered_by for recovery in flow_recoveries(records, "bulk")] == ["timeout", "dupacks"]
     assert (metrics(records)["recoveries"], metrics(records)["retransmission_timeouts"]) == (1, 1)
 
 
@@ -302,15 +300,15 @@ def cut(talk: Conversation, first_us: float, last_us: float = 1e12) -> Conversat
 def test_capture_that_starts_in_a_recovery_says_so(load: Load) -> None:
     sender = Sender("prr", 20, 90, [0, 5, 40]).run()
     whole = flow_recoveries(load(sender.talk), "bulk")
-    assert [one.limit for one in whole] == ["", ""]
+    assert [recovery.limit for recovery in whole] == ["", ""]
     records = load(cut(sender.talk, whole[0].entry_ns / 1000 - 150))
     found = flow_recoveries(records, "bulk")
     # The first recovery's retransmissions may look like new data: then it is not seen at all.
     assert found[-1].sent == whole[1].sent
     assert (found[-1].limit, found[-1].flight_bytes) == ("", whole[1].flight_bytes)
-    for one in found[:-1]:
-        assert one.limit.startswith("the capture ")
-        assert (one.sent, one.prr_out, one.flight_bytes, one.pipe_entry) == ("", -1, -1, -1)
+    for recovery in found[:-1]:
+        assert recovery.limit.startswith("the capture ")
+        assert (recovery.sent, recovery.prr_out, recovery.flight_bytes, recovery.pipe_entry) == ("", -1, -1, -1)
     assert metrics(records)["recoveries_not_measured"] == len(found) - 1
 
 

@@ -91,6 +91,13 @@ def _lines(records: Records, name: str, lane: Lane | None) -> list[Line]:
     return lines
 
 
+def lines_of_connections(records: Records, flow: str) -> list[Line]:
+    """The throughput of each connection of a flow: the bytes on the wire of each packet at the receiver."""
+    rows = view(records, flow).at_sink
+    connections = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
+    return [Line(f"{flow} {conn}", packets["time_ns"], packets["wire_bytes"]) for conn, packets in connections.items()]
+
+
 def _beside(records: Records, name: str, lane: Lane | None, low_ns: int, high_ns: int) -> list[Line]:
     beside = curves()[name].beside
     return beside(view(records, lane[0]), lane[1], low_ns, high_ns) if beside is not None and lane is not None else []
